@@ -1,0 +1,108 @@
+//! When to try again: delays that grow, are bounded and differ between clients. No clock of its own:
+//! it is told how long an attempt took.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    time::Duration,
+};
+
+const FIRST: Duration = Duration::from_millis(10);
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// The delays of one series of failures.
+#[derive(Debug, Clone)]
+pub(crate) struct Backoff {
+    /// How long the series may last; none: for ever.
+    patience: Option<Duration>,
+    spent: Duration,
+    next: Duration,
+}
+
+impl Backoff {
+    pub(crate) fn new(patience: Option<Duration>) -> Self {
+        Self {
+            patience,
+            spent: Duration::ZERO,
+            next: FIRST,
+        }
+    }
+
+    /// Ends the series: what fails from now on is a new trouble.
+    pub(crate) fn reset(&mut self) {
+        *self = Self::new(self.patience);
+    }
+
+    /// How long to pause after an attempt that lasted this long; none: give up.
+    ///
+    /// An attempt that lasted longer than any delay had been heard, so its failure begins a new
+    /// series.
+    pub(crate) fn after_failure(&mut self, lasted: Duration) -> Option<Duration> {
+        self.pause(lasted, jitter())
+    }
+
+    /// `jitter` is between 0 and 1 and takes away up to half of the delay.
+    fn pause(&mut self, lasted: Duration, jitter: f64) -> Option<Duration> {
+        if lasted > LONGEST {
+            self.reset();
+        } else {
+            self.spent = self.spent.saturating_add(lasted);
+        }
+        if self.patience.is_some_and(|patience| self.spent >= patience) {
+            return None;
+        }
+        let delay = self.next.mul_f64(1.0 - jitter / 2.0);
+        self.next = (self.next * 2).min(LONGEST);
+        self.spent = self.spent.saturating_add(delay);
+        Some(delay)
+    }
+}
+
+/// The standard library seeds its hashers at random: enough to keep clients apart.
+fn jitter() -> f64 {
+    let random = RandomState::new().hash_one(0_u8) >> 11;
+    random as f64 / (1_u64 << 53) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_double_up_to_the_longest() {
+        let mut backoff = Backoff::new(None);
+        let delays: Vec<_> = (0..10)
+            .filter_map(|_| backoff.pause(Duration::ZERO, 0.0))
+            .collect();
+        assert_eq!(delays[..3], [10, 20, 40].map(Duration::from_millis));
+        assert_eq!(delays[9], LONGEST);
+    }
+
+    #[test]
+    fn jitter_takes_away_at_most_half() {
+        let mut backoff = Backoff::new(None);
+        assert_eq!(backoff.pause(Duration::ZERO, 1.0), Some(FIRST / 2));
+        assert!((0.0..1.0).contains(&jitter()));
+    }
+
+    #[test]
+    fn patience_counts_delays_and_attempts_and_ends() {
+        let mut backoff = Backoff::new(Some(Duration::from_millis(30)));
+        assert_eq!(backoff.pause(Duration::from_millis(10), 0.0), Some(FIRST));
+        assert_eq!(backoff.pause(Duration::from_millis(10), 0.0), None);
+    }
+
+    #[test]
+    fn a_call_that_was_served_for_long_begins_anew() {
+        let mut backoff = Backoff::new(Some(Duration::from_millis(30)));
+        while backoff.pause(Duration::from_millis(10), 0.0).is_some() {}
+        assert_eq!(backoff.pause(Duration::from_secs(60), 0.0), Some(FIRST));
+    }
+
+    #[test]
+    fn no_patience_means_one_attempt() {
+        assert_eq!(
+            Backoff::new(Some(Duration::ZERO)).pause(Duration::ZERO, 0.0),
+            None
+        );
+    }
+}

@@ -1,0 +1,259 @@
+//! The client: one connection, shared by its clones, and a method for every call of the service.
+//!
+//! It adds typed errors and repetition to the generated stub, and nothing else: the calls take and
+//! give the contract's own messages, or a builder that becomes one.
+
+use std::time::{Duration, Instant};
+
+use heeler_proto::v1::{
+    CancelRequest, CancelResponse, CancelResult, InspectRequest, InspectResponse, ListRequest,
+    ListResponse, ReadOutputRequest, ReadOutputResponse, RemoveRequest, RemoveResponse,
+    SpawnRequest, SpawnResponse, WaitRequest, WaitResponse,
+    background_tasks_client::BackgroundTasksClient, cancel_request::Target, remove_request,
+};
+use tokio::time::sleep;
+use tonic::{Response, Status, transport::Channel};
+
+use crate::{
+    address::Address,
+    backoff::Backoff,
+    cancel::CancelOptions,
+    connect,
+    error::Error,
+    filter::Filter,
+    list::Tasks,
+    task::Task,
+    time,
+    wait::Wait,
+    watch::{Watch, WatchOptions},
+};
+
+/// The generated stub.
+pub type Stub = BackgroundTasksClient<Channel>;
+
+/// A restart takes a fraction of this.
+const DEFAULT_RETRY_FOR: Duration = Duration::from_secs(5);
+
+/// A connection to a daemon. Clones share it; it comes back by itself when it breaks.
+#[derive(Debug, Clone)]
+pub struct Client {
+    stub: Stub,
+    address: Address,
+    retry_for: Duration,
+}
+
+/// What a failed attempt leaves open, and so whether there may be another.
+#[derive(Clone, Copy)]
+enum Repeat {
+    /// The call means the same when it is heard twice.
+    Always,
+    /// Only if it cannot have been heard.
+    IfUnheard,
+}
+
+impl Client {
+    /// Connects to the daemon at this address.
+    pub async fn connect(address: Address) -> Result<Self, Error> {
+        let channel = connect::channel(&address).await?;
+        // A page is as large as its tasks; the daemon, which is the user's own, bounds it.
+        let stub = Stub::new(channel).max_decoding_message_size(usize::MAX);
+        Ok(Self {
+            stub,
+            address,
+            retry_for: DEFAULT_RETRY_FOR,
+        })
+    }
+
+    /// Connects to the daemon at `HEELER_ADDR`, else to the user's own. Starts none.
+    pub async fn connect_default() -> Result<Self, Error> {
+        Self::connect(Address::from_env_or_default()?).await
+    }
+
+    /// How long calls of this client are repeated while the daemon is away; zero: not at all.
+    pub fn retry_for(mut self, patience: Duration) -> Self {
+        self.retry_for = patience;
+        self
+    }
+
+    /// Where the daemon is.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// The generated stub, on the same connection: no repetition, no typed errors.
+    pub fn raw(&self) -> Stub {
+        self.stub.clone()
+    }
+
+    /// Starts a task and returns when its leader runs.
+    pub async fn spawn(&self, spawn: impl Into<SpawnRequest>) -> Result<Task, Error> {
+        let started = self.spawn_response(spawn).await?.task;
+        Ok(self.task(started.ok_or(Error::Incomplete { field: "task" })?.id))
+    }
+
+    /// As [`Client::spawn`], with the task's first state and its revision.
+    pub async fn spawn_response(
+        &self,
+        spawn: impl Into<SpawnRequest>,
+    ) -> Result<SpawnResponse, Error> {
+        let request = spawn.into();
+        let repeat = match request.request_id.as_str() {
+            "" => Repeat::IfUnheard,
+            _ => Repeat::Always,
+        };
+        self.call(repeat, |mut stub| {
+            let request = request.clone();
+            async move { stub.spawn(request).await }
+        })
+        .await
+    }
+
+    /// The handle of a task. Nothing is asked: the id may be unknown.
+    pub fn task(&self, id: impl Into<String>) -> Task {
+        Task::new(self.clone(), id.into())
+    }
+
+    /// Stops what the request names.
+    pub async fn cancel(&self, request: CancelRequest) -> Result<CancelResponse, Error> {
+        self.call(Repeat::Always, |mut stub| {
+            let request = request.clone();
+            async move { stub.cancel(request).await }
+        })
+        .await
+    }
+
+    /// Stops every live task of a session.
+    pub async fn cancel_session(
+        &self,
+        session: impl Into<String>,
+        options: CancelOptions,
+    ) -> Result<Vec<CancelResult>, Error> {
+        let target = Target::SessionId(session.into());
+        Ok(self.cancel(options.of(target)).await?.results)
+    }
+
+    /// Stops every live task that matches. A filter that matches all is refused.
+    pub async fn cancel_matching(
+        &self,
+        filter: Filter,
+        options: CancelOptions,
+    ) -> Result<Vec<CancelResult>, Error> {
+        let target = Target::Filter(filter.into());
+        Ok(self.cancel(options.of(target)).await?.results)
+    }
+
+    /// Every task that is asked for, page after page.
+    pub fn list(&self, options: impl Into<ListRequest>) -> Tasks {
+        Tasks::new(self.clone(), options.into())
+    }
+
+    /// One page of tasks, and the revision at which it was true.
+    pub async fn list_page(&self, options: impl Into<ListRequest>) -> Result<ListResponse, Error> {
+        let request = options.into();
+        self.call(Repeat::Always, |mut stub| {
+            let request = request.clone();
+            async move { stub.list(request).await }
+        })
+        .await
+    }
+
+    /// One task whole.
+    pub async fn inspect(&self, request: InspectRequest) -> Result<InspectResponse, Error> {
+        self.call(Repeat::Always, |mut stub| {
+            let request = request.clone();
+            async move { stub.inspect(request).await }
+        })
+        .await
+    }
+
+    /// Every event from a point on, for as long as it is polled.
+    pub fn watch(&self, options: WatchOptions) -> Watch {
+        Watch::new(self.clone(), options)
+    }
+
+    /// Waits for tasks to be over. The timeout counts across restarts of the daemon.
+    pub async fn wait(&self, wait: impl Into<WaitRequest>) -> Result<WaitResponse, Error> {
+        let request = wait.into();
+        let begun = Instant::now();
+        self.call(Repeat::Always, |mut stub| {
+            let mut request = request.clone();
+            if let Some(timeout) = request.timeout {
+                let left = time::from_proto(timeout).saturating_sub(begun.elapsed());
+                request.timeout = Some(time::to_proto(left));
+            }
+            async move { stub.wait(request).await }
+        })
+        .await
+    }
+
+    /// Waits, for as long as it takes, until one of these is over.
+    pub async fn wait_any<S: Into<String>>(
+        &self,
+        ids: impl IntoIterator<Item = S>,
+    ) -> Result<WaitResponse, Error> {
+        self.wait(Wait::any(ids)).await
+    }
+
+    /// Waits, for as long as it takes, until all of these are over.
+    pub async fn wait_all<S: Into<String>>(
+        &self,
+        ids: impl IntoIterator<Item = S>,
+    ) -> Result<WaitResponse, Error> {
+        self.wait(Wait::all(ids)).await
+    }
+
+    /// One piece of a task's output.
+    pub async fn read_output(
+        &self,
+        request: ReadOutputRequest,
+    ) -> Result<ReadOutputResponse, Error> {
+        self.call(Repeat::Always, |mut stub| {
+            let request = request.clone();
+            async move { stub.read_output(request).await }
+        })
+        .await
+    }
+
+    /// Forgets what the request names.
+    pub async fn remove(&self, request: RemoveRequest) -> Result<RemoveResponse, Error> {
+        self.call(Repeat::IfUnheard, |mut stub| {
+            let request = request.clone();
+            async move { stub.remove(request).await }
+        })
+        .await
+    }
+
+    /// Forgets every finished task that matches, and gives their ids.
+    pub async fn remove_finished(&self, filter: Filter) -> Result<Vec<String>, Error> {
+        let target = Some(remove_request::Target::Finished(filter.into()));
+        Ok(self
+            .remove(RemoveRequest { target })
+            .await?
+            .removed_task_ids)
+    }
+
+    async fn call<T, F>(&self, repeat: Repeat, attempt: impl Fn(Stub) -> F) -> Result<T, Error>
+    where
+        F: Future<Output = Result<Response<T>, Status>>,
+    {
+        let mut backoff = Backoff::new(Some(self.retry_for));
+        loop {
+            let begun = Instant::now();
+            let error = match attempt(self.raw()).await {
+                Ok(response) => return Ok(response.into_inner()),
+                Err(status) => Error::from_status(status, &self.address),
+            };
+            let again = match repeat {
+                Repeat::Always => error.is_transient(),
+                Repeat::IfUnheard => error.is_unheard(),
+            };
+            if !again {
+                return Err(error);
+            }
+            match backoff.after_failure(begun.elapsed()) {
+                Some(pause) => sleep(pause).await,
+                None => return Err(error),
+            }
+        }
+    }
+}

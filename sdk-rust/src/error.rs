@@ -1,0 +1,385 @@
+//! What can go wrong with a call, typed from the details that the daemon sends with each refusal.
+
+use std::{collections::BTreeMap, error::Error as StdError, fmt, io};
+
+use heeler_proto::v1::ErrorReason;
+use tonic::{Code, Status};
+use tonic_types::StatusExt;
+
+use crate::address::{Address, AddressError};
+
+/// The domain of the reasons that this crate knows.
+const DOMAIN: &str = "heeler.dev";
+const REASON_PREFIX: &str = "ERROR_REASON_";
+
+/// Why a call did not succeed.
+///
+/// ```no_run
+/// use heeler_client::{Client, Error, v1::ErrorReason};
+///
+/// # async fn example(client: Client) -> Result<(), Error> {
+/// match client.task("shell-aaaaaaaaaa").snapshot().await {
+///     Ok(task) => println!("{:?}", task.state()),
+///     Err(error) if error.is(ErrorReason::TaskNotFound) => println!("no such task"),
+///     Err(error) => return Err(error),
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The address cannot be used.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// Nobody listens there.
+    #[error("no daemon answers at {address}: start one with `{}`", address.start_command())]
+    NotRunning {
+        /// Where it was sought.
+        address: Address,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Somebody may listen there, but we cannot reach them.
+    #[error("cannot connect to {address}: {source}")]
+    Unreachable {
+        /// Where it was sought.
+        address: Address,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The connection broke: whether the daemon heard the call is not known.
+    #[error("the connection to {address} broke")]
+    Disconnected {
+        /// Where the daemon was.
+        address: Address,
+        /// What was noticed.
+        source: Box<Status>,
+    },
+    /// The daemon said no. Nothing was changed.
+    #[error("{0}")]
+    Refused(Box<Refusal>),
+    /// The answer lacks what the contract promises.
+    #[error("the daemon's answer has no {field}")]
+    Incomplete {
+        /// What is not there.
+        field: &'static str,
+    },
+}
+
+/// A refusal, in the daemon's words and in machine-readable form.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refusal {
+    /// The gRPC status code.
+    pub code: Code,
+    /// Why. Absent if the status did not come from Heeler itself.
+    pub reason: Option<Reason>,
+    /// One sentence for people.
+    pub message: String,
+    /// The values that the reason speaks of.
+    pub metadata: BTreeMap<String, String>,
+    /// Which fields of the request cannot be used.
+    pub fields: Vec<FieldViolation>,
+}
+
+/// A field that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldViolation {
+    /// Its path in the request, e.g. `stop_policy.grace`.
+    pub field: String,
+    /// What is wrong with it.
+    pub description: String,
+}
+
+/// Why a call was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// One of the contract's.
+    Known(ErrorReason),
+    /// One from a newer daemon.
+    Other(String),
+}
+
+impl Error {
+    /// Reads the status of a call to this address.
+    pub(crate) fn from_status(status: Status, address: &Address) -> Self {
+        // Only what went wrong on this side has a source; a status that was sent has none.
+        let Some(source) = status.source() else {
+            return Self::Refused(Box::new(Refusal::from(&status)));
+        };
+        match connect_failure(source) {
+            Some(source) => Self::from_connect(source, address),
+            None => Self::Disconnected {
+                address: address.clone(),
+                source: Box::new(status),
+            },
+        }
+    }
+
+    /// Reads the failure of a connection to this address.
+    pub(crate) fn from_connect(source: io::Error, address: &Address) -> Self {
+        let address = address.clone();
+        if matches!(
+            source.kind(),
+            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+        ) {
+            Self::NotRunning { address, source }
+        } else {
+            Self::Unreachable { address, source }
+        }
+    }
+
+    /// The refusal, if it is one.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        match self {
+            Self::Refused(refusal) => Some(refusal),
+            Self::Address(_)
+            | Self::NotRunning { .. }
+            | Self::Unreachable { .. }
+            | Self::Disconnected { .. }
+            | Self::Incomplete { .. } => None,
+        }
+    }
+
+    /// Whether it is a refusal for this reason.
+    pub fn is(&self, reason: ErrorReason) -> bool {
+        self.refusal().is_some_and(|refusal| refusal.is(reason))
+    }
+
+    /// Whether the daemon cannot have begun to carry out the call, and may do so a moment later.
+    pub fn is_unheard(&self) -> bool {
+        match self {
+            Self::NotRunning { .. } => true,
+            Self::Refused(refusal) => refusal.code == Code::Unavailable,
+            Self::Address(_)
+            | Self::Unreachable { .. }
+            | Self::Disconnected { .. }
+            | Self::Incomplete { .. } => false,
+        }
+    }
+
+    /// Whether the same call may succeed a moment later: the daemon is away or restarting.
+    pub fn is_transient(&self) -> bool {
+        self.is_unheard() || matches!(self, Self::Disconnected { .. })
+    }
+}
+
+impl Refusal {
+    /// Whether it is for this reason.
+    pub fn is(&self, reason: ErrorReason) -> bool {
+        self.reason == Some(Reason::Known(reason))
+    }
+
+    /// Whether asking again, later, would be answered the same.
+    pub(crate) fn is_final(&self) -> bool {
+        match self.code {
+            Code::InvalidArgument
+            | Code::NotFound
+            | Code::AlreadyExists
+            | Code::PermissionDenied
+            | Code::FailedPrecondition
+            | Code::OutOfRange
+            | Code::Unimplemented
+            | Code::Unauthenticated => true,
+            Code::Ok
+            | Code::Cancelled
+            | Code::Unknown
+            | Code::DeadlineExceeded
+            | Code::ResourceExhausted
+            | Code::Aborted
+            | Code::Internal
+            | Code::Unavailable
+            | Code::DataLoss => false,
+        }
+    }
+}
+
+impl From<&Status> for Refusal {
+    fn from(status: &Status) -> Self {
+        let info = status
+            .get_details_error_info()
+            .filter(|info| info.domain == DOMAIN);
+        let (reason, metadata) = match info {
+            Some(info) => (
+                Some(Reason::from(info.reason)),
+                info.metadata.into_iter().collect(),
+            ),
+            None => (None, BTreeMap::new()),
+        };
+        let fields = status
+            .get_details_bad_request()
+            .map(|bad| bad.field_violations);
+        Self {
+            code: status.code(),
+            reason,
+            message: status.message().to_owned(),
+            metadata,
+            fields: fields
+                .unwrap_or_default()
+                .into_iter()
+                .map(FieldViolation::from)
+                .collect(),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.message.as_str(), self.fields.first()) {
+            ("", Some(bad)) => write!(f, "{}: {}", bad.field, bad.description),
+            ("", None) => f.write_str(self.code.description()),
+            (message, _) => f.write_str(message),
+        }
+    }
+}
+
+impl From<tonic_types::FieldViolation> for FieldViolation {
+    fn from(violation: tonic_types::FieldViolation) -> Self {
+        Self {
+            field: violation.field,
+            description: violation.description,
+        }
+    }
+}
+
+impl From<String> for Reason {
+    fn from(name: String) -> Self {
+        match ErrorReason::from_str_name(&format!("{REASON_PREFIX}{name}")) {
+            Some(known) => Self::Known(known),
+            None => Self::Other(name),
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Known(known) => {
+                f.write_str(known.as_str_name().trim_start_matches(REASON_PREFIX))
+            }
+            Self::Other(name) => f.write_str(name),
+        }
+    }
+}
+
+/// What the system said to the connector, if that is what failed: a connection that breaks later
+/// never gives one of these kinds.
+fn connect_failure(error: &(dyn StdError + 'static)) -> Option<io::Error> {
+    let error = io_source(error)?;
+    let ours = matches!(
+        error.kind(),
+        io::ErrorKind::NotFound
+            | io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::PermissionDenied
+    );
+    ours.then(|| same(error))
+}
+
+/// The system's error that lies under this one.
+pub(crate) fn io_source<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a io::Error> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            return Some(error);
+        }
+        next = error.source();
+    }
+    None
+}
+
+/// An `io::Error` cannot be cloned; its number or its text can.
+pub(crate) fn same(error: &io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(number) => io::Error::from_raw_os_error(number),
+        None => io::Error::new(error.kind(), error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use tonic_types::ErrorDetails;
+
+    use super::*;
+
+    fn address() -> Address {
+        "unix:/nowhere/x.sock".parse().unwrap()
+    }
+
+    fn refused(status: Status) -> Refusal {
+        let error = Error::from_status(status, &address());
+        error.refusal().unwrap().clone()
+    }
+
+    fn with_reason(code: Code, reason: &str, domain: &str) -> Status {
+        let metadata = HashMap::from([("task_id".to_owned(), "shell-a".to_owned())]);
+        let details = ErrorDetails::with_error_info(reason, domain, metadata);
+        Status::with_error_details(code, "no such task", details)
+    }
+
+    #[test]
+    fn a_reason_of_the_contract_is_known_with_its_values() {
+        let refusal = refused(with_reason(Code::NotFound, "TASK_NOT_FOUND", DOMAIN));
+        assert!(refusal.is(ErrorReason::TaskNotFound));
+        assert_eq!(refusal.metadata["task_id"], "shell-a");
+        assert_eq!(refusal.to_string(), "no such task");
+        assert_eq!(refusal.reason.unwrap().to_string(), "TASK_NOT_FOUND");
+    }
+
+    #[test]
+    fn a_newer_reason_keeps_its_name() {
+        let refusal = refused(with_reason(Code::Aborted, "NEW_REASON", DOMAIN));
+        assert_eq!(refusal.reason, Some(Reason::Other("NEW_REASON".to_owned())));
+    }
+
+    #[test]
+    fn reasons_of_other_domains_are_not_taken_for_ours() {
+        let refusal = refused(with_reason(Code::NotFound, "TASK_NOT_FOUND", "example.com"));
+        assert_eq!(refusal.reason, None);
+        assert!(refusal.metadata.is_empty());
+    }
+
+    #[test]
+    fn bad_fields_are_named() {
+        let details = ErrorDetails::with_bad_request_violation("grace", "is negative");
+        let refusal = refused(Status::with_error_details(
+            Code::InvalidArgument,
+            "",
+            details,
+        ));
+        assert_eq!(refusal.fields[0].field, "grace");
+        assert_eq!(refusal.to_string(), "grace: is negative");
+    }
+
+    #[test]
+    fn a_missing_or_dead_socket_is_a_daemon_that_does_not_run() {
+        for kind in [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused] {
+            let error = Error::from_connect(kind.into(), &address());
+            assert!(error.is_unheard(), "{error:?}");
+            let text = error.to_string();
+            assert!(
+                text.contains("heeler serve --listen unix:/nowhere/x.sock"),
+                "{text}"
+            );
+        }
+        let error = Error::from_connect(io::ErrorKind::PermissionDenied.into(), &address());
+        assert!(matches!(error, Error::Unreachable { .. }));
+        assert!(!error.is_transient());
+    }
+
+    #[test]
+    fn a_broken_connection_may_have_been_heard() {
+        let broken = io::Error::from(io::ErrorKind::BrokenPipe);
+        let error = Error::from_status(Status::from_error(Box::new(broken)), &address());
+        assert!(matches!(error, Error::Disconnected { .. }));
+        assert!(error.is_transient() && !error.is_unheard());
+    }
+
+    #[test]
+    fn a_restarting_daemon_is_transient_and_a_full_one_is_not() {
+        let restarting = Error::from_status(Status::unavailable("recovering"), &address());
+        assert!(restarting.is_transient() && restarting.is_unheard());
+        let full = Error::from_status(Status::resource_exhausted("full"), &address());
+        assert!(!full.is_transient());
+    }
+}

@@ -1,0 +1,108 @@
+//! What a task has written, as a stream that follows it to its end.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::{Duration, SystemTime},
+};
+
+use heeler_proto::v1::{
+    OutputChunk, OutputStream, ReadOutputRequest, output_chunk::Content, read_output_request::Start,
+};
+use tokio_stream::Stream;
+use tonic::codegen::Bytes;
+
+use crate::{
+    batches::{Batch, Batches},
+    client::Client,
+    error::Error,
+    time,
+};
+
+/// How long one call waits for output; the stream then asks again.
+const POLL: Duration = Duration::from_secs(60);
+
+/// Bytes of one stream that arrived together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chunk {
+    /// The offset of the first byte: it means the same byte for ever.
+    pub offset: u64,
+    /// Which stream they came from.
+    pub stream: OutputStream,
+    /// When they were read from the task.
+    pub read_time: SystemTime,
+    /// The bytes.
+    pub data: Bytes,
+}
+
+impl Chunk {
+    /// The offset behind the last byte.
+    pub fn end(&self) -> u64 {
+        self.offset + self.data.len() as u64
+    }
+}
+
+impl From<OutputChunk> for Chunk {
+    fn from(chunk: OutputChunk) -> Self {
+        let stream = chunk.stream();
+        let data = match chunk.content {
+            Some(Content::Data(data)) => data,
+            Some(Content::Text(text)) => text.into(),
+            None => Bytes::new(),
+        };
+        let read_time = chunk
+            .read_time
+            .map_or(SystemTime::UNIX_EPOCH, time::to_system);
+        Self {
+            offset: chunk.offset,
+            stream,
+            read_time,
+            data,
+        }
+    }
+}
+
+/// A task's output from an offset on, until no byte will ever come.
+///
+/// Reading has no effect on the task or on other readers, and a daemon that restarts meanwhile is
+/// waited for. To take up reading later, keep [`Chunk::end`] of the last chunk.
+#[derive(Debug)]
+pub struct Output {
+    batches: Batches<u64, Chunk>,
+}
+
+impl Output {
+    pub(crate) fn new(client: Client, id: Arc<str>, offset: u64) -> Self {
+        let fetch = move |offset| {
+            let (client, id) = (client.clone(), Arc::clone(&id));
+            async move {
+                let page = client
+                    .read_output(ReadOutputRequest {
+                        task_id: id.to_string(),
+                        start: Some(Start::Offset(offset)),
+                        wait: Some(time::to_proto(POLL)),
+                        ..ReadOutputRequest::default()
+                    })
+                    .await?;
+                let over = page.complete && page.next_offset >= page.end_offset;
+                let next = (!over).then_some(page.next_offset);
+                Ok(Batch {
+                    items: page.chunks.into_iter().map(Chunk::from).collect(),
+                    next,
+                })
+            }
+        };
+        Self {
+            batches: Batches::new(offset, fetch),
+        }
+    }
+}
+
+impl Stream for Output {
+    type Item = Result<Chunk, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Pin::new(&mut self.batches).poll_next(cx)
+    }
+}

@@ -1,0 +1,160 @@
+//! A handle on one task: its id and a client. It owns nothing: dropping it does nothing.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use heeler_proto::v1::{
+    BackgroundTask, CancelResult, InspectRequest, InspectResponse, RemoveRequest, TaskEvent,
+    TaskEventType, TaskIds, cancel_request, remove_request,
+};
+use tokio_stream::Stream;
+
+use crate::{
+    cancel::CancelOptions,
+    client::Client,
+    error::Error,
+    filter::Filter,
+    output::Output,
+    wait::Wait,
+    watch::{Watch, WatchItem, WatchOptions},
+};
+
+/// A task, by its id.
+#[derive(Debug, Clone)]
+pub struct Task {
+    client: Client,
+    id: Arc<str>,
+}
+
+impl Task {
+    pub(crate) fn new(client: Client, id: String) -> Self {
+        Self {
+            client,
+            id: id.into(),
+        }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Its state now.
+    pub async fn snapshot(&self) -> Result<BackgroundTask, Error> {
+        let answer = self
+            .client
+            .wait(Wait::all([self.id()]).timeout(Duration::ZERO))
+            .await?;
+        let task = answer.met.into_iter().chain(answer.pending).next();
+        task.ok_or(Error::Incomplete { field: "task" })
+    }
+
+    /// Waits until it is over, for as long as it takes, and gives its last state.
+    pub async fn wait(&self) -> Result<BackgroundTask, Error> {
+        let answer = self.client.wait(Wait::all([self.id()])).await?;
+        answer
+            .met
+            .into_iter()
+            .next()
+            .ok_or(Error::Incomplete { field: "met" })
+    }
+
+    /// Waits until it is over, or this long; none: it is not over yet.
+    pub async fn wait_timeout(&self, timeout: Duration) -> Result<Option<BackgroundTask>, Error> {
+        let answer = self
+            .client
+            .wait(Wait::all([self.id()]).timeout(timeout))
+            .await?;
+        Ok(answer.met.into_iter().next())
+    }
+
+    /// Stops it. A task that is over already is no error: the result says so.
+    pub async fn cancel(&self, options: CancelOptions) -> Result<CancelResult, Error> {
+        let target = cancel_request::Target::TaskId(self.id.to_string());
+        let answer = self.client.cancel(options.of(target)).await?;
+        // With a cascade there are others; ours is the one with our id.
+        let own =
+            |result: &CancelResult| result.task.as_ref().is_some_and(|task| task.id == *self.id);
+        answer
+            .results
+            .into_iter()
+            .find(own)
+            .ok_or(Error::Incomplete { field: "results" })
+    }
+
+    /// Shows it whole, with its processes, its resource use and the end of its output.
+    pub async fn inspect(&self) -> Result<InspectResponse, Error> {
+        let task_id = self.id.to_string();
+        self.client
+            .inspect(InspectRequest {
+                task_id,
+                output_tail_bytes: None,
+            })
+            .await
+    }
+
+    /// Its events, from the first that there is record of to its end.
+    pub async fn events(&self) -> Result<TaskEvents, Error> {
+        // A watch of an unknown task would wait for ever for it to appear.
+        self.snapshot().await?;
+        let options = WatchOptions::after(0).matching(Filter::all().task(self.id()));
+        Ok(TaskEvents {
+            watch: Some(self.client.watch(options)),
+        })
+    }
+
+    /// All its output, followed to its end.
+    pub fn output(&self) -> Output {
+        self.output_from(0)
+    }
+
+    /// Its output from an offset on, followed to its end.
+    pub fn output_from(&self, offset: u64) -> Output {
+        Output::new(self.client.clone(), Arc::clone(&self.id), offset)
+    }
+
+    /// Forgets it and its output. It must be over.
+    pub async fn remove(&self) -> Result<(), Error> {
+        let task_ids = vec![self.id.to_string()];
+        let target = Some(remove_request::Target::Tasks(TaskIds { task_ids }));
+        self.client.remove(RemoveRequest { target }).await?;
+        Ok(())
+    }
+}
+
+/// The events of one task; over after its end.
+#[derive(Debug)]
+pub struct TaskEvents {
+    watch: Option<Watch>,
+}
+
+impl Stream for TaskEvents {
+    type Item = Result<TaskEvent, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            let Some(watch) = &mut self.watch else {
+                return Poll::Ready(None);
+            };
+            let item = match Pin::new(watch).poll_next(cx) {
+                Poll::Ready(item) => item,
+                Poll::Pending => return Poll::Pending,
+            };
+            match item {
+                Some(Ok(WatchItem::Event(event))) => {
+                    if event.r#type() == TaskEventType::Ended {
+                        self.watch = None;
+                    }
+                    return Poll::Ready(Some(Ok(event)));
+                }
+                Some(Ok(WatchItem::Initial(_) | WatchItem::Bookmark(_))) => {}
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => self.watch = None,
+            }
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! What a watch has seen, and so what it has to ask for next. Pure: messages in, items out.
+
+use std::collections::VecDeque;
+
+use heeler_proto::v1::{BackgroundTask, WatchEventsRequest, watch_events_response::Item};
+use heeler_proto::v1::{Bookmark, WatchEventsResponse};
+
+use super::options::WatchItem;
+
+/// The place of a watch in the journal.
+///
+/// The initial state is given only once it is complete: one that breaks off is asked for anew, and a
+/// part of the old one beside the new one could name tasks that ended in between.
+#[derive(Debug)]
+pub(super) struct Cursor {
+    first: WatchEventsRequest,
+    /// Everything up to here has been given. None until the daemon has said where it stands.
+    seen: Option<Bookmark>,
+    initial: Vec<BackgroundTask>,
+    ready: VecDeque<WatchItem>,
+}
+
+impl Cursor {
+    pub(super) fn new(first: WatchEventsRequest) -> Self {
+        Self {
+            first,
+            seen: None,
+            initial: Vec::new(),
+            ready: VecDeque::new(),
+        }
+    }
+
+    /// What to ask for, now or after a break.
+    pub(super) fn request(&self) -> WatchEventsRequest {
+        let Some(seen) = &self.seen else {
+            return self.first.clone();
+        };
+        WatchEventsRequest {
+            after_revision: Some(seen.revision),
+            initial_state: false,
+            state_id: seen.state_id.clone(),
+            ..self.first.clone()
+        }
+    }
+
+    /// The connection broke: what was incomplete is worth nothing.
+    pub(super) fn broke(&mut self) {
+        self.initial.clear();
+    }
+
+    /// Takes a message in.
+    pub(super) fn take(&mut self, message: WatchEventsResponse) {
+        match message.item {
+            Some(Item::Initial(task)) => self.initial.push(task),
+            Some(Item::Event(event)) => {
+                let first = self.first.state_id.clone();
+                let seen = self.seen.get_or_insert(Bookmark {
+                    revision: 0,
+                    state_id: first,
+                });
+                if event.revision > seen.revision {
+                    seen.revision = event.revision;
+                    self.ready.push_back(WatchItem::Event(event));
+                }
+            }
+            Some(Item::Bookmark(bookmark)) => {
+                self.ready
+                    .extend(self.initial.drain(..).map(WatchItem::Initial));
+                if self
+                    .seen
+                    .as_ref()
+                    .is_none_or(|seen| bookmark.revision >= seen.revision)
+                {
+                    self.seen = Some(bookmark.clone());
+                    self.ready.push_back(WatchItem::Bookmark(bookmark));
+                }
+            }
+            // From a newer daemon, and for newer clients.
+            None => {}
+        }
+    }
+
+    /// The next item for the consumer.
+    pub(super) fn give(&mut self) -> Option<WatchItem> {
+        self.ready.pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use heeler_proto::v1::TaskEvent;
+
+    use super::*;
+
+    fn message(item: Item) -> WatchEventsResponse {
+        WatchEventsResponse { item: Some(item) }
+    }
+
+    fn event(revision: u64) -> WatchEventsResponse {
+        message(Item::Event(TaskEvent {
+            revision,
+            ..TaskEvent::default()
+        }))
+    }
+
+    fn bookmark(revision: u64) -> WatchEventsResponse {
+        message(Item::Bookmark(Bookmark {
+            revision,
+            state_id: "here".to_owned(),
+        }))
+    }
+
+    fn initial(id: &str) -> WatchEventsResponse {
+        message(Item::Initial(BackgroundTask {
+            id: id.to_owned(),
+            ..BackgroundTask::default()
+        }))
+    }
+
+    /// Events as revisions, bookmarks as `b` and revision, tasks as their ids.
+    fn given(cursor: &mut Cursor) -> Vec<String> {
+        std::iter::from_fn(|| cursor.give())
+            .map(|item| match item {
+                WatchItem::Initial(task) => task.id,
+                WatchItem::Event(event) => event.revision.to_string(),
+                WatchItem::Bookmark(bookmark) => format!("b{}", bookmark.revision),
+            })
+            .collect()
+    }
+
+    fn after(revision: u64) -> Cursor {
+        Cursor::new(WatchEventsRequest {
+            after_revision: Some(revision),
+            types: vec![6],
+            ..WatchEventsRequest::default()
+        })
+    }
+
+    /// E2
+    #[test]
+    fn a_break_resumes_after_the_last_event_in_the_same_state() {
+        let mut cursor = after(4);
+        for message in [bookmark(4), event(5), event(8)] {
+            cursor.take(message);
+        }
+        cursor.broke();
+        let request = cursor.request();
+        assert_eq!(request.after_revision, Some(8));
+        assert_eq!(request.state_id, "here");
+        assert_eq!(request.types, [6], "the filters stay");
+        assert_eq!(
+            given(&mut cursor),
+            ["b4", "5", "8"],
+            "what was taken is still given"
+        );
+    }
+
+    /// E2
+    #[test]
+    fn what_comes_again_after_a_break_is_not_given_again() {
+        let mut cursor = after(0);
+        for message in [
+            bookmark(0),
+            event(1),
+            event(2),
+            bookmark(1),
+            event(2),
+            event(3),
+        ] {
+            cursor.take(message);
+        }
+        assert_eq!(given(&mut cursor), ["b0", "1", "2", "3"]);
+    }
+
+    /// E8
+    #[test]
+    fn a_bookmark_moves_the_place_past_events_that_do_not_match() {
+        let mut cursor = after(0);
+        cursor.take(bookmark(0));
+        cursor.take(bookmark(90));
+        assert_eq!(cursor.request().after_revision, Some(90));
+    }
+
+    /// E3
+    #[test]
+    fn an_initial_state_that_breaks_off_is_asked_for_anew_and_given_once() {
+        let first = WatchEventsRequest {
+            initial_state: true,
+            ..WatchEventsRequest::default()
+        };
+        let mut cursor = Cursor::new(first);
+        cursor.take(initial("a"));
+        cursor.take(initial("b"));
+        assert_eq!(given(&mut cursor), [""; 0]);
+        cursor.broke();
+        assert!(cursor.request().initial_state);
+
+        cursor.take(initial("b"));
+        cursor.take(bookmark(7));
+        cursor.take(event(8));
+        assert_eq!(given(&mut cursor), ["b", "b7", "8"]);
+        cursor.broke();
+        let request = cursor.request();
+        assert!(!request.initial_state);
+        assert_eq!(request.after_revision, Some(8));
+    }
+
+    #[test]
+    fn a_watch_from_now_that_was_never_answered_is_still_from_now() {
+        let mut cursor = Cursor::new(WatchEventsRequest::default());
+        cursor.broke();
+        assert_eq!(cursor.request().after_revision, None);
+        cursor.take(bookmark(3));
+        assert_eq!(cursor.request().after_revision, Some(3));
+    }
+}
