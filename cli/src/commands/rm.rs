@@ -1,0 +1,95 @@
+//! `heeler rm`: forgets finished tasks and deletes their output.
+
+use clap::{ArgGroup, Args};
+use heeler_client::v1::{RemoveRequest, RemoveResponse, TaskIds, remove_request::Target};
+
+use crate::{
+    context::{ClientArgs, Context, Printed},
+    exit::{Exit, Failure},
+    text, values,
+};
+
+/// The most that one call may name.
+const BATCH: usize = 1000;
+
+const EXAMPLES: &str = "\
+Examples:
+  heeler rm shell-4k2mzq7xda shell-7rw3hm2pqe
+  heeler rm --finished --session s1
+
+A running task is refused: cancel it first. Of several ids, all are forgotten or none. The ids of those
+that are gone are printed.";
+
+/// Forget finished tasks and delete their output
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, group = ArgGroup::new("which").required(true).args(["ids", "finished"]))]
+pub(crate) struct Rm {
+    /// The tasks
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+
+    /// Every finished task
+    #[arg(long)]
+    finished: bool,
+
+    /// With --finished: only of this session
+    #[arg(long, conflicts_with = "ids")]
+    session: Option<String>,
+
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+impl Rm {
+    pub(crate) async fn run(self) -> Result<Exit, Failure> {
+        let mut cx = Context::open(&self.client).await?;
+        let mut whole = RemoveResponse::default();
+        for target in self.targets() {
+            let request = RemoveRequest {
+                target: Some(target),
+            };
+            let response = cx.client.remove(request).await?;
+            whole.removed_task_ids.extend(response.removed_task_ids);
+            whole.revision = response.revision;
+        }
+        if cx.print_json(&whole)? == Printed::No {
+            for id in &whole.removed_task_ids {
+                cx.out.line(&text::visible(id))?;
+            }
+        }
+        cx.out.flush()?;
+        Ok(Exit::Done)
+    }
+
+    fn targets(&self) -> Vec<Target> {
+        if self.finished {
+            return vec![Target::Finished(
+                values::filter(self.session.as_deref(), &[]).into(),
+            )];
+        }
+        let ids = values::distinct(&self.ids);
+        ids.chunks(BATCH)
+            .map(|ids| {
+                Target::Tasks(TaskIds {
+                    task_ids: ids.to_vec(),
+                })
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    #[test]
+    fn a_session_goes_with_finished_only() {
+        let parse = |args: &[&str]| crate::Cli::try_parse_from([&["heeler", "rm"], args].concat());
+        assert!(parse(&["a", "b"]).is_ok());
+        assert!(parse(&["--finished", "--session", "s"]).is_ok());
+        assert!(parse(&["--session", "s"]).is_err());
+        assert!(parse(&["a", "--finished"]).is_err());
+        assert!(parse(&["a", "--session", "s"]).is_err());
+        assert!(parse(&[]).is_err());
+    }
+}

@@ -1,0 +1,167 @@
+//! `heeler serve`: what an operator can choose. Running the daemon is `crate::serve`'s.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use heeler_client::{Address, Error, paths};
+use heeler_server::{Config, journal::Durability, process::containment::Wanted};
+
+use crate::{
+    exit::{Exit, Failure},
+    serve,
+};
+
+/// The flag of a daemon that nobody holds in the foreground.
+pub(crate) const OWN_SESSION: &str = "--own-session";
+
+const EXAMPLES: &str = "\
+Examples:
+  heeler serve
+  heeler serve --state-dir /srv/heeler --listen unix:/run/heeler.sock
+  HEELER_LOG=debug heeler serve
+
+It says where it listens and which rung of the kill ladder it has. SIGTERM and SIGINT end it and leave
+its tasks running: the next daemon on the state directory takes them back.";
+
+/// Run the daemon in the foreground
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Serve {
+    /// Where everything is kept [env: HEELER_STATE_DIR] [default: $XDG_STATE_HOME/heeler, else
+    /// ~/.local/state/heeler]
+    #[arg(long, value_name = "DIR")]
+    state_dir: Option<PathBuf>,
+
+    /// Where to listen, e.g. unix:/run/x.sock; may be given again [env: HEELER_ADDR] [default: this
+    /// user's own socket]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Vec<Address>,
+
+    /// How many tasks may be live at once
+    #[arg(long, value_name = "N", default_value_t = Config::DEFAULT_MAX_TASKS)]
+    max_tasks: usize,
+
+    /// How trees of processes are held together
+    #[arg(long, value_enum, default_value_t = Containment::Auto)]
+    containment: Containment,
+
+    /// What a recorded fact survives
+    #[arg(long, value_enum, default_value_t = Survives::Process)]
+    durability: Survives,
+
+    /// Where tasks start that were given no directory [default: the user's home]
+    #[arg(long, value_name = "DIR")]
+    working_directory: Option<PathBuf>,
+
+    /// Leave the caller's session and close what was inherited from it
+    #[arg(long, hide = true)]
+    own_session: bool,
+}
+
+/// Which rung of the kill ladder to stand on.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Containment {
+    /// The best there is
+    Auto,
+    /// A cgroup for each task, or no daemon
+    Cgroup,
+    /// The shim of each task as subreaper
+    Subreaper,
+}
+
+/// What a recorded fact survives.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Survives {
+    /// The death of any process
+    Process,
+    /// That of the machine too
+    Power,
+}
+
+impl Serve {
+    pub(crate) fn run(self) -> Result<Exit, Failure> {
+        let config = self.config()?;
+        let session = if self.own_session {
+            serve::Session::Own
+        } else {
+            serve::Session::Callers
+        };
+        serve::run(config, session)
+    }
+
+    fn config(&self) -> Result<Config, Failure> {
+        Ok(Config {
+            state_dir: match &self.state_dir {
+                Some(dir) => absolute("--state-dir", dir)?,
+                None => paths::state_dir().map_err(|error| Failure::Usage(error.to_string()))?,
+            },
+            listen: self.sockets()?,
+            containment: match self.containment {
+                Containment::Auto => Wanted::Auto,
+                Containment::Cgroup => Wanted::Cgroup,
+                Containment::Subreaper => Wanted::Subreaper,
+            },
+            durability: match self.durability {
+                Survives::Process => Durability::Process,
+                Survives::Power => Durability::Power,
+            },
+            max_tasks: self.max_tasks,
+            working_directory: match &self.working_directory {
+                Some(dir) => Some(absolute("--working-directory", dir)?),
+                None => None,
+            },
+        })
+    }
+
+    fn sockets(&self) -> Result<Vec<PathBuf>, Failure> {
+        if self.listen.is_empty() {
+            let address = Address::from_env_or_default().map_err(Error::from)?;
+            return Ok(vec![address.path().to_owned()]);
+        }
+        Ok(self
+            .listen
+            .iter()
+            .map(|address| address.path().to_owned())
+            .collect())
+    }
+}
+
+fn absolute(flag: &str, path: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(path)
+        .map_err(|error| Failure::Usage(format!("{flag} {}: {error}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    fn config(args: &[&str]) -> Config {
+        let cli = crate::Cli::try_parse_from([&["heeler", "serve"], args].concat()).unwrap();
+        let crate::commands::Command::Serve(args) = cli.command else {
+            panic!("not serve")
+        };
+        args.config().unwrap()
+    }
+
+    #[test]
+    fn every_address_that_is_given_is_listened_on() {
+        let config = config(&["--listen", "unix:/a.sock", "--listen", "unix:/b.sock"]);
+        assert_eq!(config.listen, [Path::new("/a.sock"), Path::new("/b.sock")]);
+    }
+
+    #[test]
+    fn relative_directories_are_resolved_here() {
+        let here = std::env::current_dir().unwrap();
+        let config = config(&["--state-dir", "s", "--working-directory", "w"]);
+        assert_eq!(config.state_dir, here.join("s"));
+        assert_eq!(config.working_directory, Some(here.join("w")));
+    }
+
+    #[test]
+    fn the_flag_of_an_automatic_start_is_one_that_serve_takes() {
+        let args = ["heeler", "serve", OWN_SESSION];
+        assert!(crate::Cli::try_parse_from(args).is_ok());
+    }
+}

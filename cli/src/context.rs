@@ -1,0 +1,79 @@
+//! What every client command has: the daemon, the form of the result, and where it goes.
+
+use clap::Args;
+use heeler_client::{Address, Client, Error};
+
+use crate::{
+    daemon,
+    exit::Failure,
+    json::{Json, Named},
+    out::Out,
+};
+
+/// What every client command takes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ClientArgs {
+    /// Where the daemon is, e.g. unix:/run/x.sock [env: HEELER_ADDR] [default: this user's own,
+    /// which is started if need be]
+    #[arg(long, value_name = "ADDRESS")]
+    addr: Option<Address>,
+
+    /// Print the response in protobuf's JSON mapping, one object a line for streams
+    #[arg(long)]
+    json: bool,
+}
+
+/// An open connection and the way to answer.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) client: Client,
+    /// Present if the result is to be JSON.
+    pub(crate) json: Option<Json>,
+    pub(crate) out: Out,
+}
+
+impl Context {
+    /// Connects; where nobody said which daemon, one is started if there is none.
+    pub(crate) async fn open(args: &ClientArgs) -> Result<Self, Failure> {
+        let chosen = match &args.addr {
+            Some(address) => Some(address.clone()),
+            None => Address::from_env().map_err(Error::from)?,
+        };
+        let client = match chosen {
+            Some(address) => Client::connect(address).await?,
+            None => daemon::connect_or_start().await?,
+        };
+        Ok(Self {
+            client,
+            json: args.json.then(Json::new),
+            out: Out::new(),
+        })
+    }
+
+    /// Prints the answer to a call as JSON, if that is the form; says whether it was.
+    pub(crate) fn print_json<M: Named>(&mut self, message: &M) -> Result<Printed, Failure> {
+        let Some(json) = &self.json else {
+            return Ok(Printed::No);
+        };
+        json.pretty(self.out.writer(), message)?;
+        Ok(Printed::Yes)
+    }
+
+    /// The same for one of a stream's answers.
+    pub(crate) fn print_json_line<M: Named>(&mut self, message: &M) -> Result<Printed, Failure> {
+        let Some(json) = &self.json else {
+            return Ok(Printed::No);
+        };
+        json.line(self.out.writer(), message)?;
+        Ok(Printed::Yes)
+    }
+}
+
+/// Whether a result has been printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Printed {
+    /// As JSON: there is nothing left to print.
+    Yes,
+    /// It is for people, and still to be printed.
+    No,
+}

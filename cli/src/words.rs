@@ -1,0 +1,289 @@
+//! The contract's facts in words for people. No text here is trusted: what comes from a task is made
+//! harmless by whoever prints it.
+
+use heeler_client::{
+    time,
+    v1::{
+        ArgvCommand, BackgroundTask, EndReason, Outcome, ProcessInfo, Proof, ProofMethod,
+        ShellCommand, StopRecord, TaskEventType, TaskState, background_task::Command,
+        outcome::Result as Ended,
+    },
+};
+use prost_types::Timestamp;
+
+use crate::duration;
+
+/// `RUNNING`, `TIMED_OUT` and so on.
+pub(crate) fn state(task: &BackgroundTask) -> &'static str {
+    let name = task.state().as_str_name();
+    name.strip_prefix("TASK_STATE_").unwrap_or(name)
+}
+
+/// `STARTED`, `ENDED` and so on.
+pub(crate) fn event_type(kind: TaskEventType) -> &'static str {
+    let name = kind.as_str_name();
+    name.strip_prefix("TASK_EVENT_TYPE_").unwrap_or(name)
+}
+
+/// Whether it is over.
+pub(crate) fn is_over(task: &BackgroundTask) -> bool {
+    match task.state() {
+        TaskState::Completed
+        | TaskState::Failed
+        | TaskState::Cancelled
+        | TaskState::TimedOut
+        | TaskState::Lost => true,
+        TaskState::Unspecified
+        | TaskState::Queued
+        | TaskState::Starting
+        | TaskState::Running
+        | TaskState::Stopping => false,
+    }
+}
+
+/// How the leader ended, in a word: the exit code, the signal, or why there is none.
+pub(crate) fn exit(task: &BackgroundTask) -> String {
+    match ended(task) {
+        Some(Ended::ExitCode(code)) => code.to_string(),
+        Some(Ended::Signal(signal)) => signal.name.clone(),
+        Some(Ended::SpawnError(_)) => "no start".to_owned(),
+        Some(Ended::Unknown(_)) => "unknown".to_owned(),
+        None => String::new(),
+    }
+}
+
+/// How the leader ended, in a clause.
+pub(crate) fn outcome(outcome: &Outcome) -> String {
+    match &outcome.result {
+        Some(Ended::ExitCode(code)) => format!("exit code {code}"),
+        Some(Ended::Signal(signal)) if signal.core_dumped => {
+            format!("ended by {}, core dumped", signal.name)
+        }
+        Some(Ended::Signal(signal)) => format!("ended by {}", signal.name),
+        Some(Ended::SpawnError(error)) => {
+            format!("never ran: {}: {}", error.operation, error.message)
+        }
+        Some(Ended::Unknown(unknown)) if unknown.detail.is_empty() => {
+            "nobody saw how it ended".to_owned()
+        }
+        Some(Ended::Unknown(unknown)) => format!("nobody saw how it ended: {}", unknown.detail),
+        None => "not known to this version".to_owned(),
+    }
+}
+
+/// The task's end as its own exit code would tell it: 128+n for signal n. None if it has none.
+pub(crate) fn exit_code(task: &BackgroundTask) -> Option<u8> {
+    match ended(task)? {
+        Ended::ExitCode(code) => u8::try_from(*code & 0xff).ok(),
+        Ended::Signal(signal) => u8::try_from(128 + (signal.number & 0x7f)).ok(),
+        Ended::SpawnError(_) | Ended::Unknown(_) => None,
+    }
+}
+
+fn ended(task: &BackgroundTask) -> Option<&Ended> {
+    task.outcome.as_ref()?.result.as_ref()
+}
+
+/// The state, and how the leader ended where it has.
+pub(crate) fn state_and_outcome(task: &BackgroundTask) -> String {
+    match &task.outcome {
+        Some(it) => format!("{}, {}", state(task), outcome(it)),
+        None => state(task).to_owned(),
+    }
+}
+
+/// Why a task is over, or what asked it to stop.
+pub(crate) fn reason(reason: EndReason) -> &'static str {
+    match reason {
+        EndReason::Unspecified => "not known to this version",
+        EndReason::Exited => "it exited by itself",
+        EndReason::Signalled => "a signal from elsewhere",
+        EndReason::SpawnFailed => "it never ran",
+        EndReason::Cancelled => "a cancel",
+        EndReason::Replaced => "another task took its key",
+        EndReason::Deadline => "its timeout",
+        EndReason::IdleDeadline => "it was silent for too long",
+        EndReason::OutputLimit => "it wrote too much",
+        EndReason::OutOfMemory => "the kernel, for want of memory",
+        EndReason::OwnerGone => "its holder went away",
+        EndReason::SessionEnded => "its session ended",
+        EndReason::ServerShutdown => "the daemon stopped its tasks",
+        EndReason::HostGone => "its host went away",
+        EndReason::SupervisionLost => "its supervision broke",
+    }
+}
+
+/// Who asked for a stop, and why.
+pub(crate) fn asked(stop: &StopRecord) -> String {
+    let mut text = reason(stop.cause()).to_owned();
+    if let Some(actor) = &stop.actor {
+        if !actor.name.is_empty() {
+            text.push_str(&format!(" by {}", actor.name));
+        }
+        match (actor.uid, actor.pid) {
+            (Some(uid), Some(pid)) => text.push_str(&format!(" (uid {uid}, pid {pid})")),
+            (Some(uid), None) => text.push_str(&format!(" (uid {uid})")),
+            (None, Some(pid)) => text.push_str(&format!(" (pid {pid})")),
+            (None, None) => {}
+        }
+    }
+    if !stop.reason.is_empty() {
+        text.push_str(&format!(": {}", stop.reason));
+    }
+    text
+}
+
+/// What shows that a tree is empty, or who is left of it.
+pub(crate) fn proof(proof: &Proof) -> String {
+    if !proof.survivors.is_empty() {
+        let names: Vec<_> = proof.survivors.iter().map(process).collect();
+        return format!("NOT gone, {} left: {}", names.len(), names.join("; "));
+    }
+    let evidence = match proof.method() {
+        ProofMethod::Unspecified => "by means not known to this version",
+        ProofMethod::CgroupEmpty => "its cgroup has no member and its shim no child",
+        ProofMethod::NoChildren => "its shim has no child and no process carries its mark",
+        ProofMethod::Sweep => "no process was in its cgroup or carried its mark",
+        ProofMethod::NeverStarted => "nothing was ever started",
+    };
+    format!("proven gone: {evidence}")
+}
+
+fn process(process: &ProcessInfo) -> String {
+    format!("{} {}", process.pid, process.command)
+}
+
+/// What it runs, as one would type it.
+pub(crate) fn command(task: &BackgroundTask) -> String {
+    match &task.command {
+        Some(Command::Argv(ArgvCommand { args })) => {
+            let quoted: Vec<_> = args.iter().map(|arg| quote(arg)).collect();
+            quoted.join(" ")
+        }
+        Some(Command::Shell(ShellCommand { script, .. })) => script.clone(),
+        None => String::new(),
+    }
+}
+
+fn quote(arg: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "%+,-./:=@_^".contains(c);
+    match arg {
+        "" => "''".to_owned(),
+        arg if arg.chars().all(plain) => arg.to_owned(),
+        arg => format!("'{}'", arg.replace('\'', r"'\''")),
+    }
+}
+
+/// A moment in UTC, to the millisecond.
+pub(crate) fn moment(at: Timestamp) -> String {
+    let millis = at.nanos.div_euclid(1_000_000);
+    let whole = Timestamp { nanos: 0, ..at }.to_string();
+    format!("{}.{millis:03}Z", whole.trim_end_matches('Z'))
+}
+
+/// How long ago it was.
+pub(crate) fn age(at: Option<Timestamp>) -> String {
+    match at {
+        Some(at) => duration::rough(time::since(std::time::SystemTime::now().into(), at)),
+        None => String::new(),
+    }
+}
+
+/// A size in binary units.
+pub(crate) fn size(bytes: u64) -> String {
+    let mut size = bytes as f64;
+    for unit in ["B", "KiB", "MiB", "GiB"] {
+        if size < 1024.0 {
+            return match unit {
+                "B" => format!("{bytes} B"),
+                unit => format!("{size:.1} {unit}"),
+            };
+        }
+        size /= 1024.0;
+    }
+    format!("{size:.1} TiB")
+}
+
+#[cfg(test)]
+mod tests {
+    use heeler_client::v1::{SignalOutcome, UnknownOutcome};
+
+    use super::*;
+
+    fn with(result: Ended) -> BackgroundTask {
+        let outcome = Some(Outcome {
+            result: Some(result),
+        });
+        BackgroundTask {
+            outcome,
+            ..BackgroundTask::default()
+        }
+    }
+
+    fn killed() -> Ended {
+        Ended::Signal(SignalOutcome {
+            number: 9,
+            name: "SIGKILL".to_owned(),
+            core_dumped: false,
+        })
+    }
+
+    #[test]
+    fn a_signal_is_told_as_128_and_its_number() {
+        assert_eq!(exit_code(&with(killed())), Some(137));
+        assert_eq!(exit_code(&with(Ended::ExitCode(3))), Some(3));
+        assert_eq!(
+            exit_code(&with(Ended::Unknown(UnknownOutcome::default()))),
+            None
+        );
+        assert_eq!(exit_code(&BackgroundTask::default()), None);
+    }
+
+    #[test]
+    fn outcomes_are_told_apart() {
+        assert_eq!(exit(&with(killed())), "SIGKILL");
+        assert_eq!(
+            outcome(&with(Ended::ExitCode(0)).outcome.unwrap()),
+            "exit code 0"
+        );
+    }
+
+    #[test]
+    fn arguments_are_quoted_as_one_would_type_them() {
+        let args = ["sh", "-c", "it's", "a b", ""].map(str::to_owned).to_vec();
+        let command_ = Some(Command::Argv(ArgvCommand { args }));
+        let task = BackgroundTask {
+            command: command_,
+            ..BackgroundTask::default()
+        };
+        assert_eq!(command(&task), r"sh -c 'it'\''s' 'a b' ''");
+    }
+
+    /// C14
+    #[test]
+    fn survivors_are_named() {
+        let left = ProcessInfo {
+            pid: 7,
+            command: "sleep 9".to_owned(),
+            ..ProcessInfo::default()
+        };
+        let text = proof(&Proof {
+            survivors: vec![left],
+            ..Proof::default()
+        });
+        assert_eq!(text, "NOT gone, 1 left: 7 sleep 9");
+    }
+
+    #[test]
+    fn moments_and_sizes_are_short() {
+        let at = Timestamp {
+            seconds: 1_700_000_000,
+            nanos: 7_654_321,
+        };
+        assert_eq!(moment(at), "2023-11-14T22:13:20.007Z");
+        assert_eq!(
+            (size(5), size(1536)),
+            ("5 B".to_owned(), "1.5 KiB".to_owned())
+        );
+    }
+}
