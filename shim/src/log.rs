@@ -1,0 +1,154 @@
+//! The output part of a task file: blocks of frames.
+//!
+//! ```text
+//! file   | header page 4 KiB | block 0, 64 KiB | block 1 | ...
+//! block  | magic, first offset, checksum | frame | frame | ... | zeros
+//! frame  | length and stream, time | bytes |
+//! ```
+//!
+//! An *offset* counts output bytes from 0, of both streams together. Each block says the offset of
+//! its first byte, so any offset is found by bisection over blocks, a damaged block costs only
+//! itself, and whole blocks in the middle can be punched out of the file while every offset keeps
+//! its meaning. A frame never crosses a block; a frame of length 0 (zeros, or the end of the file)
+//! means that the block has no more.
+
+use crate::checksum::crc32;
+
+/// Where block 0 begins: behind the header page.
+pub const BLOCKS_START: u64 = 4096;
+/// The size of a block.
+pub const BLOCK_SIZE: usize = 64 * 1024;
+/// The size of a block's header.
+pub const BLOCK_HEADER: usize = 24;
+/// The size of a frame's header.
+pub const FRAME_HEADER: usize = 16;
+
+const BLOCK_MAGIC: u32 = u32::from_le_bytes(*b"HLB1");
+
+/// Which of the task's pipes bytes came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// Descriptor 1.
+    Stdout,
+    /// Descriptor 2.
+    Stderr,
+}
+
+/// Where block `index` begins in the file.
+pub const fn block_position(index: u64) -> u64 {
+    BLOCKS_START + index * BLOCK_SIZE as u64
+}
+
+/// The header of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockHeader {
+    /// The offset of the block's first output byte.
+    pub first_offset: u64,
+}
+
+impl BlockHeader {
+    /// As it is written.
+    pub fn encode(&self) -> [u8; BLOCK_HEADER] {
+        let mut out = [0; BLOCK_HEADER];
+        out[0..4].copy_from_slice(&BLOCK_MAGIC.to_le_bytes());
+        out[8..16].copy_from_slice(&self.first_offset.to_le_bytes());
+        let sum = crc32(&out[..16]);
+        out[16..20].copy_from_slice(&sum.to_le_bytes());
+        out
+    }
+
+    /// From its bytes; `None` if this is no block header.
+    pub fn decode(bytes: &[u8; BLOCK_HEADER]) -> Option<Self> {
+        let word = |at: usize| {
+            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
+        if word(0) != BLOCK_MAGIC || word(16) != crc32(&bytes[..16]) {
+            return None;
+        }
+        Some(Self {
+            first_offset: u64::from(word(8)) | u64::from(word(12)) << 32,
+        })
+    }
+}
+
+/// The header of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameHeader {
+    /// Where its bytes came from.
+    pub stream: Stream,
+    /// How many they are: 1 to what fits in a block.
+    pub len: u32,
+    /// When they were read, in microseconds since 1970.
+    pub time_micros: u64,
+}
+
+impl FrameHeader {
+    /// As it is written.
+    pub fn encode(&self) -> [u8; FRAME_HEADER] {
+        let tag: u32 = match self.stream {
+            Stream::Stdout => 1,
+            Stream::Stderr => 2,
+        };
+        let mut out = [0; FRAME_HEADER];
+        out[0..4].copy_from_slice(&(self.len | tag << 24).to_le_bytes());
+        out[8..16].copy_from_slice(&self.time_micros.to_le_bytes());
+        out
+    }
+
+    /// From its bytes; `None` if the block has no more frames.
+    pub fn decode(bytes: &[u8; FRAME_HEADER]) -> Option<Self> {
+        let mut head = [0; 4];
+        head.copy_from_slice(&bytes[0..4]);
+        let mut time = [0; 8];
+        time.copy_from_slice(&bytes[8..16]);
+        let word = u32::from_le_bytes(head);
+        let len = word & 0x00FF_FFFF;
+        let stream = match word >> 24 {
+            1 => Stream::Stdout,
+            2 => Stream::Stderr,
+            _ => return None,
+        };
+        if len == 0 || len as usize > BLOCK_SIZE - BLOCK_HEADER - FRAME_HEADER {
+            return None;
+        }
+        Some(Self {
+            stream,
+            len,
+            time_micros: u64::from_le_bytes(time),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_survive_the_round_trip() {
+        let block = BlockHeader {
+            first_offset: u64::MAX / 3,
+        };
+        assert_eq!(BlockHeader::decode(&block.encode()), Some(block));
+        let frame = FrameHeader {
+            stream: Stream::Stderr,
+            len: 65_000,
+            time_micros: 1 << 50,
+        };
+        assert_eq!(FrameHeader::decode(&frame.encode()), Some(frame));
+    }
+
+    #[test]
+    fn a_flipped_bit_is_no_block_header() {
+        let good = BlockHeader { first_offset: 77 }.encode();
+        for bit in 0..20 * 8 {
+            let mut bad = good;
+            bad[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(BlockHeader::decode(&bad), None, "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn zeros_are_no_frame() {
+        assert_eq!(FrameHeader::decode(&[0; FRAME_HEADER]), None);
+    }
+}

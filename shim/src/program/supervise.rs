@@ -1,0 +1,244 @@
+//! A running task, to the end of its tree.
+//!
+//! The loop waits for one of five descriptors, does what each asks for, and then settles what has
+//! become true: output first, then statuses, then records, then reports.
+
+use heeler_shim::{
+    record::{LeaderExit, TreeEnd},
+    wire::{Order, Report},
+};
+
+use super::{
+    capture::Capture,
+    cgroup::Cgroup,
+    clock,
+    control::Control,
+    kill::Kill,
+    leader::Leader,
+    pace::{Pace, STORM},
+    signal,
+    sys::{
+        Fd, file, process,
+        signals::{self, Patience, Poll},
+    },
+    task_file::{Fact, TaskFile},
+    tree::Tree,
+};
+
+/// How long there must be no output before the memory that it took is given back.
+const REST_MILLIS: u64 = 1000;
+/// How soon a record that the disk refused is tried again.
+const RETRY_MILLIS: u64 = 1000;
+/// How often, a millisecond apart, a cgroup is looked at that should be empty and is not: a member
+/// may count for a moment after its status is taken.
+const CGROUP_LOOKS: u32 = 20;
+/// How many orders are carried out at a turn.
+const ORDERS: usize = 8;
+
+/// A task whose leader was started.
+pub(super) struct Shim {
+    child_signals: Fd,
+    control: Control,
+    file: TaskFile,
+    capture: Capture,
+    tree: Tree,
+    cgroup: Option<Cgroup>,
+    /// How often the cgroup was seen populated after the last child had gone.
+    looks: u32,
+    /// Whether there are statuses to take.
+    child_ended: bool,
+    kill: Option<Kill>,
+    pace: Pace,
+}
+
+impl Shim {
+    /// Of a leader that has just been started.
+    pub(super) fn new(
+        child_signals: Fd,
+        control: Control,
+        file: TaskFile,
+        leader: Leader,
+        capture: Capture,
+    ) -> Self {
+        Self {
+            child_signals,
+            control,
+            file,
+            capture,
+            tree: Tree::new(leader.pid),
+            cgroup: leader.cgroup,
+            looks: 0,
+            child_ended: false,
+            kill: None,
+            pace: Pace::Normal,
+        }
+    }
+
+    /// Until nobody of the tree is left.
+    pub(super) fn run(mut self) {
+        self.settle();
+        // Not earlier: where the scheduler makes a group of each session this takes as long as a
+        // tenth of the start, and no signal to the session of the server can hurt us but SIGKILL.
+        // Refused to the leader of a group, which is as good.
+        let _ = process::new_session();
+        let mut patience = Patience::Endless;
+        loop {
+            self.settle();
+            if self.file.tree_end.is_written() {
+                return;
+            }
+            self.wait(patience.min(self.patience()));
+            patience = self.pursue();
+        }
+    }
+
+    /// The longest that can be waited without missing something.
+    fn patience(&self) -> Patience {
+        if self.tree.is_empty() && self.file.tree_end.is_unknown() {
+            Patience::Millis(1)
+        } else if self.tree.has_more() {
+            Patience::Millis(0)
+        } else if self.file.is_due() {
+            Patience::Millis(RETRY_MILLIS)
+        } else if self.capture.is_restless() || self.pace.is_hurried() {
+            Patience::Millis(REST_MILLIS)
+        } else {
+            Patience::Endless
+        }
+    }
+
+    /// Waits for something to happen, and deals with it.
+    fn wait(&mut self, patience: Patience) {
+        let [stdout, stderr] = self.capture.polls();
+        let [knock, order] = self.control.polls();
+        let child = Poll::new(Some(&self.child_signals));
+        let mut polls = [child, stdout, stderr, knock, order];
+        if !signals::poll(&mut polls, patience) {
+            if patience >= Patience::Millis(REST_MILLIS) {
+                self.capture.rest();
+            }
+            return;
+        }
+        let [child, stdout, stderr, knock, order] = polls;
+        self.capture.read_ready(&[stdout, stderr], self.file.fd());
+        self.control.output_is_at(self.capture.end());
+        if child.is_ready() {
+            // One signal stands for any number of children.
+            let _ = file::read(&self.child_signals, &mut [0; 128]);
+            self.child_ended = true;
+        }
+        if order.is_ready() {
+            self.obey();
+        }
+        if knock.is_ready() {
+            self.control.welcome(self.file.hints());
+        }
+    }
+
+    fn obey(&mut self) {
+        for _ in 0..ORDERS {
+            let Some(order) = self.control.receive() else {
+                return;
+            };
+            match order {
+                Order::Signal { number } => self.signal(number),
+                Order::Kill { within_millis } => {
+                    let kill = Kill::begin(within_millis, self.cgroup.as_ref(), self.pace);
+                    self.kill = Some(kill);
+                }
+                Order::Follow { beyond } => {
+                    self.control.follow(beyond);
+                    self.control.output_is_at(self.capture.end());
+                }
+            }
+        }
+    }
+
+    fn signal(&mut self, number: i32) {
+        let processes = signal::send(number, self.tree.leader(), self.capture.scratch());
+        let time_micros = clock::now_micros();
+        self.control.send([Some(Report::Signalled {
+            number,
+            processes,
+            time_micros,
+        })]);
+    }
+
+    /// Takes statuses, and goes on with a kill; how soon it wants to.
+    fn pursue(&mut self) -> Patience {
+        let Some(kill) = &mut self.kill else {
+            if self.child_ended || self.tree.has_more() {
+                self.child_ended = false;
+                if self.tree.reap(drop) >= STORM {
+                    self.pace.hurry();
+                }
+            }
+            self.pace.calm();
+            return Patience::Endless;
+        };
+        let patience = kill.turn(&mut self.tree, &mut self.pace, self.capture.scratch());
+        if kill.is_overdue_news() {
+            self.control.send([Some(Report::Overdue)]);
+        }
+        patience
+    }
+
+    /// Records and reports what has become true.
+    fn settle(&mut self) {
+        let exited = self
+            .tree
+            .leader_exit()
+            .filter(|_| self.file.leader_exit.is_unknown());
+        let ended = self.tree.is_empty() && self.file.tree_end.is_unknown();
+        if exited.is_some() || ended {
+            self.capture.drain(self.file.fd());
+            self.control.output_is_at(self.capture.end());
+        }
+        if let Some((exit, time_micros)) = exited {
+            let output_end = self.capture.end();
+            self.file.leader_exit = Fact::Due(LeaderExit {
+                exit,
+                time_micros,
+                output_end,
+            });
+        }
+        if ended && let Some(cgroup_empty) = self.cgroup_is_empty() {
+            self.file.tree_end = Fact::Due(self.tree_end(cgroup_empty));
+            if let Some(cgroup) = &self.cgroup {
+                cgroup.remove();
+            }
+        }
+        self.file.settle(&mut self.control);
+    }
+
+    /// Whether the cgroup is empty too; `None` if it should be looked at again.
+    fn cgroup_is_empty(&mut self) -> Option<bool> {
+        let Some(cgroup) = &self.cgroup else {
+            return Some(false);
+        };
+        if cgroup.is_empty() {
+            return Some(true);
+        }
+        // Somebody who is not of the tree was put there. That is for a kill to end, and else not
+        // our business.
+        let again = match &self.kill {
+            Some(kill) => !kill.is_overdue() && cgroup.kill().is_ok(),
+            None => self.looks < CGROUP_LOOKS,
+        };
+        self.looks += 1;
+        if again { None } else { Some(false) }
+    }
+
+    fn tree_end(&self, cgroup_empty: bool) -> TreeEnd {
+        let loss = self.capture.loss();
+        TreeEnd {
+            time_micros: clock::now_micros(),
+            output_end: self.capture.end(),
+            cgroup_empty,
+            cpu_micros: self.tree.cpu_micros(),
+            max_memory: self.tree.max_memory(),
+            capture_errno: loss.errno,
+            discarded: loss.bytes,
+        }
+    }
+}

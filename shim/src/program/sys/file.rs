@@ -1,0 +1,294 @@
+//! Files, directories and pipes.
+
+use core::ffi::CStr;
+
+use super::{Errno, Fd, Result, call, text};
+use crate::program::arch::{self, number};
+
+const AT_FDCWD: usize = -100i32 as usize;
+const AT_REMOVEDIR: usize = 0x200;
+const AT_EMPTY_PATH: usize = 0x1000;
+const O_WRONLY: usize = 1;
+const O_RDWR: usize = 2;
+const O_CREAT: usize = 0o100;
+const O_EXCL: usize = 0o200;
+const O_NONBLOCK: usize = 0o4000;
+const O_CLOEXEC: usize = 0o2_000_000;
+const O_PATH: usize = 0o10_000_000;
+const F_SETFL: usize = 4;
+const F_SETPIPE_SZ: usize = 1031;
+const F_DUPFD_CLOEXEC: usize = 1030;
+const LOCK_EX_NB: usize = 2 | 4;
+const FIONREAD: usize = 0x541B;
+
+/// For what, and how, a file is opened; always to be closed at exec.
+#[derive(Clone, Copy)]
+pub(crate) enum Open {
+    /// To read.
+    Read,
+    /// To write.
+    Write,
+    /// A directory, to list it.
+    List,
+    /// A directory, only to name it.
+    Name,
+    /// A new file, mode 0600, to read and write; fails if anything is there.
+    Create,
+}
+
+/// Opens a file; a relative path is one in the present directory.
+pub(crate) fn open(path: &CStr, how: Open) -> Result<Fd> {
+    open_from(AT_FDCWD, path, how)
+}
+
+/// Opens a file in a directory.
+pub(crate) fn open_at(dir: &Fd, path: &CStr, how: Open) -> Result<Fd> {
+    open_from(dir.arg(), path, how)
+}
+
+fn open_from(dir: usize, path: &CStr, how: Open) -> Result<Fd> {
+    let flags = match how {
+        Open::Read => 0,
+        Open::Write => O_WRONLY,
+        Open::List => arch::O_DIRECTORY,
+        Open::Name => O_PATH | arch::O_DIRECTORY,
+        Open::Create => O_RDWR | O_CREAT | O_EXCL | arch::O_NOFOLLOW,
+    };
+    // SAFETY: the path ends in a NUL.
+    unsafe { call(number::OPENAT, [dir, text(path), flags | O_CLOEXEC, 0o600]) }.map(Fd::new)
+}
+
+/// Puts `/dev/null` in place of descriptor 0, which stays open at exec.
+pub(crate) fn null_input() -> Result<()> {
+    let path = text(c"/dev/null");
+    // SAFETY: nothing of ours is at 0; the lowest free number is what an open gets.
+    let _ = unsafe { call(number::CLOSE, [0]) };
+    // SAFETY: the path ends in a NUL.
+    match unsafe { call(number::OPENAT, [AT_FDCWD, path, O_RDWR, 0]) }? {
+        0 => Ok(()),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+/// A copy of descriptor 0, numbered from 3 on.
+pub(crate) fn copy_input() -> Result<Fd> {
+    // SAFETY: takes only numbers.
+    unsafe { call(number::FCNTL, [0, F_DUPFD_CLOEXEC, 3]) }.map(Fd::new)
+}
+
+/// Closes every descriptor but 0, 1 and 2.
+pub(crate) fn close_inherited() {
+    // SAFETY: called before anything of ours is open.
+    if unsafe { call(number::CLOSE_RANGE, [3, u32::MAX as usize, 0]) }.is_ok() {
+        return;
+    }
+    // A sandbox may refuse the call. What a server leaves open by mistake has a small number.
+    for fd in 3..1024 {
+        // SAFETY: as above.
+        let _ = unsafe { call(number::CLOSE, [fd]) };
+    }
+}
+
+/// Makes `fd` also `at`, to stay open at exec.
+pub(crate) fn duplicate(fd: i32, at: usize) -> Result<()> {
+    // SAFETY: takes only numbers.
+    unsafe { call(number::DUP3, [fd as usize, at, 0]) }.map(drop)
+}
+
+/// Reads into `buffer`.
+pub(crate) fn read(fd: &Fd, buffer: &mut [u8]) -> Result<usize> {
+    // SAFETY: the buffer is as long as we say.
+    unsafe {
+        call(
+            number::READ,
+            [fd.arg(), buffer.as_mut_ptr() as usize, buffer.len()],
+        )
+    }
+}
+
+/// Reads into `buffer` from a position.
+pub(crate) fn read_at(fd: &Fd, buffer: &mut [u8], position: u64) -> Result<usize> {
+    let args = [
+        fd.arg(),
+        buffer.as_mut_ptr() as usize,
+        buffer.len(),
+        position as usize,
+    ];
+    // SAFETY: the buffer is as long as we say.
+    unsafe { call(number::PREAD64, args) }
+}
+
+/// Reads the beginning of a small file.
+pub(crate) fn read_file<'a>(path: &CStr, buffer: &'a mut [u8]) -> Result<&'a [u8]> {
+    let file = open(path, Open::Read)?;
+    let len = read(&file, buffer)?;
+    buffer.get(..len).ok_or(Errno::EINVAL)
+}
+
+/// Writes `bytes`, or some of them.
+pub(crate) fn write(fd: &Fd, bytes: &[u8]) -> Result<usize> {
+    // SAFETY: the bytes are as many as we say.
+    unsafe {
+        call(
+            number::WRITE,
+            [fd.arg(), bytes.as_ptr() as usize, bytes.len()],
+        )
+    }
+}
+
+/// Writes `bytes`, or some of them, at a position.
+pub(crate) fn write_at(fd: &Fd, bytes: &[u8], position: u64) -> Result<usize> {
+    let args = [
+        fd.arg(),
+        bytes.as_ptr() as usize,
+        bytes.len(),
+        position as usize,
+    ];
+    // SAFETY: the bytes are as many as we say.
+    unsafe { call(number::PWRITE64, args) }
+}
+
+/// One of the parts of a gathering write.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Part<'a> {
+    base: *const u8,
+    len: usize,
+    bytes: core::marker::PhantomData<&'a [u8]>,
+}
+
+impl<'a> Part<'a> {
+    /// Of these bytes.
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self {
+            base: bytes.as_ptr(),
+            len: bytes.len(),
+            bytes: core::marker::PhantomData,
+        }
+    }
+}
+
+/// Writes the parts one after the other at a position; if that fails, why, and how much is written.
+pub(crate) fn write_all_at(
+    fd: &Fd,
+    parts: &mut [Part<'_>],
+    position: u64,
+) -> core::result::Result<(), (Errno, usize)> {
+    let mut left: usize = parts.iter().map(|part| part.len).sum();
+    let mut written = 0;
+    while left > 0 {
+        let at = position as usize + written;
+        let args = [fd.arg(), parts.as_ptr() as usize, parts.len(), at, 0];
+        // SAFETY: a part has the layout of an iovec, and its bytes live as long as it does.
+        let len = match unsafe { call(number::PWRITEV, args) } {
+            Ok(0) => return Err((Errno::ENOSPC, written)),
+            Ok(len) => len.min(left),
+            Err(Errno::EINTR) => continue,
+            Err(errno) => return Err((errno, written)),
+        };
+        written += len;
+        left -= len;
+        if left > 0 {
+            skip(parts, len);
+        }
+    }
+    Ok(())
+}
+
+/// Leaves out the first bytes of the parts.
+fn skip(parts: &mut [Part<'_>], mut len: usize) {
+    for part in parts {
+        let taken = len.min(part.len);
+        part.base = part.base.wrapping_add(taken);
+        part.len -= taken;
+        len -= taken;
+    }
+}
+
+/// Cuts a file, or grows it with zeros, to `len` bytes.
+pub(crate) fn truncate(fd: &Fd, len: u64) -> Result<()> {
+    // SAFETY: takes only numbers.
+    unsafe { call(number::FTRUNCATE, [fd.arg(), len as usize]) }.map(drop)
+}
+
+/// Waits until what was written is on the disk.
+pub(crate) fn sync_data(fd: &Fd) -> Result<()> {
+    // SAFETY: takes only numbers.
+    unsafe { call(number::FDATASYNC, [fd.arg()]) }.map(drop)
+}
+
+/// Takes the file's lock for this process alone, or fails at once.
+pub(crate) fn lock(fd: &Fd) -> Result<()> {
+    // SAFETY: takes only numbers.
+    unsafe { call(number::FLOCK, [fd.arg(), LOCK_EX_NB]) }.map(drop)
+}
+
+/// How many names a file has, and how many bytes.
+pub(crate) fn links_and_size(fd: &Fd) -> Result<(u32, u64)> {
+    const STATX_NLINK_SIZE: usize = 4 | 0x200;
+    let mut out = [0u64; 32];
+    let to = out.as_mut_ptr() as usize;
+    let args = [fd.arg(), text(c""), AT_EMPTY_PATH, STATX_NLINK_SIZE, to];
+    // SAFETY: a statx is 256 bytes.
+    unsafe { call(number::STATX, args) }?;
+    // stx_nlink is the word at 16, stx_size the double word at 40.
+    Ok((out[2] as u32, out[5]))
+}
+
+/// Makes a directory.
+pub(crate) fn make_directory(path: &CStr) -> Result<()> {
+    // SAFETY: the path ends in a NUL.
+    unsafe { call(number::MKDIRAT, [AT_FDCWD, text(path), 0o755]) }.map(drop)
+}
+
+/// Removes an empty directory.
+pub(crate) fn remove_directory(path: &CStr) -> Result<()> {
+    // SAFETY: the path ends in a NUL.
+    unsafe { call(number::UNLINKAT, [AT_FDCWD, text(path), AT_REMOVEDIR]) }.map(drop)
+}
+
+/// Removes a file's name.
+pub(crate) fn remove(path: &CStr) -> Result<()> {
+    // SAFETY: the path ends in a NUL.
+    unsafe { call(number::UNLINKAT, [AT_FDCWD, text(path), 0]) }.map(drop)
+}
+
+/// Enters a directory.
+pub(crate) fn enter_directory(path: &CStr) -> Result<()> {
+    // SAFETY: the path ends in a NUL.
+    unsafe { call(number::CHDIR, [text(path)]) }.map(drop)
+}
+
+/// Reads the next entries of a directory, in the kernel's form.
+pub(crate) fn list(dir: &Fd, buffer: &mut [u8]) -> Result<usize> {
+    let args = [dir.arg(), buffer.as_mut_ptr() as usize, buffer.len()];
+    // SAFETY: the buffer is as long as we say.
+    unsafe { call(number::GETDENTS64, args) }
+}
+
+/// A pipe: where it is read, without ever waiting, and where it is written.
+pub(crate) fn pipe() -> Result<(Fd, Fd)> {
+    let mut ends = [0i32; 2];
+    // SAFETY: there is room for two numbers.
+    unsafe { call(number::PIPE2, [ends.as_mut_ptr() as usize, O_CLOEXEC]) }?;
+    let (read, write) = (Fd(ends[0]), Fd(ends[1]));
+    // SAFETY: takes only numbers. The two ends have flags of their own.
+    unsafe { call(number::FCNTL, [read.arg(), F_SETFL, O_NONBLOCK]) }?;
+    Ok((read, write))
+}
+
+/// Asks for more room in a pipe.
+pub(crate) fn grow_pipe(fd: &Fd, size: usize) {
+    // SAFETY: takes only numbers.
+    let _ = unsafe { call(number::FCNTL, [fd.arg(), F_SETPIPE_SZ, size]) };
+}
+
+/// How many bytes wait in a pipe.
+pub(crate) fn waiting(fd: &Fd) -> usize {
+    let mut count = 0i32;
+    // SAFETY: there is room for the number.
+    match unsafe { call(number::IOCTL, [fd.arg(), FIONREAD, &raw mut count as usize]) } {
+        Ok(_) => count as usize,
+        Err(_) => 0,
+    }
+}

@@ -1,0 +1,193 @@
+//! Processes: making, replacing, naming, waiting for and ending them.
+
+use core::ffi::{CStr, c_char};
+
+use super::{Errno, Fd, Result, call, text};
+use crate::program::arch::{self, number};
+
+const CLONE_VM: u64 = 0x100;
+const CLONE_VFORK: u64 = 0x4000;
+const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
+const SIGCHLD: u64 = 17;
+const PR_SET_NAME: usize = 15;
+const PR_SET_CHILD_SUBREAPER: usize = 36;
+const P_PID: usize = 1;
+const WNOHANG: usize = 1;
+const WEXITED: usize = 4;
+const WNOWAIT: usize = 0x100_0000;
+const WALL: usize = 0x4000_0000;
+/// How far below our own frames a child's stack begins, and how large it is. It lies in the part of
+/// our stack that we use again as soon as the child is gone.
+const STACK_GAP: usize = 1024;
+const STACK_SIZE: usize = 16 * 1024;
+
+/// `struct clone_args`.
+#[repr(C)]
+#[derive(Default)]
+struct CloneArgs {
+    flags: u64,
+    pidfd: u64,
+    child_tid: u64,
+    parent_tid: u64,
+    exit_signal: u64,
+    stack: u64,
+    stack_size: u64,
+    tls: u64,
+    set_tid: u64,
+    set_tid_size: u64,
+    cgroup: u64,
+}
+
+/// Makes a child that shares our memory and runs `child(data)` on a stack of its own, and waits
+/// until it has executed a program or ended. With a cgroup, it is born in there.
+///
+/// # Safety
+///
+/// `child` must not return and must touch no memory of ours but `data`, which must be what it may
+/// be given.
+#[inline(never)]
+pub(crate) unsafe fn clone<T>(
+    cgroup: Option<&Fd>,
+    child: unsafe extern "C" fn(*mut T) -> !,
+    data: *mut T,
+) -> Result<u32> {
+    let top = (arch::stack_pointer() - STACK_GAP) & !15;
+    let mut args = CloneArgs {
+        flags: CLONE_VM | CLONE_VFORK,
+        exit_signal: SIGCHLD,
+        stack: (top - STACK_SIZE) as u64,
+        stack_size: STACK_SIZE as u64,
+        ..CloneArgs::default()
+    };
+    if let Some(cgroup) = cgroup {
+        args.flags |= CLONE_INTO_CGROUP;
+        args.cgroup = cgroup.raw() as u64;
+    }
+    let by_struct = [&raw const args as usize, size_of::<CloneArgs>()];
+    // SAFETY: we stand still while the child uses the stack below us.
+    let mut result = unsafe { arch::clone_and_run(number::CLONE3, by_struct, child, data) };
+    if result == -(Errno::ENOSYS.0 as isize) && cgroup.is_none() {
+        let by_value = [(args.flags | SIGCHLD) as usize, top];
+        // SAFETY: as above.
+        result = unsafe { arch::clone_and_run(number::CLONE, by_value, child, data) };
+    }
+    if result < 0 {
+        Err(Errno(-result as i32))
+    } else {
+        Ok(result as u32)
+    }
+}
+
+/// Replaces the program; comes back only if that failed.
+///
+/// # Safety
+///
+/// Both lists must end in a null pointer, and their texts in a NUL.
+pub(crate) unsafe fn execute(
+    program: &CStr,
+    arguments: *const *const c_char,
+    environment: *const *const c_char,
+) -> Errno {
+    let args = [text(program), arguments as usize, environment as usize];
+    // SAFETY: as promised to us.
+    match unsafe { call(number::EXECVE, args) } {
+        Ok(_) => Errno::EINVAL,
+        Err(errno) => errno,
+    }
+}
+
+/// Ends this process.
+pub(crate) fn exit(code: u8) -> ! {
+    loop {
+        // SAFETY: takes only a number, and does not come back.
+        let _ = unsafe { call(number::EXIT_GROUP, [usize::from(code)]) };
+    }
+}
+
+/// Our process id.
+pub(crate) fn own_pid() -> u32 {
+    // SAFETY: takes nothing, and cannot fail.
+    unsafe { call(number::GETPID, []) }.unwrap_or(0) as u32
+}
+
+/// Our effective user id.
+pub(crate) fn own_user() -> u32 {
+    // SAFETY: takes nothing, and cannot fail.
+    unsafe { call(number::GETEUID, []) }.unwrap_or(0) as u32
+}
+
+/// Becomes the leader of a new session.
+pub(crate) fn new_session() -> Result<()> {
+    // SAFETY: takes nothing.
+    unsafe { call(number::SETSID, []) }.map(drop)
+}
+
+/// The process group of a process.
+pub(crate) fn group_of(pid: u32) -> Result<u32> {
+    // SAFETY: takes only a number.
+    unsafe { call(number::GETPGID, [pid as usize]) }.map(|group| group as u32)
+}
+
+/// Makes us the parent of every orphan among our descendants.
+pub(crate) fn become_subreaper() -> Result<()> {
+    // SAFETY: takes only numbers.
+    unsafe { call(number::PRCTL, [PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0]) }.map(drop)
+}
+
+/// Takes a name, for people who list processes.
+pub(crate) fn take_name(name: &CStr) {
+    // SAFETY: the name ends in a NUL.
+    let _ = unsafe { call(number::PRCTL, [PR_SET_NAME, text(name)]) };
+}
+
+/// What the kernel tells of a child that has ended.
+pub(crate) struct Ended {
+    pub(crate) pid: u32,
+    /// As `wait` gives it.
+    pub(crate) status: i32,
+    /// Of the process and of those that it has waited for.
+    pub(crate) cpu_micros: u64,
+    /// Likewise, the largest of them, in bytes.
+    pub(crate) max_memory: u64,
+}
+
+/// Takes the status of a child that has ended; `None` if none has. ECHILD: there is no child.
+pub(crate) fn wait_any() -> Result<Option<Ended>> {
+    wait(-1, WNOHANG | WALL)
+}
+
+/// Waits for one child.
+pub(crate) fn wait_for(pid: u32) -> Result<Option<Ended>> {
+    wait(pid as i32, WALL)
+}
+
+/// Whether this is a child of ours that has not ended. Leaves its status where it is.
+pub(crate) fn is_living_child(pid: u32) -> bool {
+    // siginfo: the signal's number comes first, and is 0 if there is nothing to tell.
+    let mut info = [0u32; 32];
+    let options = WEXITED | WNOWAIT | WNOHANG | WALL;
+    let args = [P_PID, pid as usize, info.as_mut_ptr() as usize, options, 0];
+    // SAFETY: there is room for the siginfo.
+    unsafe { call(number::WAITID, args) }.is_ok() && info[0] == 0
+}
+
+fn wait(pid: i32, options: usize) -> Result<Option<Ended>> {
+    let mut status = 0i32;
+    // struct rusage: two times in seconds and microseconds, the memory in KiB, 13 more numbers.
+    let mut usage = [0i64; 18];
+    let to = [&raw mut status as usize, usage.as_mut_ptr() as usize];
+    // SAFETY: there is room for the status and for the usage.
+    let pid = unsafe { call(number::WAIT4, [pid as usize, to[0], options, to[1]]) }?;
+    if pid == 0 {
+        return Ok(None);
+    }
+    let [user, user_micros, system, system_micros, memory, ..] = usage;
+    let cpu = (user + system) * 1_000_000 + user_micros + system_micros;
+    let max_memory = (memory as u64).saturating_mul(1024);
+    Ok(Some(Ended {
+        pid: pid as u32,
+        status,
+        cpu_micros: cpu as u64,
+        max_memory,
+    }))
+}

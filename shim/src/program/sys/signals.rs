@@ -1,0 +1,148 @@
+//! Signals, waiting for descriptors, and the clocks.
+
+use super::{Fd, Result, call};
+use crate::program::arch::number;
+
+const SIG_SETMASK: usize = 2;
+const SIGCHLD_MASK: u64 = 1 << (17 - 1);
+const SFD_NONBLOCK_CLOEXEC: usize = 0o2_004_000;
+const SET_SIZE: usize = 8;
+const SIGNALS: usize = 64;
+
+/// SIGKILL.
+pub(crate) const KILL: i32 = 9;
+/// SIGCONT.
+pub(crate) const CONTINUE: i32 = 18;
+
+/// Which signals wait until they are taken.
+#[derive(Clone, Copy)]
+pub(crate) enum Mask {
+    /// Every one that can.
+    All,
+    /// None.
+    None,
+}
+
+/// Sets the mask.
+pub(crate) fn set_mask(mask: Mask) -> Result<()> {
+    let set: u64 = match mask {
+        Mask::All => u64::MAX,
+        Mask::None => 0,
+    };
+    // SAFETY: a set is 8 bytes.
+    unsafe {
+        call(
+            number::RT_SIGPROCMASK,
+            [SIG_SETMASK, &raw const set as usize, 0, SET_SIZE],
+        )
+    }
+    .map(drop)
+}
+
+/// Gives every signal its default meaning.
+pub(crate) fn reset_meanings() {
+    // struct sigaction: no handler, no flags, no restorer, no mask.
+    let default = [0u64; 4];
+    for signal in 1..=SIGNALS {
+        let args = [signal, default.as_ptr() as usize, 0, SET_SIZE];
+        // SAFETY: the structure is whole. SIGKILL and SIGSTOP are refused: they have no other.
+        let _ = unsafe { call(number::RT_SIGACTION, args) };
+    }
+}
+
+/// A descriptor that is readable while a SIGCHLD waits.
+pub(crate) fn child_signals() -> Result<Fd> {
+    let set = SIGCHLD_MASK;
+    let args = [
+        -1i32 as usize,
+        &raw const set as usize,
+        SET_SIZE,
+        SFD_NONBLOCK_CLOEXEC,
+    ];
+    // SAFETY: a set is 8 bytes.
+    unsafe { call(number::SIGNALFD4, args) }.map(Fd::new)
+}
+
+/// Signals a child of ours that has not been waited for, so that its number is its own.
+pub(crate) fn send_to_child(pid: u32, signal: i32) -> Result<()> {
+    // SAFETY: takes only numbers.
+    unsafe { call(number::KILL, [pid as usize, signal as usize]) }.map(drop)
+}
+
+/// Signals the process group of a child of ours that has not been waited for.
+pub(crate) fn send_to_group(group: u32, signal: i32) -> Result<()> {
+    // SAFETY: takes only numbers.
+    unsafe { call(number::KILL, [-(group as i32) as usize, signal as usize]) }.map(drop)
+}
+
+/// A handle on whatever process has this number now.
+pub(crate) fn handle(pid: u32) -> Result<Fd> {
+    // SAFETY: takes only numbers.
+    unsafe { call(number::PIDFD_OPEN, [pid as usize, 0]) }.map(Fd::new)
+}
+
+/// Signals the process of a handle; signal 0 only asks whether it is there.
+pub(crate) fn send_to_handle(handle: &Fd, signal: i32) -> Result<()> {
+    // SAFETY: takes only numbers.
+    unsafe {
+        call(
+            number::PIDFD_SEND_SIGNAL,
+            [handle.arg(), signal as usize, 0, 0],
+        )
+    }
+    .map(drop)
+}
+
+/// What is waited for, and what came.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Poll {
+    fd: i32,
+    wanted: i16,
+    came: i16,
+}
+
+impl Poll {
+    /// For something to read, or for the end. Nothing, without a descriptor.
+    pub(crate) fn new(fd: Option<&Fd>) -> Self {
+        Self {
+            fd: fd.map_or(-1, Fd::raw),
+            wanted: 1,
+            came: 0,
+        }
+    }
+
+    /// Whether a read would not wait.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.came != 0
+    }
+}
+
+/// How long to wait.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Patience {
+    /// At most so many milliseconds.
+    Millis(u64),
+    /// For ever.
+    Endless,
+}
+
+/// Waits until one of them is ready; whether one is.
+pub(crate) fn poll(fds: &mut [Poll], patience: Patience) -> bool {
+    let time = match patience {
+        Patience::Millis(millis) => Some([millis / 1000, millis % 1000 * 1_000_000]),
+        Patience::Endless => None,
+    };
+    let time_at = time.as_ref().map_or(0, |time| time.as_ptr() as usize);
+    let args = [fds.as_mut_ptr() as usize, fds.len(), time_at, 0, SET_SIZE];
+    // SAFETY: a Poll has the layout of a pollfd, and there are as many as we say.
+    matches!(unsafe { call(number::PPOLL, args) }, Ok(1..))
+}
+
+/// A clock's time in seconds and nanoseconds.
+pub(crate) fn time(clock: usize) -> (u64, u64) {
+    let mut time = [0u64; 2];
+    // SAFETY: there is room for the two numbers.
+    let _ = unsafe { call(number::CLOCK_GETTIME, [clock, time.as_mut_ptr() as usize]) };
+    (time[0], time[1])
+}

@@ -1,0 +1,89 @@
+//! Unix sockets.
+
+use super::{Errno, Fd, Result, call};
+use crate::program::arch::number;
+
+const AF_UNIX: u16 = 1;
+const SOCK_STREAM: usize = 1;
+const SOCK_NONBLOCK: usize = 0o4000;
+const SOCK_CLOEXEC: usize = 0o2_000_000;
+const SOL_SOCKET: usize = 1;
+const SO_PEERCRED: usize = 17;
+const MSG_DONTWAIT: usize = 0x40;
+const MSG_NOSIGNAL: usize = 0x4000;
+/// How many servers may be knocking at once: there is one.
+const BACKLOG: usize = 4;
+/// What stands before the name in a `sockaddr_un`: the family, and the NUL of an abstract name.
+const BEFORE_NAME: usize = 3;
+
+/// Listens on an abstract name.
+pub(crate) fn listen<const N: usize>(name: &[u8; N]) -> Result<Fd> {
+    let kind = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
+    // SAFETY: takes only numbers.
+    let socket = unsafe { call(number::SOCKET, [usize::from(AF_UNIX), kind, 0]) }.map(Fd::new)?;
+    let mut address = [0u8; 110];
+    address[..2].copy_from_slice(&AF_UNIX.to_ne_bytes());
+    let place = address
+        .get_mut(BEFORE_NAME..BEFORE_NAME + N)
+        .ok_or(Errno::ENAMETOOLONG)?;
+    place.copy_from_slice(name);
+    let args = [socket.arg(), address.as_ptr() as usize, BEFORE_NAME + N];
+    // SAFETY: the address is as long as we say.
+    unsafe { call(number::BIND, args) }?;
+    // SAFETY: takes only numbers.
+    unsafe { call(number::LISTEN, [socket.arg(), BACKLOG]) }?;
+    Ok(socket)
+}
+
+/// Takes the next connection.
+pub(crate) fn accept(listener: &Fd) -> Result<Fd> {
+    // SAFETY: no address is asked for.
+    unsafe { call(number::ACCEPT4, [listener.arg(), 0, 0, SOCK_CLOEXEC]) }.map(Fd::new)
+}
+
+/// The user that connected.
+pub(crate) fn peer_user(socket: &Fd) -> Result<u32> {
+    let mut credentials = [0u32; 3];
+    let mut len = 12u32;
+    let to = [credentials.as_mut_ptr() as usize, &raw mut len as usize];
+    // SAFETY: there is room for pid, uid and gid.
+    unsafe {
+        call(
+            number::GETSOCKOPT,
+            [socket.arg(), SOL_SOCKET, SO_PEERCRED, to[0], to[1]],
+        )
+    }?;
+    Ok(credentials[1])
+}
+
+/// Sends all of it or, without waiting, fails: a part counts as a failure.
+pub(crate) fn send(socket: &Fd, bytes: &[u8]) -> Result<()> {
+    let flags = MSG_DONTWAIT | MSG_NOSIGNAL;
+    let args = [
+        socket.arg(),
+        bytes.as_ptr() as usize,
+        bytes.len(),
+        flags,
+        0,
+        0,
+    ];
+    // SAFETY: the bytes are as many as we say.
+    match unsafe { call(number::SENDTO, args) }? {
+        sent if sent == bytes.len() => Ok(()),
+        _ => Err(Errno::EAGAIN),
+    }
+}
+
+/// Receives what is there, without waiting; nothing at all is the end.
+pub(crate) fn receive(socket: &Fd, buffer: &mut [u8]) -> Result<usize> {
+    let args = [
+        socket.arg(),
+        buffer.as_mut_ptr() as usize,
+        buffer.len(),
+        MSG_DONTWAIT,
+        0,
+        0,
+    ];
+    // SAFETY: the buffer is as long as we say.
+    unsafe { call(number::RECVFROM, args) }
+}

@@ -1,0 +1,85 @@
+//! A slot's bytes, written and read back field by field: what all records have in common.
+
+use super::{SLOT, SlotBytes, VERSION};
+use crate::checksum::crc32;
+
+const MAGIC: [u8; 3] = *b"HLR";
+const LENGTH: usize = 6;
+const PAYLOAD: usize = 8;
+const CHECKSUM: usize = SLOT - 4;
+
+/// Fills a slot. Every record fits by construction: the longest is an [`Identity`].
+pub(super) struct Writer {
+    slot: SlotBytes,
+    at: usize,
+}
+
+impl Writer {
+    pub(super) fn new(kind: u8) -> Self {
+        let mut slot = [0; SLOT];
+        slot[0..3].copy_from_slice(&MAGIC);
+        slot[3] = kind;
+        slot[4..6].copy_from_slice(&VERSION.to_le_bytes());
+        Self { slot, at: PAYLOAD }
+    }
+
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+        let end = self.at + bytes.len();
+        self.slot[self.at..end].copy_from_slice(bytes);
+        self.at = end;
+    }
+
+    pub(super) fn u64(&mut self, value: u64) {
+        self.bytes(&value.to_le_bytes());
+    }
+
+    pub(super) fn i64(&mut self, value: i64) {
+        self.bytes(&value.to_le_bytes());
+    }
+
+    pub(super) fn finish(mut self) -> SlotBytes {
+        let len = (self.at - PAYLOAD) as u16;
+        self.slot[LENGTH..PAYLOAD].copy_from_slice(&len.to_le_bytes());
+        let sum = crc32(&self.slot[..self.at]);
+        self.slot[CHECKSUM..].copy_from_slice(&sum.to_le_bytes());
+        self.slot
+    }
+}
+
+/// Reads a slot back, once its magic, kind, version and checksum are right.
+pub(super) struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(slot: &'a SlotBytes, kind: u8) -> Option<Self> {
+        let end = PAYLOAD + usize::from(u16::from_le_bytes([slot[LENGTH], slot[LENGTH + 1]]));
+        let (summed, zeros) = slot[..CHECKSUM].split_at_checked(end)?;
+        let whole = slot[CHECKSUM..] == crc32(summed).to_le_bytes();
+        let clean = zeros.iter().all(|byte| *byte == 0);
+        let ours = slot[0..3] == MAGIC && slot[3] == kind;
+        // Version 1 is the only one there has been; a later one reads it here.
+        let known = u16::from_le_bytes([slot[4], slot[5]]) == VERSION;
+        (whole && clean && ours && known).then_some(Self {
+            rest: &summed[PAYLOAD..],
+        })
+    }
+
+    pub(super) fn slice(&mut self, len: usize) -> Option<&'a [u8]> {
+        let (head, rest) = self.rest.split_at_checked(len)?;
+        self.rest = rest;
+        Some(head)
+    }
+
+    pub(super) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.slice(N)?.try_into().ok()
+    }
+
+    pub(super) fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    pub(super) fn i64(&mut self) -> Option<i64> {
+        self.array().map(i64::from_le_bytes)
+    }
+}

@@ -1,0 +1,219 @@
+//! The messages between a shim and the server: 32 bytes each, on a stream socket.
+//!
+//! The first server holds one end of a socket pair. A later one connects to the abstract socket
+//! [`socket_name`]; the shim closes the older connection when a newer one comes, and greets it with
+//! [`Report::Hello`]. Each end checks that the other runs as the same user.
+
+use crate::record::Stage;
+
+/// The version of this protocol, in every message.
+pub const VERSION: u8 = 1;
+/// The size of a message.
+pub const MESSAGE: usize = 32;
+/// A message as it is sent.
+pub type MessageBytes = [u8; MESSAGE];
+
+/// The abstract name of a task's socket, without the leading NUL: `heeler/` and the UUID in hex.
+pub fn socket_name(task_uid: &[u8; 16]) -> [u8; 39] {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    let mut name = *b"heeler/00000000000000000000000000000000";
+    for (i, byte) in task_uid.iter().enumerate() {
+        name[7 + 2 * i] = HEX[usize::from(byte >> 4)];
+        name[8 + 2 * i] = HEX[usize::from(byte & 15)];
+    }
+    name
+}
+
+/// From the server to a shim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Send this signal, then SIGCONT, to every process of the tree that can be found. Answered by
+    /// [`Report::Signalled`].
+    Signal {
+        /// Its number.
+        number: i32,
+    },
+    /// Kill the whole tree, and go on until it is empty. [`Report::Overdue`] comes once if that
+    /// takes longer than this.
+    Kill {
+        /// How long it may take, in milliseconds.
+        within_millis: u64,
+    },
+    /// Tell once, by [`Report::Output`], when there is output beyond this offset.
+    Follow {
+        /// What the reader has already.
+        beyond: u64,
+    },
+}
+
+/// From a shim to the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Report {
+    /// The first message on a new connection, but for the very first.
+    Hello {
+        /// The shim's process id.
+        shim_pid: u32,
+    },
+    /// The leader runs, or could not be started: the file's `Start` says which.
+    Started,
+    /// Nothing was started, and there is no file that could say so. The shim ends after this.
+    CannotStart {
+        /// What was being done.
+        stage: Stage,
+        /// The system's answer.
+        errno: i32,
+    },
+    /// The leader has ended: see the file's `LeaderExit`.
+    LeaderExited,
+    /// The tree is empty: see the file's `TreeEnd`. The shim ends after this.
+    TreeEnded,
+    /// A signal was sent.
+    Signalled {
+        /// Its number.
+        number: i32,
+        /// To how many processes.
+        processes: u32,
+        /// When, in microseconds since 1970.
+        time_micros: u64,
+    },
+    /// The tree was to be empty by now and is not.
+    Overdue,
+    /// There is output up to here.
+    Output {
+        /// The offset behind the last byte.
+        end: u64,
+    },
+}
+
+impl Order {
+    /// As it is sent.
+    pub fn encode(&self) -> MessageBytes {
+        match *self {
+            Self::Signal { number } => message(b's', [number as u32 as u64, 0, 0]),
+            Self::Kill { within_millis } => message(b'k', [within_millis, 0, 0]),
+            Self::Follow { beyond } => message(b'f', [beyond, 0, 0]),
+        }
+    }
+
+    /// From its bytes; `None` for one that this build does not know.
+    pub fn decode(bytes: &MessageBytes) -> Option<Self> {
+        let [a, ..] = words(bytes);
+        match bytes[0] {
+            b's' => Some(Self::Signal {
+                number: a as u32 as i32,
+            }),
+            b'k' => Some(Self::Kill { within_millis: a }),
+            b'f' => Some(Self::Follow { beyond: a }),
+            _ => None,
+        }
+    }
+}
+
+impl Report {
+    /// As it is sent.
+    pub fn encode(&self) -> MessageBytes {
+        match *self {
+            Self::Hello { shim_pid } => message(b'H', [u64::from(shim_pid), 0, 0]),
+            Self::Started => message(b'R', [0; 3]),
+            Self::CannotStart { stage, errno } => {
+                message(b'X', [u64::from(stage.code()), errno as u32 as u64, 0])
+            }
+            Self::LeaderExited => message(b'L', [0; 3]),
+            Self::TreeEnded => message(b'T', [0; 3]),
+            Self::Signalled {
+                number,
+                processes,
+                time_micros,
+            } => message(
+                b'S',
+                [number as u32 as u64, u64::from(processes), time_micros],
+            ),
+            Self::Overdue => message(b'D', [0; 3]),
+            Self::Output { end } => message(b'O', [end, 0, 0]),
+        }
+    }
+
+    /// From its bytes; `None` for one that this build does not know.
+    pub fn decode(bytes: &MessageBytes) -> Option<Self> {
+        let [a, b, c] = words(bytes);
+        match bytes[0] {
+            b'H' => Some(Self::Hello { shim_pid: a as u32 }),
+            b'R' => Some(Self::Started),
+            b'X' => Some(Self::CannotStart {
+                stage: Stage::from_code(u8::try_from(a).ok()?)?,
+                errno: b as u32 as i32,
+            }),
+            b'L' => Some(Self::LeaderExited),
+            b'T' => Some(Self::TreeEnded),
+            b'S' => Some(Self::Signalled {
+                number: a as u32 as i32,
+                processes: b as u32,
+                time_micros: c,
+            }),
+            b'D' => Some(Self::Overdue),
+            b'O' => Some(Self::Output { end: a }),
+            _ => None,
+        }
+    }
+}
+
+fn message(kind: u8, words: [u64; 3]) -> MessageBytes {
+    let mut out = [0; MESSAGE];
+    out[0] = kind;
+    out[1] = VERSION;
+    for (i, word) in words.iter().enumerate() {
+        out[8 + 8 * i..16 + 8 * i].copy_from_slice(&word.to_le_bytes());
+    }
+    out
+}
+
+fn words(bytes: &MessageBytes) -> [u64; 3] {
+    core::array::from_fn(|i| {
+        let mut word = [0; 8];
+        word.copy_from_slice(&bytes[8 + 8 * i..16 + 8 * i]);
+        u64::from_le_bytes(word)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_survive_the_round_trip() {
+        for order in [
+            Order::Signal { number: 15 },
+            Order::Kill {
+                within_millis: u64::MAX,
+            },
+            Order::Follow { beyond: 1 << 60 },
+        ] {
+            assert_eq!(Order::decode(&order.encode()), Some(order));
+        }
+        for report in [
+            Report::Hello { shim_pid: u32::MAX },
+            Report::Started,
+            Report::CannotStart {
+                stage: Stage::TaskFile,
+                errno: 28,
+            },
+            Report::LeaderExited,
+            Report::TreeEnded,
+            Report::Signalled {
+                number: 9,
+                processes: 200,
+                time_micros: 1 << 50,
+            },
+            Report::Overdue,
+            Report::Output { end: 3 },
+        ] {
+            assert_eq!(Report::decode(&report.encode()), Some(report));
+        }
+    }
+
+    #[test]
+    fn the_socket_is_named_for_the_task() {
+        let name = socket_name(&[0xab; 16]);
+        assert_eq!(&name, b"heeler/abababababababababababababababab");
+    }
+}
