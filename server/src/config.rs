@@ -1,0 +1,28 @@
+//! What an operator can choose.
+
+use std::path::PathBuf;
+
+use crate::{journal::Durability, process::containment::Wanted};
+
+/// How the daemon is to run.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where everything is kept; private to its user, and to one server at a time.
+    pub state_dir: PathBuf,
+    /// The Unix sockets to listen on; at least one.
+    pub listen: Vec<PathBuf>,
+    /// Which rung of the kill ladder to stand on.
+    pub containment: Wanted,
+    /// What a recorded fact survives.
+    pub durability: Durability,
+    /// How many tasks may be live at once.
+    pub max_tasks: usize,
+    /// Where tasks start that were given no directory; otherwise the user's home.
+    pub working_directory: Option<PathBuf>,
+}
+
+impl Config {
+    /// How many tasks may be live where nobody says otherwise: what the usual limits on processes
+    /// and descriptors leave room for.
+    pub const DEFAULT_MAX_TASKS: usize = 10_000;
+}

@@ -1,0 +1,294 @@
+//! The truth, and the only road to watchers: every fact, in order, on disk before it is told.
+//!
+//! It owns the file `journal.db` of the state directory, the revisions, the sequence numbers of
+//! tasks and what of all that is in memory. It knows nothing of processes, of what may follow on
+//! what (beyond that a task begins once and ends once) or of who is watching.
+//!
+//! ```text
+//! append, remove ──> writer (one at a time) ──> journal.db ──> archive ──> finished tasks, old events
+//!                       │ after the commit
+//!                       └─> present ──> live tasks, newest events, the number that wakes watchers
+//! ```
+//!
+//! What holds:
+//!
+//! - An append that has returned survives the death of every process; with [`Durability::Power`]
+//!   that of the machine too.
+//! - Revisions have no gap and are never used twice, and neither are sequence numbers. An append that
+//!   failed has used no revision.
+//! - Nothing is told before it is durable. A wake-up carries a number; whoever is woken reads.
+//! - Memory is that of the live tasks and of bounded caches: a finished task costs disk only.
+//! - A record that cannot be read costs itself.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
+
+mod archive;
+mod error;
+mod finished;
+mod ledger;
+mod list;
+mod present;
+mod record;
+mod ring;
+mod schema;
+mod sql;
+mod startup;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use self::{
+    archive::Archive,
+    ledger::Draft,
+    present::{LiveQuery, Present},
+    schema::Identity,
+    writer::Writer,
+};
+use crate::task::{
+    Event, EventKind, Filter, IdKey, Revision, Seq, SpawnRequest, Tail, Task, TaskId,
+};
+
+pub use error::{JournalError, ReadError, RecordError};
+pub use list::{ListQuery, Page, Position};
+
+/// What an append has to survive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// The death of any process.
+    #[default]
+    Process,
+    /// That of the machine too, at the price of a sync for each group of facts.
+    Power,
+}
+
+/// A fact to be appended.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// What happened. Removed is for [`Journal::remove`] alone.
+    pub kind: EventKind,
+    /// The task right after it; its revision is not looked at.
+    pub task: Task,
+    /// The end of its output, with Ended.
+    pub tail: Option<Tail>,
+    /// What was asked for, with Created. It is kept if it has a `request_id`, and otherwise not.
+    pub request: Option<SpawnRequest>,
+}
+
+/// A request that was made before.
+#[derive(Debug, Clone)]
+pub struct PriorRequest {
+    /// The task that it created.
+    pub task: Arc<Task>,
+    /// As it was made.
+    pub request: SpawnRequest,
+    /// What it was answered with: the first event at which the leader had run or, where it never
+    /// did, the end. None: neither has come yet.
+    pub answer: Option<Arc<Event>>,
+}
+
+/// A handle on the journal; its clones are the same journal.
+#[derive(Debug, Clone)]
+pub struct Journal {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    identity: Identity,
+    oldest: Revision,
+    next_seq: AtomicU64,
+    present: Arc<Present>,
+    archive: Arc<Archive>,
+    writer: Writer,
+}
+
+impl Journal {
+    /// Opens the journal of a state directory, which must be there, or begins it. A file that this
+    /// version does not understand is refused and left as it is.
+    ///
+    /// That no other server has it open is for the caller to see to.
+    pub fn open(dir: &Path, durability: Durability) -> Result<Self, JournalError> {
+        let path = schema::file(dir);
+        let (connection, identity) = schema::open_writer(&path, durability)?;
+        let (oldest, head) = startup::bounds(&connection)?;
+        let next_seq = AtomicU64::new(startup::highest_seq(&connection)?.0 + 1);
+        let present = Arc::new(Present::new(head, startup::live_tasks(&connection)?));
+        let checkpointer = schema::open_checkpointer(&path)?;
+        let writer = Writer::start(connection, checkpointer, Arc::clone(&present), durability)
+            .map_err(|source| JournalError::Open {
+                path: path.clone(),
+                source,
+            })?;
+        let archive = Arc::new(Archive::new(path, Arc::clone(&present)));
+        let shared = Shared {
+            identity,
+            oldest,
+            next_seq,
+            present,
+            archive,
+            writer,
+        };
+        Ok(Self {
+            shared: Arc::new(shared),
+        })
+    }
+
+    /// Which state directory this is; made once, with its journal.
+    pub fn state_id(&self) -> Uuid {
+        self.shared.identity.state_id
+    }
+
+    /// The key of this state directory's task ids; made once, with its journal.
+    pub fn id_key(&self) -> IdKey {
+        self.shared.identity.id_key
+    }
+
+    /// The number of a new task, one that no task ever had. It is remembered from the task's
+    /// Created on.
+    pub fn next_seq(&self) -> Seq {
+        Seq(self.shared.next_seq.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Makes a fact durable, then tells it.
+    ///
+    /// Dropping the future does not take the fact back: it may or may not be appended.
+    pub async fn append(&self, entry: Entry) -> Result<Arc<Event>, JournalError> {
+        self.shared.writer.append(Draft::new(entry)?).await
+    }
+
+    /// Forgets finished tasks: all of them or, if one is not finished or not known, none. Their
+    /// Removed events have their last states.
+    pub async fn remove(&self, ids: Vec<TaskId>) -> Result<Vec<Arc<Event>>, JournalError> {
+        self.shared.writer.remove(ids).await
+    }
+
+    /// The latest revision; 0 before the first.
+    pub fn head(&self) -> Revision {
+        self.shared.present.head()
+    }
+
+    /// The first revision whose event can still be read; 1 where nothing was ever forgotten.
+    pub fn oldest(&self) -> Revision {
+        self.shared.oldest
+    }
+
+    /// The head, and a wake-up whenever it moves.
+    pub fn watch(&self) -> watch::Receiver<Revision> {
+        self.shared.present.watch()
+    }
+
+    /// Events after a revision, in order and without a gap: at least one unless it is the head, at
+    /// most `limit`.
+    ///
+    /// A damaged event is an error when it is the first; to go on behind it, ask after it.
+    pub async fn events_after(
+        &self,
+        after: Revision,
+        limit: usize,
+    ) -> Result<Vec<Arc<Event>>, ReadError> {
+        let (oldest, newest) = (self.oldest(), self.head());
+        if after > newest || after.0 + 1 < oldest.0 {
+            return Err(ReadError::OutOfRange { oldest, newest });
+        }
+        let limit = limit.max(1);
+        if let Some(events) = self.shared.present.after(after, limit) {
+            return Ok(events);
+        }
+        Ok(archive::events_after(&self.shared.archive, after, limit).await?)
+    }
+
+    /// The event at a revision, if there is one.
+    pub async fn event_at(&self, revision: Revision) -> Result<Option<Arc<Event>>, JournalError> {
+        if revision < self.oldest() || revision > self.head() {
+            return Ok(None);
+        }
+        let archive = &self.shared.archive;
+        if let Some(weighed) = archive.remembered(revision) {
+            return Ok(Some(weighed.event));
+        }
+        let weighed = archive.read(|archive, connection| archive.event(connection, revision))?;
+        Ok(Some(weighed.event))
+    }
+
+    /// A task, live or finished, as it is now.
+    pub async fn task(&self, id: &TaskId) -> Result<Option<Arc<Task>>, JournalError> {
+        if let Some(live) = self.shared.present.task(id) {
+            return Ok(Some(live.task));
+        }
+        let record = self.finished(id, |finished| finished.latest)?;
+        Ok(record.map(|event| Arc::clone(&event.task)))
+    }
+
+    /// What a task's Spawn was answered with: see [`PriorRequest::answer`].
+    pub async fn first_answer(&self, id: &TaskId) -> Result<Option<Arc<Event>>, JournalError> {
+        match self.shared.present.task(id) {
+            Some(live) => match live.started {
+                Some(revision) => self.event_at(revision).await,
+                None => Ok(None),
+            },
+            None => self.finished(id, |finished| finished.answer),
+        }
+    }
+
+    fn finished(
+        &self,
+        id: &TaskId,
+        which: fn(archive::Finished) -> Revision,
+    ) -> Result<Option<Arc<Event>>, JournalError> {
+        self.shared.archive.read(|archive, connection| {
+            let finished = archive::finished(connection, id)?;
+            let event = finished.map(|finished| archive.event(connection, which(finished)));
+            Ok(event.transpose()?.map(|weighed| weighed.event))
+        })
+    }
+
+    /// The request that was made under this id, as long as its task is remembered.
+    pub async fn find_request(
+        &self,
+        request_id: &str,
+    ) -> Result<Option<PriorRequest>, JournalError> {
+        let archive = &self.shared.archive;
+        archive.read(|archive, connection| archive.prior_request(connection, request_id))
+    }
+
+    /// One page of a list.
+    pub async fn list(&self, query: ListQuery) -> Result<Page, JournalError> {
+        list::page(&self.shared.archive, &self.shared.present, query).await
+    }
+
+    /// Every live task that matches, newest first, and the revision at which this was true: what
+    /// follows are the events after it. Unlike a page, it is never cut.
+    pub fn snapshot(&self, filter: &Filter) -> (Vec<Arc<Task>>, Revision) {
+        let everything = LiveQuery {
+            filter,
+            created_by: None,
+            below: None,
+            limit: usize::MAX,
+        };
+        let (revision, live) = self.shared.present.list(&everything);
+        (live.into_iter().map(|live| live.task).collect(), revision)
+    }
+
+    /// Every live task, oldest first.
+    pub async fn live(&self) -> Result<Vec<Arc<Task>>, JournalError> {
+        Ok(self.shared.present.live())
+    }
+
+    /// Takes no more facts, and returns when those under way are durable and the file is in order.
+    /// Reading goes on.
+    pub async fn close(&self) -> Result<(), JournalError> {
+        self.shared.writer.close().await
+    }
+}

@@ -1,0 +1,282 @@
+//! The past, as it is on disk: a few connections that only read, and what they have read lately.
+//!
+//! A row that cannot be read costs itself: whoever asks for it by name gets an error that names it,
+//! whoever lists gets the others.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use rusqlite::{Connection, OptionalExtension, Row};
+use tokio::sync::Semaphore;
+
+use super::{
+    JournalError, PriorRequest,
+    error::RecordError,
+    present::Present,
+    record::{self, uint},
+    ring::{Shelf, Weighed},
+    schema, sql,
+};
+use crate::task::{Event, Revision, TaskId, Timestamp};
+
+/// How many long reads go on at once. Each costs a thread while it lasts, and a connection.
+const LONG_READS: usize = 2;
+
+/// What one batch of events may hold, as encoded: labels alone can make a record of a megabyte.
+const BATCH_BYTES: usize = 1 << 20;
+
+/// Reads what is no longer in memory.
+#[derive(Debug)]
+pub(super) struct Archive {
+    path: PathBuf,
+    present: Arc<Present>,
+    shelf: Shelf,
+    /// Opened when first needed.
+    idle: Mutex<Vec<Connection>>,
+    permits: Arc<Semaphore>,
+}
+
+/// Where a finished task's records are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Finished {
+    /// The latest one.
+    pub(super) latest: Revision,
+    /// The one that its Spawn was answered with.
+    pub(super) answer: Revision,
+}
+
+impl Archive {
+    pub(super) fn new(path: PathBuf, present: Arc<Present>) -> Self {
+        let permits = Arc::new(Semaphore::new(LONG_READS));
+        Self {
+            path,
+            present,
+            shelf: Shelf::default(),
+            idle: Mutex::default(),
+            permits,
+        }
+    }
+
+    /// Reads a few rows on the spot: mostly they are in the page cache, and waking another thread
+    /// would take several times as long.
+    pub(super) fn read<T>(
+        &self,
+        read: impl FnOnce(&Self, &Connection) -> Result<T, JournalError>,
+    ) -> Result<T, JournalError> {
+        let idle = self.idle().pop();
+        let connection = idle.map_or_else(|| schema::open_reader(&self.path), Ok)?;
+        let answer = read(self, &connection);
+        self.idle().push(connection);
+        answer
+    }
+
+    /// Reads many rows on a thread of its own, where it holds up nobody.
+    pub(super) async fn read_long<T: Send + 'static>(
+        self: &Arc<Self>,
+        read: impl FnOnce(&Self, &Connection) -> Result<T, JournalError> + Send + 'static,
+    ) -> Result<T, JournalError> {
+        let permits = Arc::clone(&self.permits);
+        let permit = permits
+            .acquire_owned()
+            .await
+            .expect("the semaphore is never closed");
+        let archive = Arc::clone(self);
+        let reading = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            archive.read(read)
+        });
+        // It does not panic; so the runtime is going away.
+        reading.await.unwrap_or(Err(JournalError::Closed))
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The event at a revision, if it is in memory.
+    pub(super) fn remembered(&self, revision: Revision) -> Option<Weighed> {
+        self.present
+            .at(revision)
+            .or_else(|| self.shelf.at(revision))
+    }
+
+    /// The event at a revision.
+    pub(super) fn event(
+        &self,
+        connection: &Connection,
+        revision: Revision,
+    ) -> Result<Weighed, JournalError> {
+        if let Some(weighed) = self.remembered(revision) {
+            return Ok(weighed);
+        }
+        let weighed = stored_event(connection, revision)?;
+        self.shelf.put(&weighed);
+        Ok(weighed)
+    }
+
+    /// Up to `limit` events after a revision; a damaged one ends the batch, or is the error.
+    fn batch(
+        &self,
+        connection: &Connection,
+        after: Revision,
+        limit: usize,
+    ) -> Result<Vec<Arc<Event>>, JournalError> {
+        let doing = || JournalError::storage("reading events");
+        let mut select = connection
+            .prepare_cached(sql::EVENTS_AFTER)
+            .map_err(doing())?;
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let mut rows = select
+            .query([record::int(after.0), limit])
+            .map_err(doing())?;
+        let mut events = Vec::new();
+        let mut bytes = 0;
+        while bytes < BATCH_BYTES
+            && let Some(row) = rows.next().map_err(doing())?
+        {
+            match decode(row) {
+                Ok(weighed) => {
+                    self.shelf.put(&weighed);
+                    bytes += weighed.bytes;
+                    events.push(weighed.event);
+                }
+                Err(error) if events.is_empty() => return Err(error),
+                Err(_) => break,
+            }
+        }
+        Ok(events)
+    }
+
+    /// The request that was made under an id, and what became of it.
+    pub(super) fn prior_request(
+        &self,
+        connection: &Connection,
+        request_id: &str,
+    ) -> Result<Option<PriorRequest>, JournalError> {
+        let prior = |row: &Row<'_>| {
+            let request = record::request(row.get(0)?, row.get_ref(1)?.as_bytes()?);
+            let answer = row.get::<_, Option<i64>>(4)?;
+            Ok((
+                request,
+                uint(row.get(2)?),
+                uint(row.get(3)?),
+                answer.map(uint).map(Revision),
+            ))
+        };
+        let row = connection
+            .prepare_cached(sql::REQUEST_BY_ID)
+            .and_then(|mut find| find.query_row([request_id], prior).optional())
+            .map_err(JournalError::storage("looking for a request"))?;
+        let Some((request, created, latest, answer)) = row else {
+            return Ok(None);
+        };
+        let request = request.map_err(|source| JournalError::Damaged {
+            revision: Revision(created),
+            source,
+        })?;
+        let task = Arc::clone(&self.event(connection, Revision(latest))?.event.task);
+        let answer = answer
+            .map(|revision| self.event(connection, revision))
+            .transpose()?;
+        Ok(Some(PriorRequest {
+            task,
+            request,
+            answer: answer.map(|weighed| weighed.event),
+        }))
+    }
+}
+
+/// Up to `limit` events after a revision that are no longer in the present.
+///
+/// Watchers that have fallen behind together read the same: whoever was held up by another one's
+/// read looks first whether that has brought what it wants.
+pub(super) async fn events_after(
+    archive: &Arc<Archive>,
+    after: Revision,
+    limit: usize,
+) -> Result<Vec<Arc<Event>>, JournalError> {
+    let remembered = archive.shelf.after(after, limit);
+    if !remembered.is_empty() {
+        return Ok(remembered);
+    }
+    let read = move |archive: &Archive, connection: &Connection| {
+        let remembered = archive.shelf.after(after, limit);
+        if remembered.is_empty() {
+            archive.batch(connection, after, limit)
+        } else {
+            Ok(remembered)
+        }
+    };
+    archive.read_long(read).await
+}
+
+/// Where the records of the finished task with this id are.
+pub(super) fn finished(
+    connection: &Connection,
+    id: &TaskId,
+) -> Result<Option<Finished>, JournalError> {
+    let revision = |row: &Row<'_>, column| row.get(column).map(|number| Revision(uint(number)));
+    connection
+        .prepare_cached(sql::FINISHED_BY_ID)
+        .and_then(|mut find| {
+            let place = |row: &Row<'_>| {
+                Ok(Finished {
+                    latest: revision(row, 0)?,
+                    answer: revision(row, 1)?,
+                })
+            };
+            find.query_row([id.as_str()], place).optional()
+        })
+        .map_err(JournalError::storage("looking for a finished task"))
+}
+
+/// The event at a revision, from the disk.
+pub(super) fn stored_event(
+    connection: &Connection,
+    revision: Revision,
+) -> Result<Weighed, JournalError> {
+    let missing = || JournalError::Damaged {
+        revision,
+        source: RecordError::Missing,
+    };
+    connection
+        .prepare_cached(sql::EVENT_AT)
+        .and_then(|mut find| {
+            find.query_row([record::int(revision.0)], |row| Ok(decode(row)))
+                .optional()
+        })
+        .map_err(JournalError::storage("reading an event"))?
+        .ok_or_else(missing)?
+}
+
+/// The event in a row of revision, at, kind, format, record and tail.
+fn decode(row: &Row<'_>) -> Result<Weighed, JournalError> {
+    let read = || -> rusqlite::Result<_> {
+        let revision = Revision(uint(row.get(0)?));
+        let record = row.get_ref(4)?.as_bytes()?;
+        let tail = row.get_ref(5)?.as_blob_or_null()?;
+        let parts = || {
+            let kind = record::event_kind(&row.get::<_, String>(2).unwrap_or_default())?;
+            let task = record::task(row.get(3).unwrap_or(0), record, revision)?;
+            Ok((kind, task, tail.map(record::decode_tail).transpose()?))
+        };
+        let bytes = record.len() + tail.map_or(0, <[u8]>::len);
+        Ok((revision, Timestamp(uint(row.get(1)?)), parts(), bytes))
+    };
+    let (revision, at, parts, bytes) =
+        read().map_err(JournalError::storage("reading an event's row"))?;
+    let (kind, task, tail) = parts.map_err(|source| JournalError::Damaged { revision, source })?;
+    let event = Event {
+        revision,
+        at,
+        kind,
+        task: Arc::new(task),
+        tail,
+    };
+    Ok(Weighed {
+        event: Arc::new(event),
+        bytes,
+    })
+}

@@ -1,0 +1,146 @@
+//! What can go wrong with the journal.
+
+use std::{io, path::PathBuf};
+
+use crate::task::{EventKind, Revision, TaskId};
+
+/// Why the journal did not do what it was asked to. Whatever it is, nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// The file could not be made or reached.
+    #[error("cannot open the journal {path}")]
+    Open {
+        /// Which file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+
+    /// The file is there, and somebody else's. It was left as it is.
+    #[error("{path} is not a journal of Heeler's")]
+    Foreign {
+        /// Which file.
+        path: PathBuf,
+    },
+
+    /// The file comes from a later version. It was left as it is.
+    #[error("{path} has schema {found}, and this server knows none above {known}")]
+    Newer {
+        /// Which file.
+        path: PathBuf,
+        /// Its schema.
+        found: i32,
+        /// The latest schema known here.
+        known: i32,
+    },
+
+    /// The storage engine failed: the disk is full, broken or gone. It may work the next time.
+    #[error("the journal failed in {operation}")]
+    Storage {
+        /// What was being done.
+        operation: &'static str,
+        /// The engine's reason.
+        source: rusqlite::Error,
+    },
+
+    /// The journal takes no more facts.
+    #[error("the journal is closed")]
+    Closed,
+
+    /// A fact cannot follow on what is known of its task: it was created before or never, or it has
+    /// ended already.
+    #[error("{kind:?} cannot be the next event of {id}")]
+    Misplaced {
+        /// Which task.
+        id: TaskId,
+        /// Which fact.
+        kind: EventKind,
+    },
+
+    /// Another task that is remembered was created by a request with this id.
+    #[error("request id {request_id:?} is taken")]
+    RequestTaken {
+        /// Which one.
+        request_id: String,
+    },
+
+    /// A task has text that cannot be recorded, e.g. a path that is not UTF-8.
+    #[error("the record of {id} cannot be written")]
+    Unwritable {
+        /// Which task.
+        id: TaskId,
+        /// The encoder's reason.
+        source: serde_json::Error,
+    },
+
+    /// Only finished tasks can be removed.
+    #[error("{id} is not finished")]
+    NotFinished {
+        /// Which task.
+        id: TaskId,
+    },
+
+    /// There is no such task, or no longer.
+    #[error("there is no task {id}")]
+    NotFound {
+        /// Which id.
+        id: TaskId,
+    },
+
+    /// What was recorded at a revision cannot be read any more.
+    #[error("what was recorded at revision {} is damaged", revision.0)]
+    Damaged {
+        /// Which revision.
+        revision: Revision,
+        /// How.
+        source: RecordError,
+    },
+}
+
+/// Why events could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// There is no such place to read on from.
+    #[error("revisions are known from {} to {}", oldest.0, newest.0)]
+    OutOfRange {
+        /// The first event that can still be read.
+        oldest: Revision,
+        /// The last one.
+        newest: Revision,
+    },
+
+    /// The journal could not be read.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+/// Why a record could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// Its text is not what its format says.
+    #[error("the record does not parse")]
+    Malformed(#[from] serde_json::Error),
+
+    /// It says that it has a format that never was.
+    #[error("record format {0} is unknown")]
+    UnknownFormat(i64),
+
+    /// It says that something happened that never does.
+    #[error("event kind {0:?} is unknown")]
+    UnknownKind(String),
+
+    /// The output tail breaks off, or goes on after its end.
+    #[error("the output tail is malformed")]
+    MalformedTail,
+
+    /// The row that should be there is not.
+    #[error("the record is missing")]
+    Missing,
+}
+
+impl JournalError {
+    /// For `map_err`: the engine failed in this operation.
+    pub(super) fn storage(operation: &'static str) -> impl FnOnce(rusqlite::Error) -> Self {
+        move |source| Self::Storage { operation, source }
+    }
+}

@@ -1,0 +1,304 @@
+//! What each fact does to the tables. Everything here happens inside the writer's transaction, and
+//! an error means that the transaction is rolled back.
+
+use std::{collections::HashSet, sync::Arc};
+
+use rusqlite::{Connection, ErrorCode, params};
+
+use super::{
+    Entry, JournalError, archive,
+    present::Present,
+    record::{self, FORMAT, int},
+    ring::Weighed,
+    sql,
+};
+use crate::task::{Event, EventKind, Revision, SpawnRequest, Tail, Task, TaskId, Timestamp};
+
+/// A fact that is ready to be written, encoded by whoever appends it: the writer has enough to do.
+#[derive(Debug)]
+pub(super) struct Draft {
+    kind: EventKind,
+    task: Task,
+    tail: Option<Tail>,
+    record: String,
+    tail_bytes: Option<Vec<u8>>,
+    request: Option<RequestDraft>,
+}
+
+#[derive(Debug)]
+struct RequestDraft {
+    request_id: String,
+    body: String,
+}
+
+impl Draft {
+    pub(super) fn new(entry: Entry) -> Result<Self, JournalError> {
+        let Entry {
+            kind,
+            task,
+            tail,
+            request,
+        } = entry;
+        let encode = || {
+            let record = serde_json::to_string(&task)?;
+            let request = request.as_ref().map_or(Ok(None), RequestDraft::new)?;
+            Ok((record, request))
+        };
+        let (record, request) = encode().map_err(|source| JournalError::Unwritable {
+            id: task.id.clone(),
+            source,
+        })?;
+        let tail_bytes = tail.as_ref().map(record::encode_tail);
+        Ok(Self {
+            kind,
+            task,
+            tail,
+            record,
+            tail_bytes,
+            request,
+        })
+    }
+
+    /// The event that it has become.
+    pub(super) fn into_event(mut self, revision: Revision, at: Timestamp) -> Weighed {
+        self.task.revision = revision;
+        let bytes = self.record.len() + self.tail_bytes.map_or(0, |tail| tail.len());
+        let task = Arc::new(self.task);
+        let event = Event {
+            revision,
+            at,
+            kind: self.kind,
+            task,
+            tail: self.tail,
+        };
+        Weighed {
+            event: Arc::new(event),
+            bytes,
+        }
+    }
+
+    fn misplaced(&self) -> JournalError {
+        JournalError::Misplaced {
+            id: self.task.id.clone(),
+            kind: self.kind,
+        }
+    }
+}
+
+impl RequestDraft {
+    /// A request without an id is not kept: nobody can ask for it again, and it may hold secrets.
+    fn new(request: &SpawnRequest) -> Result<Option<Self>, serde_json::Error> {
+        let Some(request_id) = request.request_id.clone() else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            request_id,
+            body: serde_json::to_string(request)?,
+        }))
+    }
+}
+
+/// Writes one fact.
+pub(super) fn append(
+    connection: &Connection,
+    draft: &Draft,
+    revision: Revision,
+    at: Timestamp,
+) -> Result<(), JournalError> {
+    match draft.kind {
+        EventKind::Created => create(connection, draft, revision)?,
+        EventKind::Started
+        | EventKind::Stopping
+        | EventKind::LeaderExited
+        | EventKind::KillOverdue
+        | EventKind::Ended => change(connection, draft, revision)?,
+        EventKind::Removed => return Err(draft.misplaced()),
+    }
+    insert_event(connection, draft, revision, at)
+        .map_err(JournalError::storage("appending an event"))
+}
+
+fn insert_event(
+    connection: &Connection,
+    draft: &Draft,
+    revision: Revision,
+    at: Timestamp,
+) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(sql::INSERT_EVENT)?
+        .execute(params![
+            int(revision.0),
+            int(at.0),
+            record::event_name(draft.kind),
+            int(draft.task.seq.0),
+            FORMAT,
+            draft.record,
+            draft.tail_bytes,
+        ])?;
+    Ok(())
+}
+
+fn create(connection: &Connection, draft: &Draft, revision: Revision) -> Result<(), JournalError> {
+    let task = &draft.task;
+    let spec = &task.spec;
+    let inserted = connection
+        .prepare_cached(sql::INSERT_TASK)
+        .and_then(|mut insert| {
+            insert.execute(params![
+                int(task.seq.0),
+                task.id.as_str(),
+                record::kind_name(spec.kind),
+                spec.session_id,
+                spec.parent.as_ref().map(TaskId::as_str),
+                int(revision.0),
+                started(task, revision),
+            ])
+        });
+    or_if_taken(inserted, || draft.misplaced())?;
+    if let Some(request) = &draft.request {
+        let inserted = connection
+            .prepare_cached(sql::INSERT_REQUEST)
+            .and_then(|mut insert| {
+                insert.execute(params![
+                    int(task.seq.0),
+                    FORMAT,
+                    request.body,
+                    request.request_id
+                ])
+            });
+        or_if_taken(inserted, || JournalError::RequestTaken {
+            request_id: request.request_id.clone(),
+        })?;
+    }
+    if task.ended.is_some() {
+        change(connection, draft, revision)
+    } else {
+        Ok(())
+    }
+}
+
+fn change(connection: &Connection, draft: &Draft, revision: Revision) -> Result<(), JournalError> {
+    let task = &draft.task;
+    let (seq, at, started) = (int(task.seq.0), int(revision.0), started(task, revision));
+    let changed = match &task.ended {
+        None => connection
+            .prepare_cached(sql::CHANGE_TASK)
+            .and_then(|mut change| change.execute(params![seq, at, started])),
+        Some(ended) => connection
+            .prepare_cached(sql::END_TASK)
+            .and_then(|mut end| {
+                end.execute(params![
+                    seq,
+                    at,
+                    started,
+                    record::end_state_name(ended.state)
+                ])
+            }),
+    };
+    if changed.map_err(JournalError::storage("changing a task"))? == 0 {
+        return Err(draft.misplaced());
+    }
+    if task.is_live() {
+        Ok(())
+    } else {
+        shelve(connection, task)
+    }
+}
+
+/// Makes a finished task findable by its labels.
+fn shelve(connection: &Connection, task: &Task) -> Result<(), JournalError> {
+    let insert = |(key, value): (&String, &String)| {
+        let mut insert = connection.prepare_cached(sql::INSERT_LABEL)?;
+        insert
+            .execute(params![key, value, int(task.seq.0)])
+            .map(drop)
+    };
+    let mut labels = task.spec.labels.iter();
+    labels
+        .try_for_each(insert)
+        .map_err(JournalError::storage("indexing a finished task"))
+}
+
+/// The finished tasks with these ids, each once. One that is not finished or not there fails all.
+fn finished(
+    connection: &Connection,
+    present: &Present,
+    ids: &[TaskId],
+) -> Result<Vec<Weighed>, JournalError> {
+    let mut seen = HashSet::new();
+    let once = ids.iter().filter(|id| seen.insert(*id));
+    once.map(|id| match archive::finished(connection, id)? {
+        Some(finished) => archive::stored_event(connection, finished.latest),
+        None if present.task(id).is_some() => Err(JournalError::NotFinished { id: id.clone() }),
+        None => Err(JournalError::NotFound { id: id.clone() }),
+    })
+    .collect()
+}
+
+/// Forgets finished tasks. The events say so, from the given revision on.
+pub(super) fn remove(
+    connection: &Connection,
+    present: &Present,
+    ids: &[TaskId],
+    first: Revision,
+    at: Timestamp,
+) -> Result<Vec<Weighed>, JournalError> {
+    let last_states = finished(connection, present, ids)?;
+    let mut removed = Vec::with_capacity(last_states.len());
+    for (revision, last) in (first.0..).map(Revision).zip(last_states) {
+        let task = Task::clone(&last.event.task);
+        let kind = EventKind::Removed;
+        let draft = Draft::new(Entry {
+            kind,
+            task,
+            tail: None,
+            request: None,
+        })?;
+        insert_event(connection, &draft, revision, at)
+            .and_then(|()| erase(connection, &draft.task))
+            .map_err(JournalError::storage("removing a task"))?;
+        removed.push(draft.into_event(revision, at));
+    }
+    Ok(removed)
+}
+
+fn erase(connection: &Connection, task: &Task) -> rusqlite::Result<()> {
+    let seq = int(task.seq.0);
+    for (key, value) in &task.spec.labels {
+        connection
+            .prepare_cached(sql::DELETE_LABEL)?
+            .execute(params![key, value, seq])?;
+    }
+    connection
+        .prepare_cached(sql::DELETE_REQUEST)?
+        .execute([seq])?;
+    connection
+        .prepare_cached(sql::DELETE_TASK)?
+        .execute([seq])?;
+    connection
+        .prepare_cached(sql::RAISE_HIGHEST_REMOVED)?
+        .execute([seq])?;
+    Ok(())
+}
+
+fn started(task: &Task, revision: Revision) -> Option<i64> {
+    task.started.as_ref().map(|_| int(revision.0))
+}
+
+fn or_if_taken(
+    inserted: rusqlite::Result<usize>,
+    taken: impl FnOnce() -> JournalError,
+) -> Result<(), JournalError> {
+    match inserted {
+        Ok(_) => Ok(()),
+        Err(rusqlite::Error::SqliteFailure(failure, _))
+            if failure.code == ErrorCode::ConstraintViolation =>
+        {
+            Err(taken())
+        }
+        Err(source) => Err(JournalError::Storage {
+            operation: "creating a task",
+            source,
+        }),
+    }
+}

@@ -1,0 +1,275 @@
+//! Pages of tasks: live ones first, then newest first, in the order of the first page's moment.
+//!
+//! A list is made of two phases. The first gives the tasks that were live at the first page's
+//! revision, the second those that had ended by then; which of the two a task belongs to never
+//! changes, and neither does its place. So a task that ends between two pages is still met in the
+//! first phase, and not again in the second; one that is created is in neither.
+
+use std::{cmp::Reverse, error::Error, sync::Arc};
+
+use rusqlite::Connection;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    JournalError,
+    archive::Archive,
+    finished::{self, Found, Slice},
+    present::{LiveQuery, LiveTask, Present},
+};
+use crate::task::{Filter, Revision, Seq, State, Task};
+
+/// What a page may hold, as encoded: half of what a gRPC client takes unless told otherwise.
+const PAGE_BYTES: usize = 2 << 20;
+
+/// How many tasks are read sooner than another thread is woken, or nearly.
+const SHORT_PAGE: usize = 100;
+
+/// Which tasks to list.
+#[derive(Debug, Clone, Default)]
+pub struct ListQuery {
+    /// Which ones; with states, those that are in one of them when their page is made.
+    pub filter: Filter,
+    /// Those that were finished at the first page, too; where the filter has states, they decide.
+    pub include_finished: bool,
+    /// At most this many, and at least one; fewer where they would make the page too large.
+    pub page_size: usize,
+    /// Where the page before ended; the rest of the query is to be what it was there.
+    pub position: Option<Position>,
+}
+
+/// Some tasks of a list.
+#[derive(Debug, Clone)]
+pub struct Page {
+    /// Live ones first, then newest first.
+    pub tasks: Vec<Arc<Task>>,
+    /// Where the next page begins; none after the last one.
+    pub next: Option<Position>,
+    /// The revision at which this page was true.
+    pub revision: Revision,
+}
+
+/// A place in a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Position {
+    /// The head at the first page.
+    since: Revision,
+    phase: Phase,
+    below: Seq,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Phase {
+    Live,
+    Finished,
+}
+
+/// A task at its place in the list.
+#[derive(Debug)]
+struct Listed {
+    phase: Phase,
+    seq: Seq,
+    /// None: it cannot be read any more.
+    record: Option<(Arc<Task>, usize)>,
+}
+
+/// The page that is being made.
+#[derive(Debug)]
+struct Listing {
+    query: ListQuery,
+    /// The head at the first page.
+    since: Revision,
+    /// The head at this page.
+    now: Revision,
+    /// What was found in memory, newest first.
+    live: Vec<LiveTask>,
+}
+
+/// The page that a query asks for.
+pub(super) async fn page(
+    archive: &Arc<Archive>,
+    present: &Present,
+    query: ListQuery,
+) -> Result<Page, JournalError> {
+    let short = query.limit() <= SHORT_PAGE;
+    let mut listing = Listing::begin(present, query);
+    if listing.is_in_memory() {
+        let live = std::mem::take(&mut listing.live);
+        return listing.fill(live.into_iter().map(|live| Ok(Listed::live(live))));
+    }
+    let complete =
+        move |archive: &Archive, connection: &Connection| listing.complete(archive, connection);
+    if short {
+        archive.read(complete)
+    } else {
+        archive.read_long(complete).await
+    }
+}
+
+impl Listing {
+    fn begin(present: &Present, query: ListQuery) -> Self {
+        let mut live = LiveQuery {
+            filter: &query.filter,
+            created_by: query.position.map(|position| position.since),
+            below: query.position.map(|position| position.below),
+            limit: query.limit() + 1,
+        };
+        if query.phase() == Phase::Finished {
+            live.limit = 0;
+        }
+        let (now, live) = present.list(&live);
+        let since = query.position.map_or(now, |position| position.since);
+        Self {
+            query,
+            since,
+            now,
+            live,
+        }
+    }
+
+    /// Whether this page needs none of the finished tasks.
+    fn is_in_memory(&self) -> bool {
+        let full = self.live.len() > self.query.limit();
+        let first = self.query.position.is_none();
+        first && (full || !self.query.wants_finished())
+    }
+
+    /// Takes from the disk what memory does not have. Its snapshot is no older than `now`, and
+    /// nothing later than that is asked for: so both tell of the same moment.
+    fn complete(
+        mut self,
+        archive: &Archive,
+        connection: &Connection,
+    ) -> Result<Page, JournalError> {
+        // One snapshot, and its cost once, for all that follows.
+        let snapshot = connection
+            .unchecked_transaction()
+            .map_err(JournalError::storage("listing finished tasks"))?;
+        let wanted = self.query.limit() + 1;
+        let below = self.query.position.map(|position| position.below);
+        let live = std::mem::take(&mut self.live);
+        let mut places: Vec<Place> = live.into_iter().map(Place::Memory).collect();
+        if self.query.phase() == Phase::Live && self.since < self.now {
+            let slice = Slice::EndedBetween(self.since, self.now);
+            let found = finished::find(&snapshot, &self.query.filter, slice, below, wanted)?;
+            places.extend(
+                found
+                    .into_iter()
+                    .map(|found| Place::Disk(Phase::Live, found)),
+            );
+            places.sort_by_key(|place| Reverse(place.seq()));
+        }
+        if places.len() < wanted && self.query.wants_finished() {
+            let slice = Slice::EndedBy(self.since);
+            let below = below.filter(|_| self.query.phase() == Phase::Finished);
+            let rest = wanted - places.len();
+            let found = finished::find(&snapshot, &self.query.filter, slice, below, rest)?;
+            places.extend(
+                found
+                    .into_iter()
+                    .map(|found| Place::Disk(Phase::Finished, found)),
+            );
+        }
+        self.fill(
+            places
+                .into_iter()
+                .map(|place| place.read(archive, &snapshot)),
+        )
+    }
+
+    /// Takes what fits. The one that does not tells that there is a next page.
+    fn fill(
+        self,
+        listed: impl Iterator<Item = Result<Listed, JournalError>>,
+    ) -> Result<Page, JournalError> {
+        let mut page = Page {
+            tasks: Vec::new(),
+            next: None,
+            revision: self.now,
+        };
+        let mut last = None;
+        let mut bytes = 0;
+        for (places, listed) in listed.enumerate() {
+            if places == self.query.limit() || bytes >= PAGE_BYTES {
+                page.next = last;
+                break;
+            }
+            let Listed { phase, seq, record } = listed?;
+            last = Some(Position {
+                since: self.since,
+                phase,
+                below: seq,
+            });
+            if let Some((task, size)) = record {
+                bytes += size;
+                page.tasks.push(task);
+            }
+        }
+        Ok(page)
+    }
+}
+
+/// Where a listed task is.
+#[derive(Debug)]
+enum Place {
+    Memory(LiveTask),
+    Disk(Phase, Found),
+}
+
+impl Place {
+    fn seq(&self) -> Seq {
+        match self {
+            Self::Memory(live) => live.task.seq,
+            Self::Disk(_, found) => found.seq,
+        }
+    }
+
+    fn read(self, archive: &Archive, connection: &Connection) -> Result<Listed, JournalError> {
+        let (phase, Found { seq, latest }) = match self {
+            Self::Memory(live) => return Ok(Listed::live(live)),
+            Self::Disk(phase, found) => (phase, found),
+        };
+        let record = match archive.event(connection, latest) {
+            Ok(weighed) => Some((Arc::clone(&weighed.event.task), weighed.bytes)),
+            Err(JournalError::Damaged { revision, source }) => {
+                let error: &dyn Error = &source;
+                tracing::error!(revision = revision.0, error, "a task cannot be listed");
+                None
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(Listed { phase, seq, record })
+    }
+}
+
+impl Listed {
+    fn live(live: LiveTask) -> Self {
+        let LiveTask { task, bytes, .. } = live;
+        Self {
+            phase: Phase::Live,
+            seq: task.seq,
+            record: Some((task, bytes)),
+        }
+    }
+}
+
+impl ListQuery {
+    /// Leaves room for the one that tells of a next page.
+    fn limit(&self) -> usize {
+        self.page_size.clamp(1, usize::MAX - 1)
+    }
+
+    fn phase(&self) -> Phase {
+        self.position.map_or(Phase::Live, |position| position.phase)
+    }
+
+    fn wants_finished(&self) -> bool {
+        if self.filter.states.is_empty() {
+            return self.include_finished;
+        }
+        self.filter
+            .states
+            .iter()
+            .any(|state| matches!(state, State::Ended(_)))
+    }
+}

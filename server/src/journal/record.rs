@@ -1,0 +1,223 @@
+//! How facts are written down, and how every format that ever was is read.
+//!
+//! A record is the JSON of [`Task`], a request that of [`SpawnRequest`]; each row says its format.
+//! The rules that keep old rows readable, by which the types in [`crate::task`] may change:
+//!
+//! - An unknown field is ignored; a new one is an `Option` or has `#[serde(default)]`. The format
+//!   stays.
+//! - Anything else (a field that goes, or changes its name, type or meaning) is a new format, with
+//!   an arm of its own in [`task`] or [`request`] that reads the old one. Rows are never rewritten.
+//!
+//! `Task::revision` is not trusted to the record: it is that of the row.
+
+use super::error::RecordError;
+use crate::task::{
+    Chunk, EndState, EventKind, Kind, Revision, SpawnRequest, Stream, Tail, Task, Timestamp,
+};
+
+/// The format of what is written today.
+pub(super) const FORMAT: i64 = 1;
+
+/// The task that a record holds, as it was at this revision.
+pub(super) fn task(format: i64, record: &[u8], revision: Revision) -> Result<Task, RecordError> {
+    match format {
+        1 => Ok(Task {
+            revision,
+            ..serde_json::from_slice(record)?
+        }),
+        unknown => Err(RecordError::UnknownFormat(unknown)),
+    }
+}
+
+/// The request that a body holds.
+pub(super) fn request(format: i64, body: &[u8]) -> Result<SpawnRequest, RecordError> {
+    match format {
+        1 => Ok(serde_json::from_slice(body)?),
+        unknown => Err(RecordError::UnknownFormat(unknown)),
+    }
+}
+
+/// A tail as bytes: how much output there was, then each chunk as offset, time, length, stream and
+/// data, all numbers little-endian. JSON would make four bytes of each.
+pub(super) fn encode_tail(tail: &Tail) -> Vec<u8> {
+    let mut bytes = tail.end.to_le_bytes().to_vec();
+    for chunk in &tail.chunks {
+        bytes.extend(chunk.offset.to_le_bytes());
+        bytes.extend(chunk.at.0.to_le_bytes());
+        bytes.extend((chunk.data.len() as u64).to_le_bytes());
+        bytes.push(match chunk.stream {
+            Stream::Stdout => 1,
+            Stream::Stderr => 2,
+        });
+        bytes.extend(&chunk.data);
+    }
+    bytes
+}
+
+/// The tail that these bytes hold.
+pub(super) fn decode_tail(mut bytes: &[u8]) -> Result<Tail, RecordError> {
+    let mut tail = Tail {
+        end: take_number(&mut bytes)?,
+        chunks: Vec::new(),
+    };
+    while !bytes.is_empty() {
+        let offset = take_number(&mut bytes)?;
+        let at = Timestamp(take_number(&mut bytes)?);
+        let length = take_number(&mut bytes)?;
+        let length = usize::try_from(length).map_err(|_| RecordError::MalformedTail)?;
+        let stream = match take(&mut bytes, 1)? {
+            [1] => Stream::Stdout,
+            [2] => Stream::Stderr,
+            _ => return Err(RecordError::MalformedTail),
+        };
+        let data = take(&mut bytes, length)?.to_vec();
+        tail.chunks.push(Chunk {
+            offset,
+            stream,
+            at,
+            data,
+        });
+    }
+    Ok(tail)
+}
+
+fn take<'a>(bytes: &mut &'a [u8], length: usize) -> Result<&'a [u8], RecordError> {
+    let (taken, rest) = bytes
+        .split_at_checked(length)
+        .ok_or(RecordError::MalformedTail)?;
+    *bytes = rest;
+    Ok(taken)
+}
+
+fn take_number(bytes: &mut &[u8]) -> Result<u64, RecordError> {
+    let taken = take(bytes, 8)?;
+    Ok(u64::from_le_bytes(
+        taken.try_into().expect("eight bytes were taken"),
+    ))
+}
+
+/// A number as SQLite has it; its largest stands for all above.
+pub(super) fn int(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// A number as it came from SQLite, where none below 0 was ever put.
+pub(super) fn uint(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+/// How a kind of task is called in the file.
+pub(super) fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Shell => "shell",
+        Kind::Agent => "agent",
+    }
+}
+
+/// How a terminal state is called in the file.
+pub(super) fn end_state_name(state: EndState) -> &'static str {
+    match state {
+        EndState::Completed => "completed",
+        EndState::Failed => "failed",
+        EndState::Cancelled => "cancelled",
+        EndState::TimedOut => "timed_out",
+        EndState::Lost => "lost",
+    }
+}
+
+/// How a kind of event is called in the file.
+pub(super) fn event_name(kind: EventKind) -> &'static str {
+    match kind {
+        EventKind::Created => "created",
+        EventKind::Started => "started",
+        EventKind::Stopping => "stopping",
+        EventKind::LeaderExited => "leader_exited",
+        EventKind::KillOverdue => "kill_overdue",
+        EventKind::Ended => "ended",
+        EventKind::Removed => "removed",
+    }
+}
+
+/// Which kind of event is called so in the file.
+pub(super) fn event_kind(name: &str) -> Result<EventKind, RecordError> {
+    match name {
+        "created" => Ok(EventKind::Created),
+        "started" => Ok(EventKind::Started),
+        "stopping" => Ok(EventKind::Stopping),
+        "leader_exited" => Ok(EventKind::LeaderExited),
+        "kill_overdue" => Ok(EventKind::KillOverdue),
+        "ended" => Ok(EventKind::Ended),
+        "removed" => Ok(EventKind::Removed),
+        unknown => Err(RecordError::UnknownKind(unknown.into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::State;
+
+    /// As the first version wrote it. Never to be changed: there are files with such records.
+    const FORMAT_1: &str = include_str!("record/format-1.json");
+
+    /// R8
+    #[test]
+    fn a_record_of_the_first_format_is_read() {
+        let task = task(1, FORMAT_1.as_bytes(), Revision(7)).unwrap();
+        assert_eq!(task.id.as_str(), "shell-k3v7q2mzha");
+        assert_eq!(task.state(), State::Ended(EndState::Cancelled));
+        assert_eq!(task.spec.labels["repo"], "heeler");
+        assert_eq!(task.revision, Revision(7), "the row's revision counts");
+    }
+
+    /// R8
+    #[test]
+    fn a_field_that_is_not_known_is_ignored() {
+        let newer = FORMAT_1.replacen('{', r#"{"mood": {"good": true}, "#, 1);
+        let (newer, older) = (newer.as_bytes(), FORMAT_1.as_bytes());
+        assert_eq!(
+            task(1, newer, Revision(1)).unwrap(),
+            task(1, older, Revision(1)).unwrap()
+        );
+    }
+
+    #[test]
+    fn a_tail_reads_back_and_one_that_breaks_off_does_not() {
+        let chunk = |offset, stream, data: &[u8]| {
+            let at = Timestamp(1_700_000_000_000_000);
+            Chunk {
+                offset,
+                stream,
+                at,
+                data: data.to_vec(),
+            }
+        };
+        let chunks = vec![
+            chunk(5, Stream::Stdout, b"out\xff\0"),
+            chunk(10, Stream::Stderr, b"error"),
+        ];
+        let tail = Tail { chunks, end: 15 };
+        let bytes = encode_tail(&tail);
+        assert_eq!(decode_tail(&bytes).unwrap(), tail);
+        let between_chunks = [8, 8 + 25 + 5];
+        for length in (0..bytes.len()).filter(|length| !between_chunks.contains(length)) {
+            assert!(decode_tail(&bytes[..length]).is_err(), "{length}");
+        }
+    }
+
+    #[test]
+    fn every_kind_of_event_reads_back_from_its_name() {
+        let kinds = [
+            EventKind::Created,
+            EventKind::Started,
+            EventKind::Stopping,
+            EventKind::LeaderExited,
+            EventKind::KillOverdue,
+            EventKind::Ended,
+            EventKind::Removed,
+        ];
+        for kind in kinds {
+            assert_eq!(event_kind(event_name(kind)).unwrap(), kind);
+        }
+    }
+}

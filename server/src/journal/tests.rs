@@ -1,0 +1,177 @@
+//! The journal's behaviours, seen from outside; and the tasks that the tests below it share.
+
+mod appending;
+mod damage;
+mod listing;
+mod opening;
+mod plans;
+mod reading;
+
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
+
+use super::{Durability, Entry, Journal, schema};
+use crate::task::{
+    Chunk, Command, Containment, EndReason, EndState, Ended, EnvDefaults, Event, EventKind, IdKey,
+    Kind, LeaderEnd, Outcome, Revision, Seq, Signal, SpawnRequest, Spec, Started, StopPolicy,
+    Stream, Tail, Task, TaskUid, Timestamp,
+};
+
+const POLICY: StopPolicy = StopPolicy {
+    grace: Duration::from_secs(5),
+    signal: Signal(15),
+};
+
+fn open(dir: &Path) -> Journal {
+    Journal::open(dir, Durability::Process).expect("the journal opens")
+}
+
+/// For what no journal would do to its own file.
+fn raw(dir: &Path) -> rusqlite::Connection {
+    rusqlite::Connection::open(schema::file(dir)).expect("the file opens")
+}
+
+pub(super) fn spec() -> Spec {
+    Spec {
+        kind: Kind::Shell,
+        name: "build".into(),
+        session_id: "s1".into(),
+        parent: None,
+        labels: BTreeMap::from([("repo".into(), "heeler".into())]),
+        command: Command::Argv(vec!["/bin/true".into()]),
+        working_directory: "/tmp".into(),
+        env_names: vec!["LANG".into()],
+        timeout: None,
+        stop_policy: POLICY,
+    }
+}
+
+pub(super) fn task_with(key: IdKey, seq: Seq, spec: Spec) -> Task {
+    Task {
+        seq,
+        id: key.task_id(spec.kind, seq),
+        uid: TaskUid::new(),
+        spec: Arc::new(spec),
+        created: Timestamp::now(),
+        started: None,
+        leader_end: None,
+        stop: None,
+        ended: None,
+        output_bytes: 0,
+        capture_error: None,
+        revision: Revision(0),
+    }
+}
+
+fn new_task(journal: &Journal) -> Task {
+    task_with(journal.id_key(), journal.next_seq(), spec())
+}
+
+fn start(task: &mut Task) {
+    let containment = Containment::Subreaper;
+    task.started = Some(Started {
+        pid: 42,
+        start_ticks: 7,
+        at: Timestamp::now(),
+        containment,
+    });
+}
+
+fn end(task: &mut Task, state: EndState) {
+    let at = Timestamp::now();
+    task.leader_end = Some(LeaderEnd {
+        outcome: Outcome::Exited(0),
+        at,
+    });
+    let (reason, cpu) = (EndReason::Exited, Duration::from_millis(3));
+    task.ended = Some(Ended {
+        state,
+        reason,
+        at,
+        cpu,
+        max_memory: 4096,
+    });
+}
+
+pub(super) fn entry(kind: EventKind, task: &Task) -> Entry {
+    Entry {
+        kind,
+        task: task.clone(),
+        tail: None,
+        request: None,
+    }
+}
+
+fn tail(bytes: &[u8]) -> Tail {
+    let (at, stream) = (Timestamp::now(), Stream::Stderr);
+    let chunk = Chunk {
+        offset: 3,
+        stream,
+        at,
+        data: bytes.to_vec(),
+    };
+    Tail {
+        chunks: vec![chunk],
+        end: 3 + bytes.len() as u64,
+    }
+}
+
+fn request(request_id: Option<&str>) -> SpawnRequest {
+    SpawnRequest {
+        request_id: request_id.map(Into::into),
+        kind: Kind::Shell,
+        name: "build".into(),
+        session_id: "s1".into(),
+        parent: None,
+        labels: BTreeMap::new(),
+        command: Command::Argv(vec!["/bin/true".into()]),
+        working_directory: None,
+        env: BTreeMap::from([("TOKEN".into(), "xyzzy-is-a-secret".into())]),
+        env_remove: Vec::new(),
+        env_defaults: EnvDefaults::None,
+        timeout: None,
+        stop_policy: POLICY,
+    }
+}
+
+async fn append(journal: &Journal, kind: EventKind, task: &Task) -> Arc<Event> {
+    journal
+        .append(entry(kind, task))
+        .await
+        .expect("the fact is appended")
+}
+
+/// Created, started and ended.
+async fn finish_one(journal: &Journal) -> Task {
+    let mut task = new_task(journal);
+    append(journal, EventKind::Created, &task).await;
+    start(&mut task);
+    append(journal, EventKind::Started, &task).await;
+    end(&mut task, EndState::Completed);
+    let tail = Some(tail(b"the end"));
+    let ended = Entry {
+        tail,
+        ..entry(EventKind::Ended, &task)
+    };
+    task.revision = journal
+        .append(ended)
+        .await
+        .expect("the end is appended")
+        .revision;
+    task
+}
+
+/// Every event after a revision, asked for in batches.
+async fn all_after(journal: &Journal, after: Revision, limit: usize) -> Vec<Arc<Event>> {
+    let mut events: Vec<Arc<Event>> = Vec::new();
+    loop {
+        let last = events.last().map_or(after, |event| event.revision);
+        let batch = journal
+            .events_after(last, limit)
+            .await
+            .expect("the events are there");
+        if batch.is_empty() {
+            return events;
+        }
+        events.extend(batch);
+    }
+}

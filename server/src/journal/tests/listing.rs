@@ -1,0 +1,320 @@
+//! Lists against a model: whatever happens between two pages, each task has one place.
+
+use std::cmp::Reverse;
+
+use proptest::{prelude::*, sample::Index};
+
+use super::*;
+use crate::{
+    journal::{ListQuery, Position},
+    task::{Actor, Filter, State, Stop, StopCause, StopMode, TaskId},
+};
+
+/// Something that happens to one of the tasks.
+#[derive(Debug, Clone)]
+enum Step {
+    Create(Index, Traits),
+    Start(Index),
+    Stop(Index),
+    End(Index, EndState),
+    Remove(Index),
+}
+
+/// What a task can be found by.
+#[derive(Debug, Clone)]
+struct Traits {
+    kind: Kind,
+    session: String,
+    labels: BTreeMap<String, String>,
+    parent: Option<Index>,
+}
+
+/// What a list is sorted by: whether it was live when the list began, then its number.
+type Place = (Reverse<bool>, Reverse<Seq>);
+
+/// Every task that there is, in no order.
+struct Model {
+    journal: Journal,
+    /// Numbers that were given out and have no task yet: they need not be used in order.
+    unused: Vec<Seq>,
+    tasks: Vec<Task>,
+}
+
+impl Model {
+    async fn take(&mut self, step: Step) {
+        match step {
+            Step::Create(which, traits) => self.create(which, traits).await,
+            Step::Start(which) => self.change(which, EventKind::Started, start).await,
+            Step::Stop(which) => self.change(which, EventKind::Stopping, stop).await,
+            Step::End(which, state) => {
+                self.change(which, EventKind::Ended, |task| end(task, state))
+                    .await;
+            }
+            Step::Remove(which) => self.remove(which).await,
+        }
+    }
+
+    async fn create(&mut self, which: Index, traits: Traits) {
+        while self.unused.len() < 10 {
+            self.unused.push(self.journal.next_seq());
+        }
+        let seq = self.unused.swap_remove(which.index(self.unused.len()));
+        let Traits {
+            kind,
+            session: session_id,
+            labels,
+            parent,
+        } = traits;
+        let parent = parent.and_then(|parent| self.id(parent));
+        let spec = Spec {
+            kind,
+            session_id,
+            labels,
+            parent,
+            ..spec()
+        };
+        let task = task_with(self.journal.id_key(), seq, spec);
+        append(&self.journal, EventKind::Created, &task).await;
+        self.tasks.push(task);
+    }
+
+    async fn change(&mut self, which: Index, kind: EventKind, change: impl FnOnce(&mut Task)) {
+        let mut live: Vec<_> = self
+            .tasks
+            .iter_mut()
+            .filter(|task| task.is_live())
+            .collect();
+        if !live.is_empty() {
+            let index = which.index(live.len());
+            change(live[index]);
+            append(&self.journal, kind, live[index]).await;
+        }
+    }
+
+    async fn remove(&mut self, which: Index) {
+        let finished = self.tasks.iter().filter(|task| !task.is_live());
+        let finished: Vec<TaskId> = finished.map(|task| task.id.clone()).collect();
+        if !finished.is_empty() {
+            let id = which.get(&finished);
+            self.journal
+                .remove(vec![id.clone()])
+                .await
+                .expect("it is finished");
+            self.tasks.retain(|task| task.id != *id);
+        }
+    }
+
+    fn id(&self, which: Index) -> Option<TaskId> {
+        (!self.tasks.is_empty()).then(|| which.get(&self.tasks).id.clone())
+    }
+
+    fn places(&self) -> Vec<Place> {
+        let place = |task: &Task| (Reverse(task.is_live()), Reverse(task.seq));
+        let mut places: Vec<_> = self.tasks.iter().map(place).collect();
+        places.sort();
+        places
+    }
+
+    /// What of these places a list gives now.
+    fn listed(&self, query: &ListQuery, places: &[Place]) -> Vec<Place> {
+        let finished_too = query.include_finished || !query.filter.states.is_empty();
+        let wanted = |(Reverse(live), Reverse(seq)): &Place| {
+            let task = self.tasks.iter().find(|task| task.seq == *seq);
+            (*live || finished_too) && task.is_some_and(|task| query.filter.matches(task))
+        };
+        places.iter().copied().filter(wanted).collect()
+    }
+}
+
+fn stop(task: &mut Task) {
+    task.stop = Some(Stop {
+        cause: StopCause::Cancel,
+        actor: Actor::default(),
+        reason: None,
+        requested: Timestamp::now(),
+        mode: StopMode::Graceful(POLICY),
+        cascade: false,
+        signals: Vec::new(),
+        proof: None,
+    });
+}
+
+fn kind() -> impl Strategy<Value = Kind> {
+    prop_oneof![4 => Just(Kind::Shell), 1 => Just(Kind::Agent)]
+}
+
+fn session() -> impl Strategy<Value = String> {
+    prop_oneof![Just(String::new()), Just("s1".into()), Just("s2".into())]
+}
+
+fn labels() -> impl Strategy<Value = BTreeMap<String, String>> {
+    prop::collection::btree_map("[ab]", "[xy]", 0..=2)
+}
+
+fn end_state() -> impl Strategy<Value = EndState> {
+    prop_oneof![
+        4 => Just(EndState::Completed),
+        2 => Just(EndState::Failed),
+        1 => Just(EndState::Cancelled),
+        1 => Just(EndState::TimedOut),
+        1 => Just(EndState::Lost),
+    ]
+}
+
+fn state() -> impl Strategy<Value = State> {
+    let live = vec![State::Starting, State::Running, State::Stopping];
+    prop_oneof![
+        prop::sample::select(live),
+        end_state().prop_map(State::Ended)
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let parent = prop::option::weighted(0.3, any::<Index>());
+    let traits =
+        (kind(), session(), labels(), parent).prop_map(|(kind, session, labels, parent)| Traits {
+            kind,
+            session,
+            labels,
+            parent,
+        });
+    prop_oneof![
+        4 => (any::<Index>(), traits).prop_map(|(which, traits)| Step::Create(which, traits)),
+        2 => any::<Index>().prop_map(Step::Start),
+        1 => any::<Index>().prop_map(Step::Stop),
+        3 => (any::<Index>(), end_state()).prop_map(|(which, state)| Step::End(which, state)),
+        1 => any::<Index>().prop_map(Step::Remove),
+    ]
+}
+
+/// A filter, less its ids and its parent: those are yet to be chosen from the tasks there are.
+fn filter() -> impl Strategy<Value = (Filter, Vec<Index>, Option<Index>)> {
+    let session = prop::option::weighted(0.3, session());
+    let kinds = prop_oneof![3 => Just(Vec::new()), 1 => prop::collection::vec(kind(), 1..3)];
+    let states = prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(state(), 1..4)];
+    let labels = prop_oneof![2 => Just(BTreeMap::new()), 1 => labels()];
+    let filter =
+        (session, kinds, states, labels).prop_map(|(session_id, kinds, states, labels)| Filter {
+            ids: Vec::new(),
+            session_id,
+            kinds,
+            states,
+            labels,
+            parent: None,
+        });
+    let ids = prop_oneof![4 => Just(Vec::new()), 1 => prop::collection::vec(any::<Index>(), 1..12)];
+    (filter, ids, prop::option::weighted(0.2, any::<Index>()))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..Default::default() })]
+
+    /// L1
+    #[test]
+    fn each_task_has_one_place_in_a_list_whatever_happens_between_two_pages(
+        history in prop::collection::vec(step(), 0..60),
+        between in prop::collection::vec(prop::collection::vec(step(), 0..6), 30),
+        (filter, ids, parent) in filter(),
+        include_finished in any::<bool>(),
+        page_size in 1..8usize,
+        restart in any::<bool>(),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let dir = tempfile::tempdir().unwrap();
+            let journal = open(dir.path());
+            let mut model = Model { journal, unused: Vec::new(), tasks: Vec::new() };
+            for step in history {
+                model.take(step).await;
+            }
+            if restart {
+                model.journal.close().await.unwrap();
+                model.journal = open(dir.path());
+                model.unused.clear();
+            }
+            let ids = ids.into_iter().filter_map(|index| model.id(index)).collect();
+            let parent = parent.and_then(|index| model.id(index));
+            let filter = Filter { ids, parent, ..filter };
+            walk(model, ListQuery { filter, include_finished, page_size, position: None }, between).await;
+        });
+    }
+}
+
+/// Takes page after page, and holds each to the model.
+async fn walk(mut model: Model, mut query: ListQuery, between: Vec<Vec<Step>>) {
+    let mut places = model.places();
+    let mut between = between.into_iter();
+    loop {
+        let page = model.journal.list(query.clone()).await.unwrap();
+        let rest = model.listed(&query, &places);
+        let expected: Vec<Seq> = rest
+            .iter()
+            .take(query.page_size)
+            .map(|place| place.1.0)
+            .collect();
+        let listed: Vec<Seq> = page.tasks.iter().map(|task| task.seq).collect();
+        assert_eq!(listed, expected, "{query:?}");
+        assert_eq!(page.revision, model.journal.head());
+        for listed in &page.tasks {
+            let task = model
+                .tasks
+                .iter()
+                .find(|task| task.seq == listed.seq)
+                .unwrap();
+            assert_eq!(
+                **listed,
+                Task {
+                    revision: listed.revision,
+                    ..task.clone()
+                }
+            );
+        }
+        assert_eq!(
+            page.next.is_some(),
+            rest.len() > query.page_size,
+            "{query:?}"
+        );
+        let Some(next) = page.next else { return };
+        query.position = Some(as_token(next));
+        let last = rest[query.page_size - 1];
+        places.retain(|place| *place > last);
+        for step in between.next().unwrap_or_default() {
+            model.take(step).await;
+        }
+    }
+}
+
+/// As it comes back from a client.
+fn as_token(position: Position) -> Position {
+    serde_json::from_str(&serde_json::to_string(&position).unwrap()).unwrap()
+}
+
+/// L1
+#[tokio::test]
+async fn a_task_that_is_created_after_the_first_page_is_on_none_of_its_list() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path());
+    let (mut early, mut late) = (new_task(&journal), new_task(&journal));
+    let first = new_task(&journal);
+    let last = task_with(journal.id_key(), Seq(0), spec());
+    append(&journal, EventKind::Created, &first).await;
+    append(&journal, EventKind::Created, &last).await;
+    let mut query = ListQuery {
+        include_finished: true,
+        page_size: 1,
+        ..Default::default()
+    };
+    let page = journal.list(query.clone()).await.unwrap();
+    assert_eq!(page.tasks[0].seq, first.seq);
+
+    // Both would stand between the two pages, one live and one finished.
+    append(&journal, EventKind::Created, &early).await;
+    append(&journal, EventKind::Created, &late).await;
+    end(&mut early, EndState::Completed);
+    append(&journal, EventKind::Ended, &early).await;
+    start(&mut late);
+    append(&journal, EventKind::Started, &late).await;
+    query.position = page.next;
+    let page = journal.list(query).await.unwrap();
+    assert_eq!((page.tasks[0].seq, page.next), (last.seq, None));
+}

@@ -1,0 +1,116 @@
+//! That every statement costs the same at a hundred thousand finished tasks as at none.
+
+use super::*;
+use crate::{
+    journal::{
+        finished::{Search, Slice},
+        sql,
+    },
+    task::{Filter, State},
+};
+
+fn plan(file: &rusqlite::Connection, statement: &str) -> Vec<String> {
+    let mut explain = file
+        .prepare(&format!("EXPLAIN QUERY PLAN {statement}"))
+        .expect(statement);
+    let nulls = vec![rusqlite::types::Value::Null; explain.parameter_count()];
+    let steps = explain
+        .query_map(rusqlite::params_from_iter(nulls), |row| row.get(3))
+        .unwrap();
+    steps.collect::<Result<_, _>>().unwrap()
+}
+
+/// A walk over all there is of something that grows. The index of live tasks has only those.
+fn reads_all(step: &str) -> bool {
+    let bounded = ["journal", "sqlite_master", "json_each", "CONSTANT"];
+    step.strip_prefix("SCAN ").is_some_and(|rest| {
+        let bounded = bounded.iter().any(|name| rest.starts_with(name));
+        !bounded && !rest.contains("INDEX tasks_live")
+    })
+}
+
+fn sorts(step: &str) -> bool {
+    step.contains("TEMP B-TREE")
+}
+
+#[test]
+fn no_fixed_statement_reads_a_whole_table_or_sorts() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path()));
+    let file = raw(dir.path());
+    for statement in sql::ALL {
+        let plan = plan(&file, statement);
+        assert!(
+            !plan.iter().any(|step| reads_all(step) || sorts(step)),
+            "{statement}: {plan:#?}"
+        );
+    }
+}
+
+/// One filter for each set of fields.
+fn filters() -> impl Iterator<Item = Filter> {
+    let id = || "shell-aaaaaaaaaa".parse().unwrap();
+    let ends = || vec![State::Ended(EndState::Lost), State::Ended(EndState::Failed)];
+    (0..64u32).map(move |set| {
+        let has = |bit: u32| set & (1 << bit) != 0;
+        Filter {
+            ids: has(0).then(id).into_iter().collect(),
+            session_id: has(1).then(|| "s1".into()),
+            kinds: if has(2) {
+                vec![Kind::Agent, Kind::Shell]
+            } else {
+                Vec::new()
+            },
+            states: if has(3) { ends() } else { Vec::new() },
+            labels: (0..2u32)
+                .filter(|_| has(4))
+                .map(|n| (n.to_string(), "v".into()))
+                .collect(),
+            parent: has(5).then(id),
+        }
+    })
+}
+
+#[test]
+fn no_search_for_finished_tasks_reads_a_whole_table_or_sorts_one() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path()));
+    let file = raw(dir.path());
+    for filter in filters() {
+        let search = |slice| Search::new(&filter, slice, Some(Seq(9)), 50).unwrap().text;
+        let text = search(Slice::EndedBy(Revision(9)));
+        let steps = plan(&file, &text);
+        // Of a given number of ids all are read before the first is known.
+        let sorted = filter.ids.is_empty() && steps.iter().any(|step| sorts(step));
+        assert!(
+            !sorted && !steps.iter().any(|step| reads_all(step)),
+            "{text}: {steps:#?}"
+        );
+
+        let text = search(Slice::EndedBetween(Revision(3), Revision(9)));
+        let steps = plan(&file, &text);
+        let by_end =
+            |step: &String| step.contains("tasks_ended (end_revision>? AND end_revision<?)");
+        assert!(
+            steps.iter().any(by_end) && !steps.iter().any(|step| reads_all(step)),
+            "{text}: {steps:#?}"
+        );
+    }
+}
+
+/// The empty session is nobody's, and has no index.
+#[test]
+fn tasks_without_a_session_are_found_by_walking_the_newest() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path()));
+    let filter = Filter {
+        session_id: Some(String::new()),
+        ..Default::default()
+    };
+    let search = Search::new(&filter, Slice::EndedBy(Revision(9)), None, 50).unwrap();
+    let steps = plan(&raw(dir.path()), &search.text);
+    assert!(
+        !steps.iter().any(|step| reads_all(step) || sorts(step)),
+        "{steps:#?}"
+    );
+}

@@ -1,0 +1,293 @@
+//! What readers get, from memory and from the disk.
+
+use std::fs;
+
+use super::*;
+use crate::{
+    journal::{JournalError, ListQuery, PriorRequest, ReadError},
+    task::Filter,
+};
+
+/// E2
+#[tokio::test]
+async fn memory_and_disk_tell_the_same_events() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path());
+    // More than memory holds, so that a cursor from the first crosses from one to the other.
+    while journal.head() < Revision(3000) {
+        finish_one(&journal).await;
+    }
+    let told = all_after(&journal, Revision(0), 100).await;
+    assert!(
+        told.iter()
+            .map(|event| event.revision.0)
+            .eq(1..=journal.head().0)
+    );
+    let reopened = open(dir.path());
+    assert_eq!(all_after(&reopened, Revision(0), 64).await, told);
+    assert_eq!(all_after(&reopened, Revision(2990), 1).await, told[2990..]);
+    for revision in [1, 500, 3000] {
+        let event = Some(Arc::clone(&told[revision - 1]));
+        let revision = Revision(revision as u64);
+        assert_eq!(journal.event_at(revision).await.unwrap(), event);
+        assert_eq!(reopened.event_at(revision).await.unwrap(), event);
+    }
+    assert_eq!(journal.event_at(Revision(0)).await.unwrap(), None);
+    assert_eq!(journal.event_at(Revision(9999)).await.unwrap(), None);
+}
+
+/// E4
+#[tokio::test]
+async fn a_revision_that_is_not_known_is_out_of_range_with_both_bounds() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path());
+    assert_eq!(
+        (journal.oldest(), journal.head()),
+        (Revision(1), Revision(0))
+    );
+    assert_eq!(journal.events_after(Revision(0), 10).await.unwrap(), []);
+    finish_one(&journal).await;
+    let last = finish_one(&journal).await;
+    let out_of_range = |read: Result<Vec<Arc<Event>>, ReadError>| match read {
+        Err(ReadError::OutOfRange { oldest, newest }) => (oldest.0, newest.0),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(
+        out_of_range(journal.events_after(Revision(7), 10).await),
+        (1, 6)
+    );
+    assert_eq!(
+        out_of_range(journal.events_after(Revision(u64::MAX), 10).await),
+        (1, 6)
+    );
+    journal.close().await.unwrap();
+    drop(journal);
+
+    raw(dir.path())
+        .execute("DELETE FROM events WHERE revision <= 3", [])
+        .unwrap();
+    let journal = open(dir.path());
+    assert_eq!(
+        out_of_range(journal.events_after(Revision(2), 10).await),
+        (4, 6)
+    );
+    let rest = journal.events_after(Revision(3), 10).await.unwrap();
+    assert_eq!(rest.last().unwrap().revision, last.revision);
+}
+
+#[tokio::test]
+async fn a_watcher_is_woken_by_the_number_of_what_it_can_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path());
+    let mut watch = journal.watch();
+    assert_eq!(*watch.borrow_and_update(), Revision(0));
+    let appended = append(&journal, EventKind::Created, &new_task(&journal)).await;
+    watch.changed().await.unwrap();
+    assert_eq!(*watch.borrow_and_update(), appended.revision);
+    assert_eq!(
+        journal.events_after(Revision(0), 10).await.unwrap(),
+        [appended]
+    );
+}
+
+#[tokio::test]
+async fn a_task_is_found_live_and_finished_and_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path());
+    let mut live = new_task(&journal);
+    append(&journal, EventKind::Created, &live).await;
+    start(&mut live);
+    live.revision = append(&journal, EventKind::Started, &live).await.revision;
+    let finished = finish_one(&journal).await;
+    let reopened = open(dir.path());
+    for journal in [&journal, &reopened] {
+        assert_eq!(*journal.task(&live.id).await.unwrap().unwrap(), live);
+        assert_eq!(
+            *journal.task(&finished.id).await.unwrap().unwrap(),
+            finished
+        );
+        assert_eq!(
+            journal
+                .task(&"shell-aaaaaaaaaa".parse().unwrap())
+                .await
+                .unwrap(),
+            None
+        );
+        let started = journal.first_answer(&live.id).await.unwrap().unwrap();
+        assert_eq!(
+            (started.kind, started.revision),
+            (EventKind::Started, live.revision)
+        );
+        let started = journal.first_answer(&finished.id).await.unwrap().unwrap();
+        assert_eq!(
+            (started.kind, &started.task.ended),
+            (EventKind::Started, &None)
+        );
+        assert_eq!(journal.live().await.unwrap(), [Arc::new(live.clone())]);
+    }
+}
+
+async fn find(journal: &Journal, request_id: &str) -> Option<PriorRequest> {
+    journal
+        .find_request(request_id)
+        .await
+        .expect("the journal can be read")
+}
+
+fn created(task: &Task, request_id: &str) -> Entry {
+    Entry {
+        request: Some(request(Some(request_id))),
+        ..entry(EventKind::Created, task)
+    }
+}
+
+/// S9
+#[tokio::test]
+async fn a_request_is_known_by_its_id_as_long_as_its_task_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path());
+    let mut task = new_task(&journal);
+    journal.append(created(&task, "r1")).await.unwrap();
+    let prior = find(&journal, "r1").await.unwrap();
+    assert_eq!(
+        (&prior.task.id, prior.request),
+        (&task.id, request(Some("r1")))
+    );
+    assert_eq!(prior.answer, None);
+    assert!(find(&journal, "r2").await.is_none());
+
+    let taken = journal.append(created(&new_task(&journal), "r1")).await;
+    assert!(matches!(taken, Err(JournalError::RequestTaken { request_id }) if request_id == "r1"));
+    start(&mut task);
+    let started = append(&journal, EventKind::Started, &task).await;
+    end(&mut task, EndState::Failed);
+    let ended = append(&journal, EventKind::Ended, &task).await;
+
+    let reopened = open(dir.path());
+    let prior = find(&reopened, "r1").await.unwrap();
+    assert_eq!(
+        (prior.answer, prior.task),
+        (Some(started), Arc::clone(&ended.task))
+    );
+    drop(reopened);
+    journal.remove(vec![task.id.clone()]).await.unwrap();
+    assert!(find(&journal, "r1").await.is_none());
+    journal
+        .append(created(&new_task(&journal), "r1"))
+        .await
+        .unwrap();
+}
+
+/// S9
+#[tokio::test]
+async fn a_start_that_failed_is_answered_with_its_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path());
+    let mut task = new_task(&journal);
+    journal.append(created(&task, "r1")).await.unwrap();
+    assert_eq!(journal.first_answer(&task.id).await.unwrap(), None);
+    end(&mut task, EndState::Failed);
+    let ended = append(&journal, EventKind::Ended, &task).await;
+    assert_eq!(
+        find(&journal, "r1").await.unwrap().answer,
+        Some(Arc::clone(&ended))
+    );
+    assert_eq!(journal.first_answer(&task.id).await.unwrap(), Some(ended));
+}
+
+/// N4
+#[tokio::test]
+async fn a_request_that_cannot_be_repeated_leaves_no_secret_on_disk() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path());
+    let holds_secret = || {
+        fs::read_dir(dir.path()).unwrap().any(|file| {
+            let bytes = fs::read(file.unwrap().path()).unwrap();
+            bytes
+                .windows(17)
+                .any(|window| window == b"xyzzy-is-a-secret")
+        })
+    };
+    for (id, kept) in [(None, false), (Some("r1"), true)] {
+        let created = entry(EventKind::Created, &new_task(&journal));
+        journal
+            .append(Entry {
+                request: Some(request(id)),
+                ..created
+            })
+            .await
+            .unwrap();
+        assert_eq!(holds_secret(), kept);
+    }
+}
+
+/// S10: pages and batches are cut by size too, so that giants cost no more memory than others.
+#[tokio::test]
+async fn giants_come_in_more_pages_and_all_of_them_come() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path());
+    let labels: BTreeMap<_, _> = (0..64)
+        .map(|n| (n.to_string(), "x".repeat(16 << 10)))
+        .collect();
+    for _ in 0..4 {
+        let spec = Spec {
+            labels: labels.clone(),
+            ..spec()
+        };
+        let mut task = task_with(journal.id_key(), journal.next_seq(), spec);
+        append(&journal, EventKind::Created, &task).await;
+        end(&mut task, EndState::Lost);
+        append(&journal, EventKind::Ended, &task).await;
+    }
+    let batch = journal.events_after(Revision(0), 100).await.unwrap();
+    assert!(batch.len() < 8, "{} megabytes at once", batch.len());
+    assert_eq!(all_after(&journal, Revision(0), 100).await.len(), 8);
+    let mut query = ListQuery {
+        include_finished: true,
+        page_size: 100,
+        ..Default::default()
+    };
+    let mut pages = Vec::new();
+    loop {
+        let page = journal.list(query.clone()).await.unwrap();
+        pages.push(page.tasks.len());
+        query.position = page.next;
+        if page.next.is_none() {
+            break;
+        }
+    }
+    assert!(
+        pages.len() > 1 && pages.iter().sum::<usize>() == 4,
+        "{pages:?}"
+    );
+}
+
+/// E3: the initial state has every live task, however many, and belongs to one revision.
+#[tokio::test]
+async fn a_snapshot_has_every_live_task_that_matches_and_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path());
+    let giant = Spec {
+        name: "x".repeat(1 << 20),
+        ..spec()
+    };
+    let mut seqs = Vec::new();
+    for session in ["s1", "s2", "s1", "s1", "s1"] {
+        let spec = Spec {
+            session_id: session.into(),
+            ..giant.clone()
+        };
+        let task = task_with(journal.id_key(), journal.next_seq(), spec);
+        append(&journal, EventKind::Created, &task).await;
+        seqs.push(task.seq);
+    }
+    finish_one(&journal).await;
+    let filter = Filter {
+        session_id: Some("s1".into()),
+        ..Default::default()
+    };
+    let (live, revision) = journal.snapshot(&filter);
+    let listed: Vec<Seq> = live.iter().map(|task| task.seq).collect();
+    assert_eq!(listed, [seqs[4], seqs[3], seqs[2], seqs[0]]);
+    assert_eq!(revision, journal.head());
+}

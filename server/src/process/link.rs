@@ -1,0 +1,76 @@
+//! The server's end of a shim's socket.
+
+use std::{
+    io,
+    os::{
+        linux::net::SocketAddrExt,
+        unix::net::{SocketAddr, UnixStream as StdStream},
+    },
+};
+
+use heeler_shim::wire::{MESSAGE, MessageBytes, Order, Report, socket_name};
+use tokio::{io::AsyncWriteExt, net::UnixStream};
+
+use super::own_uid;
+use crate::task::TaskUid;
+
+/// A connection to one shim: the only descriptor that the server has for a task.
+#[derive(Debug)]
+pub struct Link {
+    stream: UnixStream,
+    partial: MessageBytes,
+    filled: usize,
+}
+
+impl Link {
+    /// Over a socket that is connected already, and not blocking.
+    pub(super) fn new(stream: StdStream) -> io::Result<Self> {
+        let stream = UnixStream::from_std(stream)?;
+        Ok(Self {
+            stream,
+            partial: [0; MESSAGE],
+            filled: 0,
+        })
+    }
+
+    /// To a shim that an earlier server has started.
+    pub fn connect(uid: TaskUid) -> io::Result<Self> {
+        let address = SocketAddr::from_abstract_name(socket_name(uid.as_bytes()))?;
+        let stream = StdStream::connect_addr(&address)?;
+        stream.set_nonblocking(true)?;
+        let link = Self::new(stream)?;
+        // Anybody may take an abstract name; only our own shims are believed.
+        if link.stream.peer_cred()?.uid() != own_uid() {
+            return Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                "another user's socket",
+            ));
+        }
+        Ok(link)
+    }
+
+    /// The next report; `None` when the shim is gone. Cancelling the future loses nothing.
+    pub async fn next(&mut self) -> Option<Report> {
+        loop {
+            if self.filled == MESSAGE {
+                self.filled = 0;
+                match Report::decode(&self.partial) {
+                    Some(report) => return Some(report),
+                    None => continue,
+                }
+            }
+            self.stream.readable().await.ok()?;
+            match self.stream.try_read(&mut self.partial[self.filled..]) {
+                Ok(0) => return None,
+                Ok(read) => self.filled += read,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// Tells the shim to do something. A shim that is gone hears nothing: [`Link::next`] says so.
+    pub async fn send(&mut self, order: Order) {
+        let _ = self.stream.write_all(&order.encode()).await;
+    }
+}

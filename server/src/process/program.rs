@@ -1,0 +1,156 @@
+//! Which file a command means, and whether it can be run from where it is to be run.
+//!
+//! Checked before anything is made, so that a slip costs nothing. The kernel has the last word: a
+//! start can still fail, and is then told as what it is.
+
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    io,
+    path::{Path, PathBuf},
+};
+
+use nix::unistd::{AccessFlags, access};
+
+use super::error_text;
+use crate::task::Command;
+
+/// A command made ready to execute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Executable {
+    /// The file.
+    pub program: PathBuf,
+    /// The arguments, the name first.
+    pub argv: Vec<String>,
+}
+
+/// Why a command cannot be run.
+#[derive(Debug, thiserror::Error)]
+#[error("{program}: {}", error_text(source))]
+pub struct Unusable {
+    /// As it was asked for.
+    pub program: String,
+    /// The system's reason.
+    pub source: io::Error,
+}
+
+/// Finds the file that the command means.
+pub fn resolve(
+    command: &Command,
+    directory: &Path,
+    env: &BTreeMap<OsString, OsString>,
+) -> Result<Executable, Unusable> {
+    match command {
+        Command::Argv(argv) => {
+            let name = argv.first().map(String::as_str).unwrap_or_default();
+            let program = find(name, directory, env).map_err(|source| Unusable {
+                program: name.to_owned(),
+                source,
+            })?;
+            Ok(Executable {
+                program,
+                argv: argv.clone(),
+            })
+        }
+        Command::Shell { script, program } => {
+            let shell = match program {
+                Some(chosen) => executable(chosen)
+                    .map(|()| chosen.clone())
+                    .map_err(|source| Unusable {
+                        program: chosen.display().to_string(),
+                        source,
+                    })?,
+                None => default_shell(directory, env),
+            };
+            let name = shell
+                .file_name()
+                .unwrap_or(shell.as_os_str())
+                .to_string_lossy();
+            let argv = vec![name.into_owned(), "-c".to_owned(), script.clone()];
+            Ok(Executable {
+                program: shell,
+                argv,
+            })
+        }
+    }
+}
+
+/// Whether a task can start in this directory.
+pub fn check_directory(path: &Path) -> io::Result<()> {
+    if !std::fs::metadata(path)?.is_dir() {
+        return Err(nix::Error::ENOTDIR.into());
+    }
+    Ok(access(path, AccessFlags::X_OK)?)
+}
+
+fn default_shell(directory: &Path, env: &BTreeMap<OsString, OsString>) -> PathBuf {
+    find("bash", directory, env).unwrap_or_else(|_| PathBuf::from("/bin/sh"))
+}
+
+fn find(name: &str, directory: &Path, env: &BTreeMap<OsString, OsString>) -> io::Result<PathBuf> {
+    if name.contains('/') {
+        let path = directory.join(name);
+        return executable(&path).map(|()| path);
+    }
+    let path = env
+        .get(OsStr::new("PATH"))
+        .cloned()
+        .unwrap_or_else(|| "/usr/bin:/bin".into());
+    // A file that is there but cannot be run says more than "not found" at the end of PATH.
+    let mut refusal = io::Error::from(nix::Error::ENOENT);
+    for dir in std::env::split_paths(&path) {
+        let candidate = directory.join(dir).join(name);
+        match executable(&candidate) {
+            Ok(()) => return Ok(candidate),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => refusal = error,
+            Err(_) => {}
+        }
+    }
+    Err(refusal)
+}
+
+fn executable(path: &Path) -> io::Result<()> {
+    if std::fs::metadata(path)?.is_dir() {
+        return Err(nix::Error::EACCES.into());
+    }
+    Ok(access(path, AccessFlags::X_OK)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn env(path: &str) -> BTreeMap<OsString, OsString> {
+        BTreeMap::from([("PATH".into(), path.into())])
+    }
+
+    #[test]
+    fn a_bare_name_is_looked_up_in_the_tasks_own_path() {
+        let argv = Command::Argv(vec!["sh".to_owned()]);
+        let found =
+            resolve(&argv, Path::new("/"), &env("/nowhere:/bin")).expect("there is a shell");
+        assert_eq!(found.program, Path::new("/bin/sh"));
+        let lost = resolve(&argv, Path::new("/"), &env("/nowhere")).expect_err("not there");
+        assert_eq!(lost.source.raw_os_error(), Some(nix::libc::ENOENT));
+    }
+
+    #[test]
+    fn a_directory_and_a_plain_file_cannot_be_run() {
+        for path in ["/", "/etc/passwd"] {
+            let argv = Command::Argv(vec![path.to_owned()]);
+            let refused = resolve(&argv, Path::new("/"), &env("")).expect_err(path);
+            assert_eq!(
+                refused.source.raw_os_error(),
+                Some(nix::libc::EACCES),
+                "{path}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_relative_program_is_taken_from_the_working_directory() {
+        let argv = Command::Argv(vec!["./sh".to_owned()]);
+        let found = resolve(&argv, Path::new("/bin"), &env("")).expect("there is a shell");
+        assert_eq!(found.program, Path::new("/bin/./sh"));
+    }
+}

@@ -1,0 +1,243 @@
+//! Looking at processes: who descends from whom, what each runs and uses. Read from /proc, so true
+//! for the instant it was read and for no longer; nothing is ever signalled by what is found here.
+
+use std::{
+    fs, io,
+    time::{Duration, SystemTime},
+};
+
+use nix::unistd::{SysconfVar, sysconf};
+
+use crate::task::{Survivor, Timestamp};
+
+/// A command line is cut here: enough to know a process by.
+const COMMAND_LIMIT: usize = 512;
+
+/// One process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// Its id.
+    pub pid: i32,
+    /// Its parent's id.
+    pub parent_pid: i32,
+    /// Its arguments, or its name in brackets.
+    pub command: String,
+    /// The kernel's letter.
+    pub state: char,
+    /// When it was started.
+    pub started: Timestamp,
+    /// CPU time of its own.
+    pub cpu: Duration,
+    /// CPU time of its children that it has waited for.
+    pub children_cpu: Duration,
+    /// Resident memory in bytes.
+    pub memory: u64,
+}
+
+/// The processes of a task, and what they use together.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Tree {
+    /// Each after its parent.
+    pub processes: Vec<Process>,
+    /// CPU time of all of them, and of those that are gone.
+    pub cpu: Duration,
+    /// Resident memory of all of them.
+    pub memory: u64,
+}
+
+/// Everything that descends from a shim.
+pub fn below(shim_pid: i32) -> Tree {
+    let clock = Clock::read();
+    // What the shim itself has waited for are the tree's orphans.
+    let orphans = process(shim_pid, &clock).map_or(Duration::ZERO, |shim| shim.children_cpu);
+    let mut tree = Tree {
+        cpu: orphans,
+        ..Tree::default()
+    };
+    let mut open = children(shim_pid);
+    open.reverse();
+    while let Some(pid) = open.pop() {
+        let Ok(process) = process(pid, &clock) else {
+            continue;
+        };
+        open.extend(children(pid).into_iter().rev());
+        tree.cpu += process.cpu + process.children_cpu;
+        tree.memory += process.memory;
+        tree.processes.push(process);
+    }
+    tree
+}
+
+/// A process that should be gone, if it is there.
+pub fn survivor(pid: i32) -> Option<Survivor> {
+    let process = process(pid, &Clock::read()).ok()?;
+    Some(Survivor {
+        pid,
+        parent_pid: process.parent_pid,
+        command: process.command,
+        state: process.state.to_string(),
+    })
+}
+
+/// Whether there is such a process, and it is no zombie.
+pub(super) fn is_alive(pid: i32) -> bool {
+    stat(pid).is_ok_and(|stat| !matches!(stat.state, 'Z' | 'X'))
+}
+
+/// Every process there is.
+pub(super) fn all_pids() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+fn children(pid: i32) -> Vec<i32> {
+    let mut found = Vec::new();
+    for thread in fs::read_dir(format!("/proc/{pid}/task"))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        match fs::read_to_string(thread.path().join("children")) {
+            Ok(list) => found.extend(
+                list.split_ascii_whitespace()
+                    .filter_map(|p| p.parse::<i32>().ok()),
+            ),
+            // A kernel without CONFIG_PROC_CHILDREN: ask everybody for their parent.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && is_alive(pid) => {
+                return all_pids()
+                    .filter(|child| stat(*child).is_ok_and(|stat| stat.parent_pid == pid))
+                    .collect();
+            }
+            Err(_) => {}
+        }
+    }
+    found
+}
+
+fn process(pid: i32, clock: &Clock) -> io::Result<Process> {
+    let stat = stat(pid)?;
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    Ok(Process {
+        pid,
+        parent_pid: stat.parent_pid,
+        command: command_line(&line, &stat.name),
+        state: stat.state,
+        started: clock.time_of(stat.start_ticks),
+        cpu: clock.span(stat.cpu_ticks),
+        children_cpu: clock.span(stat.children_cpu_ticks),
+        memory: stat.resident_pages * clock.page_size,
+    })
+}
+
+fn command_line(line: &[u8], name: &str) -> String {
+    let words: Vec<_> = line
+        .split(|byte| *byte == 0)
+        .filter(|word| !word.is_empty())
+        .map(String::from_utf8_lossy)
+        .collect();
+    if words.is_empty() {
+        return format!("[{name}]");
+    }
+    let mut text = words.join(" ");
+    text.truncate(text.floor_char_boundary(COMMAND_LIMIT));
+    text
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Stat {
+    name: String,
+    state: char,
+    parent_pid: i32,
+    cpu_ticks: u64,
+    children_cpu_ticks: u64,
+    start_ticks: u64,
+    resident_pages: u64,
+}
+
+fn stat(pid: i32) -> io::Result<Stat> {
+    let text = fs::read(format!("/proc/{pid}/stat"))?;
+    parse_stat(&String::from_utf8_lossy(&text))
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "an unknown form of stat"))
+}
+
+/// The name is in parentheses and may hold any of the characters that would confuse a parser.
+fn parse_stat(text: &str) -> Option<Stat> {
+    let (head, tail) = text.rsplit_once(')')?;
+    let name = head.split_once('(')?.1.to_owned();
+    let fields: Vec<&str> = tail.split_ascii_whitespace().collect();
+    let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+    Some(Stat {
+        name,
+        state: fields.first()?.chars().next()?,
+        parent_pid: fields.get(1)?.parse().ok()?,
+        cpu_ticks: number(11)? + number(12)?,
+        children_cpu_ticks: number(13)? + number(14)?,
+        start_ticks: number(19)?,
+        resident_pages: number(21)?,
+    })
+}
+
+/// What turns the kernel's ticks into time.
+struct Clock {
+    boot: Timestamp,
+    ticks_per_second: u64,
+    page_size: u64,
+}
+
+impl Clock {
+    fn read() -> Self {
+        let uptime = fs::read_to_string("/proc/uptime").unwrap_or_default();
+        let up = uptime
+            .split(' ')
+            .next()
+            .and_then(|seconds| seconds.parse::<f64>().ok());
+        let boot = SystemTime::now() - Duration::from_secs_f64(up.unwrap_or_default().max(0.0));
+        let since = boot
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
+        let positive = |var, default| match sysconf(var) {
+            Ok(Some(value)) if value > 0 => value as u64,
+            Ok(_) | Err(_) => default,
+        };
+        Self {
+            boot: Timestamp::default().saturating_add(since),
+            ticks_per_second: positive(SysconfVar::CLK_TCK, 100),
+            page_size: positive(SysconfVar::PAGE_SIZE, 4096),
+        }
+    }
+
+    fn span(&self, ticks: u64) -> Duration {
+        Duration::from_micros(ticks.saturating_mul(1_000_000) / self.ticks_per_second)
+    }
+
+    fn time_of(&self, ticks: u64) -> Timestamp {
+        self.boot.saturating_add(self.span(ticks))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_full_of_parentheses_confuses_nobody() {
+        let text =
+            "42 (a) b (c) R 7 42 42 0 -1 4194560 1 2 3 4 10 20 30 40 20 0 1 0 500 1000 25 18";
+        let stat = parse_stat(text).expect("it is well formed");
+        assert_eq!(
+            (stat.name.as_str(), stat.state, stat.parent_pid),
+            ("a) b (c", 'R', 7)
+        );
+        assert_eq!((stat.cpu_ticks, stat.children_cpu_ticks), (30, 70));
+        assert_eq!((stat.start_ticks, stat.resident_pages), (500, 25));
+    }
+
+    #[test]
+    fn this_process_is_alive_and_has_used_memory() {
+        let own = std::process::id() as i32;
+        assert!(is_alive(own));
+        let process = process(own, &Clock::read()).expect("it is running");
+        assert!(process.memory > 0);
+        assert!(Timestamp::now().since(process.started) < Duration::from_secs(3600));
+    }
+}

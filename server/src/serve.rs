@@ -1,0 +1,249 @@
+//! From a [`Config`] to a running daemon, and down again.
+
+use std::{
+    fmt, fs,
+    future::Future,
+    io,
+    os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use heeler_proto::v1::background_tasks_server::BackgroundTasksServer;
+use tokio::sync::watch;
+use tonic::transport::Server;
+use tonic_health::{ServingStatus, server::HealthReporter};
+
+use crate::{
+    config::Config,
+    journal::{Durability, Journal, JournalError},
+    process::{
+        self, StateLock,
+        containment::{ContainmentError, Ladder},
+        environment::BaseEnv,
+        own_uid,
+        shim::{Records, Shim},
+        task_file::TaskDir,
+    },
+    service::{Closing, Edge, Gate, ListenError, Listener, NAME, Service},
+    supervisor::{Parts, Recovered, Supervisor},
+};
+
+/// How long calls under way may take to end when the server goes down.
+const LAST_CALLS: Duration = Duration::from_secs(3);
+/// Streams that one connection may have open.
+const STREAMS: u32 = 16 * 1024;
+
+/// Why the daemon did not start, or stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// There is one already.
+    #[error("another server uses the state directory {}", .0.display())]
+    AlreadyServed(PathBuf),
+    /// The state directory is somebody else's.
+    #[error("the state directory {} belongs to uid {owner}, not to uid {own}", path.display())]
+    ForeignOwner {
+        /// Which directory.
+        path: PathBuf,
+        /// Whose it is.
+        owner: u32,
+        /// Who we are.
+        own: u32,
+    },
+    /// Something could not be done.
+    #[error("cannot {operation}: {source}")]
+    Io {
+        /// What.
+        operation: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The rung that was asked for cannot be had.
+    #[error("the kill ladder has no cgroup rung here: {0}")]
+    Containment(#[from] ContainmentError),
+    /// The journal cannot be used.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// Nobody could come in.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// The transport broke.
+    #[error("the server stopped serving: {0}")]
+    Transport(#[from] tonic::transport::Error),
+}
+
+/// What a daemon that serves can say of itself.
+#[derive(Debug, Clone)]
+pub struct Ready {
+    /// Where it listens, e.g. `unix:/run/user/1000/heeler/heeler.sock`.
+    pub addresses: Vec<String>,
+    /// Which rung of the kill ladder it has.
+    pub ladder: Ladder,
+    /// What it took back.
+    pub recovered: Recovered,
+}
+
+impl fmt::Display for Ready {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for address in &self.addresses {
+            writeln!(f, "heeler: listening on {address}")?;
+        }
+        write!(f, "heeler: kill ladder: {}", self.ladder)?;
+        if self.recovered.tasks > 0 {
+            let Recovered { tasks, live } = self.recovered;
+            write!(f, "\nheeler: took back {tasks} tasks, {live} of them live")?;
+        }
+        Ok(())
+    }
+}
+
+/// Serves until `shutdown` completes; tasks outlive the server. `ready` is called once every earlier
+/// task has been taken back and calls are let in.
+pub async fn run(
+    config: Config,
+    shutdown: impl Future<Output = ()>,
+    ready: impl FnOnce(&Ready),
+) -> Result<(), RunError> {
+    let _lock = open_state(&config.state_dir)?;
+    let supervisor = assemble(&config)?;
+    let journal = supervisor.parts().journal.clone();
+    let served = serve(&config, supervisor, shutdown, ready).await;
+    journal.close().await?;
+    served
+}
+
+async fn serve(
+    config: &Config,
+    supervisor: Supervisor,
+    shutdown: impl Future<Output = ()>,
+    ready: impl FnOnce(&Ready),
+) -> Result<(), RunError> {
+    let gate = Gate::default();
+    let (close, closing) = watch::channel(false);
+    let closing = Closing::new(closing);
+    let (health, health_service) = tonic_health::server::health_reporter();
+    set_health(&health, ServingStatus::NotServing).await;
+    let service = Service::new(supervisor.clone(), closing.clone());
+    let connections = Listener::bind(&config.listen)?.connections(&closing);
+    let reflection = tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(heeler_proto::FILE_DESCRIPTOR_SET)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        // So that a generic client can show an error's details.
+        .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
+        .build_v1()
+        .map_err(|error| RunError::Io {
+            operation: "offer reflection".to_owned(),
+            source: io::Error::other(error),
+        })?;
+    let router = Server::builder()
+        .max_concurrent_streams(STREAMS)
+        .layer(Edge::new(gate.clone()))
+        .add_service(health_service)
+        .add_service(reflection)
+        .add_service(BackgroundTasksServer::new(service));
+    let until = closing.clone();
+    let mut server = tokio::spawn(
+        router.serve_with_incoming_shutdown(connections, async move { until.begun().await }),
+    );
+
+    let recovered = supervisor.recover().await?;
+    gate.open();
+    set_health(&health, ServingStatus::Serving).await;
+    ready(&Ready {
+        addresses: config.listen.iter().map(address).collect(),
+        ladder: supervisor.parts().ladder.clone(),
+        recovered,
+    });
+
+    let broken = tokio::select! {
+        () = shutdown => None,
+        ended = &mut server => Some(ended),
+    };
+    set_health(&health, ServingStatus::NotServing).await;
+    gate.close();
+    close.send_replace(true);
+    let ended = match broken {
+        Some(ended) => ended,
+        None => match tokio::time::timeout(LAST_CALLS, &mut server).await {
+            Ok(ended) => ended,
+            Err(_) => {
+                server.abort();
+                Ok(Ok(()))
+            }
+        },
+    };
+    supervisor.leave().await;
+    ended.unwrap_or(Ok(())).map_err(RunError::from)
+}
+
+fn address(path: impl AsRef<Path>) -> String {
+    format!("unix:{}", path.as_ref().display())
+}
+
+async fn set_health(health: &HealthReporter, status: ServingStatus) {
+    health.set_service_status("", status).await;
+    health.set_service_status(NAME, status).await;
+}
+
+/// Makes the state directory, private to its user, and takes its lock.
+fn open_state(path: &Path) -> Result<StateLock, RunError> {
+    let failed = |operation: &str| {
+        let operation = format!("{operation} {}", path.display());
+        move |source| RunError::Io { operation, source }
+    };
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(failed("make the state directory"))?;
+    let found = fs::metadata(path).map_err(failed("look at the state directory"))?;
+    if found.uid() != own_uid() {
+        let path = path.to_owned();
+        return Err(RunError::ForeignOwner {
+            path,
+            owner: found.uid(),
+            own: own_uid(),
+        });
+    }
+    if found.mode() & 0o077 != 0 {
+        tracing::warn!(path = %path.display(), "the state directory was open to others: now 0700");
+        fs::set_permissions(path, fs::Permissions::from_mode(0o700))
+            .map_err(failed("close to others the state directory"))?;
+    }
+    let lock = StateLock::take(&path.join("lock")).map_err(failed("lock the state directory"))?;
+    lock.ok_or_else(|| RunError::AlreadyServed(path.to_owned()))
+}
+
+fn assemble(config: &Config) -> Result<Supervisor, RunError> {
+    let failed = |operation: &str| {
+        let operation = operation.to_owned();
+        move |source| RunError::Io { operation, source }
+    };
+    process::raise_descriptor_limit();
+    let journal = Journal::open(&config.state_dir, config.durability)?;
+    let shim = Shim::unpack().map_err(failed("unpack the shim"))?;
+    let name: String = journal.state_id().to_string().chars().take(8).collect();
+    let ladder = Ladder::choose(config.containment, &name, &shim)?;
+    process::leave_reaping_to_the_kernel().map_err(failed("ignore SIGCHLD"))?;
+    let task_dir = TaskDir::new(&config.state_dir);
+    task_dir
+        .create()
+        .map_err(failed("make the task directories"))?;
+    let base_env = BaseEnv::from_process(config.listen.first().map(address).unwrap_or_default());
+    let home = base_env
+        .home()
+        .map_or_else(|| PathBuf::from("/"), PathBuf::from);
+    Ok(Supervisor::new(Parts {
+        journal,
+        shim,
+        ladder,
+        base_env,
+        task_dir,
+        records: match config.durability {
+            Durability::Process => Records::Cached,
+            Durability::Power => Records::Synced,
+        },
+        working_directory: config.working_directory.clone().unwrap_or(home),
+        max_live: config.max_tasks,
+    }))
+}

@@ -1,0 +1,181 @@
+//! The gRPC edge: the only part of the server that names generated types or `Status`.
+//!
+//! Each call has a file of its own: it checks the request, asks the supervisor or reads the journal,
+//! and puts the answer into the contract's words. What is wrong with a request is said here, before
+//! anything further in has heard of it.
+
+mod cancel;
+mod check;
+mod convert;
+mod inspect;
+mod layer;
+mod list;
+mod listen;
+mod output;
+mod page_token;
+mod refusal;
+mod remove;
+mod spawn;
+mod text;
+mod wait;
+mod watch;
+
+use std::sync::Arc;
+
+use heeler_proto::v1::{self, background_tasks_server::BackgroundTasks};
+use tokio::sync::watch as channel;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status, transport::server::UdsConnectInfo};
+
+pub use layer::{Edge, Gate};
+pub use listen::{ListenError, Listener};
+
+use crate::{
+    supervisor::Supervisor,
+    task::{Actor, Task, TaskId, Timestamp},
+};
+use refusal::Refusal;
+
+/// The service's name, as health checks know it.
+pub const NAME: &str = "heeler.v1.BackgroundTasks";
+
+/// The service.
+#[derive(Debug, Clone)]
+pub struct Service {
+    supervisor: Supervisor,
+    started: Timestamp,
+    closing: Closing,
+}
+
+/// Tells what waits that the server is going down.
+#[derive(Debug, Clone)]
+pub struct Closing(channel::Receiver<bool>);
+
+impl Closing {
+    /// Once the sender says true, or is gone.
+    pub fn new(closing: channel::Receiver<bool>) -> Self {
+        Self(closing)
+    }
+
+    /// Waits for it.
+    pub async fn begun(&self) {
+        let mut closing = self.0.clone();
+        let _ = closing.wait_for(|closing| *closing).await;
+    }
+}
+
+impl Service {
+    /// Over a supervisor that has taken its tasks back.
+    pub fn new(supervisor: Supervisor, closing: Closing) -> Self {
+        Self {
+            supervisor,
+            started: Timestamp::now(),
+            closing,
+        }
+    }
+
+    /// A task that is named, live or not.
+    async fn find(&self, id: &TaskId) -> Result<Arc<Task>, Refusal> {
+        if let Some(handle) = self.supervisor.live(id) {
+            return Ok(handle.task());
+        }
+        let task = self.supervisor.parts().journal.task(id).await?;
+        task.ok_or_else(|| Refusal::task_not_found(id.as_str()))
+    }
+
+    fn info(&self) -> v1::ServerInfo {
+        let parts = self.supervisor.parts();
+        let ladder = &parts.ladder;
+        v1::ServerInfo {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            state_id: parts.journal.state_id().to_string(),
+            containment: convert::containment(ladder.containment()).into(),
+            containment_detail: ladder.detail().to_owned(),
+            start_time: Some(convert::timestamp(self.started)),
+            live_tasks: self.supervisor.live_count() as u32,
+            max_live_tasks: parts.max_live as u32,
+        }
+    }
+}
+
+/// Who calls, as the kernel tells it.
+fn caller<T>(request: &Request<T>, name: Option<String>) -> Actor {
+    let cred = request
+        .extensions()
+        .get::<UdsConnectInfo>()
+        .and_then(|info| info.peer_cred);
+    Actor {
+        name,
+        uid: cred.map(|cred| cred.uid()),
+        pid: cred.and_then(|cred| cred.pid()),
+    }
+}
+
+#[tonic::async_trait]
+impl BackgroundTasks for Service {
+    type WatchEventsStream = ReceiverStream<Result<v1::WatchEventsResponse, Status>>;
+
+    async fn spawn(
+        &self,
+        request: Request<v1::SpawnRequest>,
+    ) -> Result<Response<v1::SpawnResponse>, Status> {
+        Ok(Response::new(
+            spawn::spawn(self, request.into_inner()).await?,
+        ))
+    }
+
+    async fn cancel(
+        &self,
+        request: Request<v1::CancelRequest>,
+    ) -> Result<Response<v1::CancelResponse>, Status> {
+        Ok(Response::new(cancel::cancel(self, request).await?))
+    }
+
+    async fn list(
+        &self,
+        request: Request<v1::ListRequest>,
+    ) -> Result<Response<v1::ListResponse>, Status> {
+        Ok(Response::new(list::list(self, request.into_inner()).await?))
+    }
+
+    async fn inspect(
+        &self,
+        request: Request<v1::InspectRequest>,
+    ) -> Result<Response<v1::InspectResponse>, Status> {
+        Ok(Response::new(
+            inspect::inspect(self, request.into_inner()).await?,
+        ))
+    }
+
+    async fn watch_events(
+        &self,
+        request: Request<v1::WatchEventsRequest>,
+    ) -> Result<Response<Self::WatchEventsStream>, Status> {
+        Ok(Response::new(watch::watch_events(self, request).await?))
+    }
+
+    async fn wait(
+        &self,
+        request: Request<v1::WaitRequest>,
+    ) -> Result<Response<v1::WaitResponse>, Status> {
+        Ok(Response::new(wait::wait(self, request.into_inner()).await?))
+    }
+
+    async fn read_output(
+        &self,
+        request: Request<v1::ReadOutputRequest>,
+    ) -> Result<Response<v1::ReadOutputResponse>, Status> {
+        Ok(Response::new(
+            output::read_output(self, request.into_inner()).await?,
+        ))
+    }
+
+    async fn remove(
+        &self,
+        request: Request<v1::RemoveRequest>,
+    ) -> Result<Response<v1::RemoveResponse>, Status> {
+        Ok(Response::new(
+            remove::remove(self, request.into_inner()).await?,
+        ))
+    }
+}

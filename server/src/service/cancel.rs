@@ -1,0 +1,152 @@
+//! Cancel: of one task, a session's, or those that a filter matches.
+
+use std::sync::Arc;
+
+use heeler_proto::v1::{self, cancel_request::Target};
+use tonic::Request;
+
+use super::{Service, caller, check, convert, refusal::Refusal};
+use crate::{
+    supervisor::{CancelMode, CancelOutcome, CancelRequest, Cancelled, Cascade},
+    task::{Filter, TaskId},
+};
+
+pub(super) async fn cancel(
+    service: &Service,
+    request: Request<v1::CancelRequest>,
+) -> Result<v1::CancelResponse, Refusal> {
+    let name = check::note("actor", request.get_ref().actor.clone(), check::SHORT_TEXT)?;
+    let actor = caller(&request, name);
+    let request = request.into_inner();
+    let order = CancelRequest {
+        mode: mode(&request)?,
+        actor,
+        reason: check::note("reason", request.reason, check::REASON)?,
+        cascade: match request.cascade {
+            true => Cascade::Children,
+            false => Cascade::Alone,
+        },
+    };
+    let cancelled = match target(request.target)? {
+        Aim::One(id) => {
+            let found = service.supervisor.cancel(&id, order).await?;
+            vec![found.ok_or_else(|| Refusal::task_not_found(id.as_str()))?]
+        }
+        Aim::Matching(filter) => cancel_matching(service, &filter, order).await?,
+    };
+    let cancelled = match request.wait {
+        true => all_ended(service, cancelled).await?,
+        false => cancelled,
+    };
+    let revision = service.supervisor.parts().journal.head().0;
+    Ok(v1::CancelResponse {
+        results: cancelled.iter().map(result).collect(),
+        revision,
+    })
+}
+
+enum Aim {
+    One(TaskId),
+    Matching(Filter),
+}
+
+fn target(target: Option<Target>) -> Result<Aim, Refusal> {
+    match target {
+        None => Err(Refusal::field(
+            "target",
+            "is required: task_id, session_id or filter",
+        )),
+        Some(Target::TaskId(id)) => Ok(Aim::One(check::task_id("task_id", &id)?)),
+        Some(Target::SessionId(session)) => {
+            let session = check::text("session_id", session, check::SHORT_TEXT)?;
+            if session.is_empty() {
+                return Err(Refusal::field("session_id", "is required"));
+            }
+            Ok(Aim::Matching(Filter {
+                session_id: Some(session),
+                ..Filter::default()
+            }))
+        }
+        Some(Target::Filter(filter)) => {
+            let filter = check::filter("filter", filter)?;
+            if filter == Filter::default() {
+                return Err(Refusal::field(
+                    "filter",
+                    "is empty, and would mean every task",
+                ));
+            }
+            Ok(Aim::Matching(filter))
+        }
+    }
+}
+
+fn mode(request: &v1::CancelRequest) -> Result<Option<CancelMode>, Refusal> {
+    let grace = request
+        .grace
+        .map(|span| check::duration("grace", span))
+        .transpose()?;
+    let signal = check::signal("signal", &request.signal)?;
+    match check::enumerated("mode", request.mode)? {
+        v1::CancelMode::Unspecified | v1::CancelMode::Graceful => {
+            Ok(Some(CancelMode::Graceful { grace, signal }))
+        }
+        v1::CancelMode::Force if grace.is_some() => {
+            Err(Refusal::field("grace", "goes with GRACEFUL only"))
+        }
+        v1::CancelMode::Force if signal.is_some() => {
+            Err(Refusal::field("signal", "goes with GRACEFUL only"))
+        }
+        v1::CancelMode::Force => Ok(Some(CancelMode::Force)),
+    }
+}
+
+async fn cancel_matching(
+    service: &Service,
+    filter: &Filter,
+    order: CancelRequest,
+) -> Result<Vec<Cancelled>, Refusal> {
+    let mut cancelled = Vec::new();
+    for handle in service.supervisor.live_matching(filter) {
+        let id = handle.task().id.clone();
+        cancelled.extend(service.supervisor.cancel(&id, order.clone()).await?);
+    }
+    Ok(cancelled)
+}
+
+/// Waits for every end. A caller that leaves meanwhile leaves the cancels standing.
+async fn all_ended(
+    service: &Service,
+    mut cancelled: Vec<Cancelled>,
+) -> Result<Vec<Cancelled>, Refusal> {
+    for one in &mut cancelled {
+        let id = one.task.id.clone();
+        if let Some(handle) = service.supervisor.live(&id) {
+            let ended = tokio::select! {
+                ended = handle.ended() => ended,
+                () = service.closing.begun() => None,
+            };
+            one.task = ended.ok_or_else(|| Refusal::not_serving("the server is shutting down"))?;
+        } else if one.task.is_live() {
+            one.task = service.find(&id).await?;
+        }
+    }
+    Ok(cancelled)
+}
+
+fn result(cancelled: &Cancelled) -> v1::CancelResult {
+    let task = Arc::as_ref(&cancelled.task);
+    let outcome = match cancelled.outcome {
+        CancelOutcome::Requested => v1::CancelOutcome::Requested,
+        CancelOutcome::AlreadyStopping => v1::CancelOutcome::AlreadyStopping,
+        CancelOutcome::AlreadyFinished => v1::CancelOutcome::AlreadyFinished,
+    };
+    v1::CancelResult {
+        task: Some(convert::task(task)),
+        outcome: outcome.into(),
+        proof: task
+            .stop
+            .as_ref()
+            .and_then(|stop| stop.proof.as_ref())
+            .map(convert::proof),
+    }
+}

@@ -1,0 +1,205 @@
+//! What every call passes through before its handler: who calls, whether the server is ready, how
+//! many calls there are, and a name for the log. Deadlines are kept by tonic around all of it.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll},
+    time::Instant,
+};
+
+use heeler_proto::v1::ErrorReason;
+use http::{HeaderValue, Request, Response};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tonic::{Code, Status, body::Body, transport::server::UdsConnectInfo};
+use tower::{Layer, Service};
+
+use super::{NAME, refusal::Refusal};
+use crate::process::own_uid;
+
+/// Short calls at once; more wait their turn.
+const SHORT_CALLS: usize = 512;
+/// Cancels at once: a place of their own, so that one can always be made.
+const CANCELS: usize = 1024;
+/// Long polls and streams at once; more are refused, since a place may not come free.
+const LONG_CALLS: usize = 16 * 1024;
+
+const REQUEST_ID: &str = "x-request-id";
+
+/// Whether calls are let in: not until every task has been taken back.
+#[derive(Debug, Clone, Default)]
+pub struct Gate(Arc<AtomicBool>);
+
+impl Gate {
+    /// From now on they are.
+    pub fn open(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// From now on they are not.
+    pub fn close(&self) {
+        self.0.store(false, Ordering::Release);
+    }
+
+    fn is_open(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// A place among the calls that are being served; a stream keeps it for as long as it lasts.
+#[derive(Debug, Clone)]
+pub(super) struct CallPermit(
+    #[allow(dead_code, reason = "held, never read")] Arc<OwnedSemaphorePermit>,
+);
+
+/// The layer.
+#[derive(Debug, Clone)]
+pub struct Edge {
+    gate: Gate,
+    short: Arc<Semaphore>,
+    cancels: Arc<Semaphore>,
+    long: Arc<Semaphore>,
+}
+
+/// A service behind the [`Edge`].
+#[derive(Debug, Clone)]
+pub struct Guarded<S> {
+    edge: Edge,
+    inner: S,
+}
+
+impl Edge {
+    /// One for the whole server.
+    pub fn new(gate: Gate) -> Self {
+        Self {
+            gate,
+            short: Arc::new(Semaphore::new(SHORT_CALLS)),
+            cancels: Arc::new(Semaphore::new(CANCELS)),
+            long: Arc::new(Semaphore::new(LONG_CALLS)),
+        }
+    }
+
+    async fn admit(&self, path: &str) -> Result<CallPermit, Refusal> {
+        let method = path
+            .strip_prefix('/')
+            .and_then(|path| path.strip_prefix(NAME));
+        if method.is_some() && !self.gate.is_open() {
+            return Err(Refusal::not_serving(
+                "the server is taking its tasks back; try again",
+            ));
+        }
+        let permit = match method {
+            Some("/WatchEvents" | "/Wait" | "/ReadOutput") => Arc::clone(&self.long)
+                .try_acquire_owned()
+                .map_err(|_| too_many(LONG_CALLS))?,
+            Some("/Cancel") => turn(&self.cancels).await?,
+            Some(_) | None => turn(&self.short).await?,
+        };
+        Ok(CallPermit(Arc::new(permit)))
+    }
+}
+
+async fn turn(places: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Refusal> {
+    let permit = Arc::clone(places).acquire_owned().await;
+    permit.map_err(|_| Refusal::not_serving("the server is shutting down"))
+}
+
+fn too_many(max: usize) -> Refusal {
+    let message = format!("{max} long calls are open already");
+    Refusal::new(Code::ResourceExhausted, ErrorReason::TooManyCalls, message).with("max", max)
+}
+
+/// The socket's mode keeps others out; this holds even where somebody has loosened it.
+fn check_user<B>(request: &Request<B>) -> Result<(), Refusal> {
+    let cred = request
+        .extensions()
+        .get::<UdsConnectInfo>()
+        .and_then(|info| info.peer_cred);
+    match cred.map(|cred| cred.uid()) {
+        Some(uid) if uid == own_uid() => Ok(()),
+        Some(uid) => {
+            let message = format!("this daemon belongs to another user than uid {uid}");
+            Err(
+                Refusal::new(Code::PermissionDenied, ErrorReason::ForeignUser, message)
+                    .with("uid", uid),
+            )
+        }
+        None => {
+            let message = "the kernel does not say who calls";
+            Err(Refusal::new(
+                Code::PermissionDenied,
+                ErrorReason::ForeignUser,
+                message,
+            ))
+        }
+    }
+}
+
+impl<S> Layer<S> for Edge {
+    type Service = Guarded<S>;
+
+    fn layer(&self, inner: S) -> Guarded<S> {
+        Guarded {
+            edge: self.clone(),
+            inner,
+        }
+    }
+}
+
+impl<S, B> Service<Request<B>> for Guarded<S>
+where
+    S: Service<Request<B>, Response = Response<Body>> + Clone + Send + 'static,
+    S::Future: Send,
+    B: Send + 'static,
+{
+    type Response = Response<Body>;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        // The one that is ready is used now; its clone is for the next call.
+        let clone = self.inner.clone();
+        let mut inner = std::mem::replace(&mut self.inner, clone);
+        let edge = self.edge.clone();
+        let id = request_id(&request);
+        let method = request.uri().path().to_owned();
+        let user = check_user(&request);
+        Box::pin(async move {
+            let begun = Instant::now();
+            let mut response = match user.and(edge.admit(&method).await) {
+                Ok(permit) => {
+                    request.extensions_mut().insert(permit.clone());
+                    let response = inner.call(request).await?;
+                    drop(permit);
+                    response
+                }
+                Err(refusal) => Status::from(refusal).into_http(),
+            };
+            let status = response
+                .headers()
+                .get("grpc-status")
+                .and_then(|code| code.to_str().ok());
+            let elapsed = begun.elapsed().as_micros() as u64;
+            tracing::debug!(method, request_id = ?id, status, elapsed_micros = elapsed, "call");
+            response.headers_mut().insert(REQUEST_ID, id);
+            Ok(response)
+        })
+    }
+}
+
+/// The caller's own name for the call, or a new one.
+fn request_id<B>(request: &Request<B>) -> HeaderValue {
+    match request.headers().get(REQUEST_ID) {
+        Some(given) if given.len() <= 128 => given.clone(),
+        Some(_) | None => HeaderValue::try_from(uuid::Uuid::now_v7().to_string())
+            .unwrap_or(HeaderValue::from_static("unnamed")),
+    }
+}

@@ -1,0 +1,121 @@
+//! ReadOutput: a piece of a task's output, waited for if need be.
+
+use std::time::Duration;
+
+use heeler_proto::v1::{self, read_output_request::Start};
+use tokio::time::Instant;
+
+use super::{Service, check, convert, refusal::Refusal, text};
+use crate::{process::task_file::Reading, task::TaskId};
+
+const DEFAULT_BYTES: usize = 256 * 1024;
+const LARGEST_READ: usize = 1024 * 1024;
+const LONGEST_WAIT: Duration = Duration::from_secs(300);
+
+/// A request, checked.
+struct Read {
+    id: TaskId,
+    start: Start,
+    max_bytes: usize,
+    wait: Duration,
+    view: v1::OutputView,
+}
+
+pub(super) async fn read_output(
+    service: &Service,
+    request: v1::ReadOutputRequest,
+) -> Result<v1::ReadOutputResponse, Refusal> {
+    let read = check(request)?;
+    let deadline = Instant::now() + read.wait;
+    let mut start = read.start;
+    loop {
+        let handle = service.supervisor.live(&read.id);
+        // Whether it is over is asked before what it wrote: what is over writes no more.
+        let complete = !service.find(&read.id).await?.is_live();
+        let (offset, reading) = load(service, &read, start).await?;
+        start = Start::Offset(offset);
+        let end = reading.end;
+        let answer = view(&read, offset, reading, complete);
+        if answer.next_offset > offset || complete || Instant::now() >= deadline {
+            return Ok(answer);
+        }
+        let grown = async {
+            // Without a handle it has just ended: look again.
+            if let Some(handle) = handle {
+                handle.output_beyond(end).await;
+            }
+        };
+        tokio::select! {
+            () = grown => {}
+            () = tokio::time::sleep_until(deadline) => {}
+            () = service.closing.begun() => {
+                return Err(Refusal::not_serving("the server is shutting down"));
+            }
+        }
+    }
+}
+
+fn check(request: v1::ReadOutputRequest) -> Result<Read, Refusal> {
+    let wait = request
+        .wait
+        .map(|span| check::duration("wait", span))
+        .transpose()?;
+    let wait = wait.unwrap_or_default();
+    if wait > LONGEST_WAIT {
+        return Err(Refusal::field("wait", "is longer than 5 minutes"));
+    }
+    Ok(Read {
+        id: check::task_id("task_id", &request.task_id)?,
+        start: request.start.unwrap_or(Start::Offset(0)),
+        max_bytes: match request.max_bytes as usize {
+            0 => DEFAULT_BYTES,
+            bytes => bytes.min(LARGEST_READ),
+        },
+        wait,
+        view: check::enumerated("view", request.view)?,
+    })
+}
+
+async fn load(service: &Service, read: &Read, start: Start) -> Result<(u64, Reading), Refusal> {
+    let task_dir = service.supervisor.parts().task_dir.clone();
+    let (id, limit) = (read.id.clone(), read.max_bytes);
+    let loaded = tokio::task::spawn_blocking(move || {
+        let file = task_dir.open(&id)?;
+        let offset = match (start, &file) {
+            (Start::Offset(offset), _) => offset,
+            (Start::TailBytes(_), None) => 0,
+            (Start::TailBytes(bytes), Some(file)) => file.tail(0)?.end.saturating_sub(bytes),
+        };
+        let reading = file.map_or(Ok(Reading::default()), |file| file.read(offset, limit))?;
+        Ok::<_, std::io::Error>((offset, reading))
+    });
+    match loaded.await {
+        Ok(Ok(loaded)) => Ok(loaded),
+        Ok(Err(error)) => Err(Refusal::storage("read the task's output", &error)),
+        Err(error) => Err(Refusal::storage("read the task's output", &error)),
+    }
+}
+
+fn view(read: &Read, offset: u64, reading: Reading, complete: bool) -> v1::ReadOutputResponse {
+    let end_offset = reading.end;
+    let (chunks, next_offset) = match read.view {
+        v1::OutputView::Unspecified | v1::OutputView::Raw => {
+            let last = reading.chunks.last();
+            let next = last.map_or(offset, |chunk| chunk.offset + chunk.data.len() as u64);
+            (
+                reading.chunks.into_iter().map(convert::raw_chunk).collect(),
+                next,
+            )
+        }
+        v1::OutputView::Text => {
+            let read_all = |next: u64| complete && next >= end_offset;
+            text::view(offset, reading.chunks, read_all)
+        }
+    };
+    v1::ReadOutputResponse {
+        chunks,
+        next_offset,
+        end_offset,
+        complete,
+    }
+}

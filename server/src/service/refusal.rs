@@ -1,0 +1,219 @@
+//! How a call is refused: one shape for every error, one exhaustive map from each kind of failure.
+
+use std::collections::HashMap;
+
+use heeler_proto::v1::ErrorReason;
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt};
+
+use crate::{
+    journal::{JournalError, ReadError},
+    process::error_text,
+    supervisor::SpawnError,
+    task::TaskId,
+};
+
+const DOMAIN: &str = "heeler.dev";
+
+/// Why a call is refused. Nothing has been changed.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    code: Code,
+    reason: ErrorReason,
+    message: String,
+    metadata: Vec<(&'static str, String)>,
+    field: Option<String>,
+}
+
+impl Refusal {
+    pub(super) fn new(code: Code, reason: ErrorReason, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            reason,
+            message: message.into(),
+            metadata: Vec::new(),
+            field: None,
+        }
+    }
+
+    pub(super) fn with(mut self, key: &'static str, value: impl ToString) -> Self {
+        self.metadata.push((key, value.to_string()));
+        self
+    }
+
+    /// A field that cannot be used; `problem` completes "`field` …".
+    pub(super) fn field(field: impl Into<String>, problem: impl std::fmt::Display) -> Self {
+        let field = field.into();
+        let message = format!("{field} {problem}");
+        let mut refusal = Self::new(Code::InvalidArgument, ErrorReason::InvalidField, message)
+            .with("field", &field);
+        refusal.field = Some(field);
+        refusal
+    }
+
+    pub(super) fn page_token() -> Self {
+        let message = "page_token goes with another request, or is none";
+        let mut refusal = Self::new(
+            Code::InvalidArgument,
+            ErrorReason::PageTokenMismatch,
+            message,
+        );
+        refusal.field = Some("page_token".to_owned());
+        refusal
+    }
+
+    pub(super) fn task_not_found(id: &str) -> Self {
+        let shown: String = id.chars().take(64).flat_map(char::escape_default).collect();
+        let message = format!("there is no task {shown}");
+        Self::new(Code::NotFound, ErrorReason::TaskNotFound, message).with("task_id", shown)
+    }
+
+    fn still_running(id: &TaskId) -> Self {
+        let message = format!("{id} is not finished; cancel it first");
+        Self::new(
+            Code::FailedPrecondition,
+            ErrorReason::TaskNotFinished,
+            message,
+        )
+        .with("task_id", id)
+    }
+
+    pub(super) fn foreign_state(given: &str, own: impl ToString) -> Self {
+        let own = own.to_string();
+        let shown: String = given
+            .chars()
+            .take(64)
+            .flat_map(char::escape_default)
+            .collect();
+        let message =
+            format!("revisions of state {shown} mean nothing to this server's state {own}");
+        Self::new(Code::FailedPrecondition, ErrorReason::ForeignState, message)
+            .with("state_id", own)
+    }
+
+    pub(super) fn not_serving(message: &str) -> Self {
+        Self::new(Code::Unavailable, ErrorReason::NotServing, message)
+    }
+
+    pub(super) fn storage(operation: &str, error: &dyn std::error::Error) -> Self {
+        let error = chain(error);
+        tracing::error!(operation, error, "the state directory failed");
+        let message = format!("could not {operation}: {error}");
+        Self::new(Code::Internal, ErrorReason::StorageFailed, message).with("operation", operation)
+    }
+
+    fn details(&self) -> ErrorDetails {
+        let metadata: HashMap<String, String> = self
+            .metadata
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), value.clone()))
+            .collect();
+        let reason = self.reason.as_str_name();
+        let reason = reason.strip_prefix("ERROR_REASON_").unwrap_or(reason);
+        let mut details = ErrorDetails::with_error_info(reason, DOMAIN, metadata);
+        if let Some(field) = &self.field {
+            details.add_bad_request_violation(field.clone(), self.message.clone());
+        }
+        details
+    }
+}
+
+/// An error with its causes, in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+impl From<Refusal> for Status {
+    fn from(refusal: Refusal) -> Self {
+        let details = refusal.details();
+        Status::with_error_details(refusal.code, refusal.message, details)
+    }
+}
+
+impl From<JournalError> for Refusal {
+    fn from(error: JournalError) -> Self {
+        match &error {
+            JournalError::NotFound { id } => Self::task_not_found(id.as_str()),
+            JournalError::NotFinished { id } => Self::still_running(id),
+            JournalError::Closed => Self::not_serving("the server is shutting down"),
+            JournalError::Unwritable { id, .. } => Self::field(
+                "working_directory",
+                format_args!("or another text of {id} cannot be recorded"),
+            ),
+            JournalError::Damaged { revision, .. } => {
+                let message = format!("{error}; what follows it can be read after it");
+                Self::new(Code::DataLoss, ErrorReason::StorageFailed, message)
+                    .with("operation", "read the journal")
+                    .with("revision", revision.0)
+            }
+            JournalError::Open { .. }
+            | JournalError::Misplaced { .. }
+            | JournalError::RequestTaken { .. }
+            | JournalError::Foreign { .. }
+            | JournalError::Newer { .. }
+            | JournalError::Storage { .. } => Self::storage("use the journal", &error),
+        }
+    }
+}
+
+impl From<ReadError> for Refusal {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::OutOfRange { oldest, newest } => {
+                let message = format!(
+                    "no such revision: there are events {} to {}",
+                    oldest.0, newest.0
+                );
+                Self::new(Code::OutOfRange, ErrorReason::RevisionOutOfRange, message)
+                    .with("oldest", oldest.0)
+                    .with("newest", newest.0)
+            }
+            ReadError::Journal(error) => error.into(),
+        }
+    }
+}
+
+impl From<SpawnError> for Refusal {
+    fn from(error: SpawnError) -> Self {
+        let message = error.to_string();
+        let failed = |reason| Self::new(Code::FailedPrecondition, reason, message.clone());
+        match error {
+            SpawnError::ParentNotLive(id) => {
+                failed(ErrorReason::ParentNotLive).with("parent_id", id)
+            }
+            SpawnError::WorkingDirectory { path, source } => {
+                failed(ErrorReason::WorkingDirectoryUnusable)
+                    .with("path", path.display())
+                    .with("os_error", error_text(&source))
+            }
+            SpawnError::Program(unusable) => failed(ErrorReason::ProgramUnusable)
+                .with("program", unusable.program)
+                .with("os_error", error_text(&unusable.source)),
+            SpawnError::Failed { task_id, failure } => failed(ErrorReason::SpawnFailed)
+                .with("task_id", task_id)
+                .with("operation", failure.operation)
+                .with("os_error", failure.message),
+            SpawnError::Limit(limit) => Self::new(
+                Code::ResourceExhausted,
+                ErrorReason::TaskLimitReached,
+                message,
+            )
+            .with("running", limit.running)
+            .with("max", limit.max),
+            SpawnError::RequestIdReused {
+                request_id,
+                task_id,
+            } => Self::new(Code::AlreadyExists, ErrorReason::RequestIdReused, message)
+                .with("request_id", request_id)
+                .with("task_id", task_id),
+            SpawnError::Journal(error) => error.into(),
+            SpawnError::Leaving => Self::not_serving(&message),
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! One task's owner: it hears reports, requests and the clock, asks [`Life`] what to do, and does it.
+//!
+//! The loop selects one thing, turns it into inputs, and carries out the effects. A shim's report is
+//! only a hint to look into the task file; so the same code serves a task that was just started, one
+//! that was taken back after a crash, and one whose shim has died.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use heeler_shim::wire::{Order, Report};
+use tokio::{sync::oneshot, task::JoinSet};
+
+use super::{
+    CancelRequest, Cascade, Presence, Shared,
+    lifecycle::{Effect, Input, Life, StopRequest, Timer},
+    registry::Ends,
+};
+use crate::{
+    journal::{Entry, JournalError},
+    process::{link::Link, tree},
+    task::{
+        Event, EventKind, Filter, SentSignal, Signal, SpawnRequest, StopCause, Survivor, Tail,
+        Task, Timestamp,
+    },
+};
+
+/// How much of the output's end an end is told with.
+const TAIL_BYTES: usize = 4096;
+/// How long a kill may take before the survivors are named.
+const KILL_WITHIN: Duration = Duration::from_secs(10);
+/// How long to wait before a fact that could not be recorded is tried again.
+const STORAGE_RETRY: Duration = Duration::from_millis(250);
+/// How long to wait before a shim that lives and does not answer is called again.
+const CALL_AGAIN: Duration = Duration::from_millis(10);
+/// The clock is asked again at least this often, so that no sum of times overflows.
+const LONGEST_SLEEP: Duration = Duration::from_secs(24 * 3600);
+
+/// What can be asked of an actor.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// Stop the task.
+    Cancel {
+        request: CancelRequest,
+        reply: oneshot::Sender<Result<Cancelled, JournalError>>,
+    },
+    /// Tell when there is output beyond this offset.
+    Follow { beyond: u64 },
+}
+
+/// What a cancel found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CancelOutcome {
+    /// It was running, and has now been asked to stop.
+    Requested,
+    /// It was being stopped already.
+    AlreadyStopping,
+    /// It was over already.
+    AlreadyFinished,
+}
+
+/// The answer to a cancel.
+#[derive(Debug, Clone)]
+pub struct Cancelled {
+    /// The task after it.
+    pub task: Arc<Task>,
+    /// What was found.
+    pub outcome: CancelOutcome,
+}
+
+/// What one turn of the loop is about.
+enum Turn {
+    Leave,
+    Report(Option<Report>),
+    Asked(Message),
+    Due(Timer),
+    CallAgain,
+    ChildrenEnded,
+}
+
+/// The owner of one live task.
+pub(super) struct TaskActor {
+    pub(super) shared: Arc<Shared>,
+    pub(super) life: Life,
+    pub(super) link: Option<Link>,
+    /// The shim lives, and could not be called.
+    pub(super) unreachable: bool,
+    pub(super) shim_pid: Option<u32>,
+    /// Whoever waits to hear that the task runs.
+    pub(super) newborn: Option<oneshot::Sender<Result<Arc<Event>, JournalError>>>,
+    ends: Ends,
+    /// The stopping of the tasks that it spawned, while that goes on.
+    children: JoinSet<()>,
+    _presence: Presence,
+}
+
+impl TaskActor {
+    pub(super) fn new(shared: Arc<Shared>, task: Task, ends: Ends) -> Self {
+        Self {
+            _presence: Presence::of(&shared),
+            shared,
+            life: Life::new(task),
+            link: None,
+            unreachable: false,
+            shim_pid: None,
+            newborn: None,
+            ends,
+            children: JoinSet::new(),
+        }
+    }
+
+    /// Until the task is over, or the server leaves.
+    pub(super) async fn run(mut self) {
+        while self.life.task.is_live() {
+            match self.next_turn().await {
+                Turn::Leave => return,
+                Turn::Report(report) => self.heard(report).await,
+                Turn::Asked(message) => self.asked(message).await,
+                Turn::Due(Timer::Deadline) => self.learn(Input::DeadlineReached).await,
+                Turn::Due(Timer::Grace) => self.learn(Input::GraceOver).await,
+                Turn::CallAgain => self.shim_gone().await,
+                Turn::ChildrenEnded => self.learn(Input::ChildrenEnded).await,
+            }
+        }
+        self.shared.registry.remove(&self.life.task.id);
+    }
+
+    async fn next_turn(&mut self) -> Turn {
+        let timer = self.life.timer();
+        let mut leaving = self.shared.leaving.subscribe();
+        tokio::select! {
+            biased;
+            _ = leaving.wait_for(|leaving| *leaving) => Turn::Leave,
+            report = next_report(&mut self.link) => Turn::Report(report),
+            Some(message) = self.ends.inbox.recv() => Turn::Asked(message),
+            due = sleep_until(timer) => Turn::Due(due),
+            () = tokio::time::sleep(CALL_AGAIN), if self.unreachable => Turn::CallAgain,
+            Some(_) = self.children.join_next() => Turn::ChildrenEnded,
+        }
+    }
+
+    async fn heard(&mut self, report: Option<Report>) {
+        match report {
+            Some(
+                Report::Hello { .. } | Report::Started | Report::LeaderExited | Report::TreeEnded,
+            ) => self.catch_up().await,
+            Some(Report::CannotStart { stage, errno }) => self.cannot_start(stage, errno).await,
+            Some(Report::Signalled {
+                number,
+                processes,
+                time_micros,
+            }) => {
+                let at = Timestamp(time_micros);
+                let sent = SentSignal {
+                    signal: Signal(number),
+                    at,
+                    processes,
+                };
+                self.learn(Input::Signalled(sent)).await;
+            }
+            Some(Report::Overdue) => {
+                let survivors = self.shim_pid.map(survivors_below).unwrap_or_default();
+                self.learn(Input::KillOverdue(survivors)).await;
+            }
+            Some(Report::Output { end }) => {
+                self.ends.output_end.send_replace(end);
+            }
+            None => self.shim_gone().await,
+        }
+    }
+
+    async fn asked(&mut self, message: Message) {
+        match message {
+            Message::Cancel { request, reply } => {
+                let answer = self.cancel(request).await;
+                // The caller may have gone; its cancel stands.
+                let _ = reply.send(answer);
+            }
+            Message::Follow { beyond } => self.order(Order::Follow { beyond }).await,
+        }
+    }
+
+    async fn cancel(&mut self, request: CancelRequest) -> Result<Cancelled, JournalError> {
+        let outcome = match self.life.task.stop {
+            Some(_) => CancelOutcome::AlreadyStopping,
+            None => CancelOutcome::Requested,
+        };
+        let before = self.life.clone();
+        let stop = StopRequest {
+            cause: StopCause::Cancel,
+            mode: request.mode_for(&self.life.task),
+            actor: request.actor,
+            reason: request.reason,
+            cascade: request.cascade == Cascade::Children,
+        };
+        let effects = self.life.step(Input::StopRequested(stop), Timestamp::now());
+        if let Err(error) = self.carry_out(effects).await {
+            // What is not durable has not been asked for.
+            self.life = before;
+            return Err(error);
+        }
+        Ok(Cancelled {
+            task: Arc::clone(&self.ends.state.borrow()),
+            outcome,
+        })
+    }
+
+    /// Takes in something that has happened. That cannot be refused: where it cannot be recorded, it
+    /// is tried again until it can, and nothing else happens to the task meanwhile.
+    pub(super) async fn learn(&mut self, input: Input) {
+        let mut effects = self.life.step(input, Timestamp::now());
+        while let Err(error) = self.carry_out(std::mem::take(&mut effects)).await {
+            tracing::error!(task = %self.life.task.id, %error, "a fact waits to be recorded");
+            tokio::time::sleep(STORAGE_RETRY).await;
+            if *self.shared.leaving.borrow() {
+                return;
+            }
+            effects = vec![Effect::Record(self.unrecorded())];
+        }
+    }
+
+    /// The event that the state has reached and the journal does not have.
+    fn unrecorded(&self) -> EventKind {
+        let task = &self.life.task;
+        match (&task.ended, &task.stop, &task.leader_end) {
+            (Some(_), _, _) => EventKind::Ended,
+            (None, Some(_), _) => EventKind::Stopping,
+            (None, None, Some(_)) => EventKind::LeaderExited,
+            (None, None, None) => EventKind::Started,
+        }
+    }
+
+    pub(super) async fn carry_out(&mut self, effects: Vec<Effect>) -> Result<(), JournalError> {
+        for effect in effects {
+            match effect {
+                Effect::Record(kind) => self.record(kind, None).await?,
+                Effect::Signal(signal) => self.signal(signal).await,
+                Effect::Kill => self.kill().await,
+                Effect::StopChildren => self.stop_children(),
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the present state durable; only then is it told.
+    pub(super) async fn record(
+        &mut self,
+        kind: EventKind,
+        request: Option<SpawnRequest>,
+    ) -> Result<(), JournalError> {
+        let tail = (kind == EventKind::Ended).then(|| self.tail());
+        if kind == EventKind::Ended {
+            // Its tree is gone, so its place is free: whoever sees the end may take it.
+            self.shared.registry.vacate(&self.life.task.id);
+        }
+        let entry = Entry {
+            kind,
+            task: self.life.task.clone(),
+            tail,
+            request,
+        };
+        let event = self.shared.parts.journal.append(entry).await?;
+        self.life.task.revision = event.revision;
+        self.ends.state.send_replace(Arc::clone(&event.task));
+        let answers = matches!(kind, EventKind::Started | EventKind::Ended);
+        if let (true, Some(newborn)) = (answers, self.newborn.take_if(|_| answers)) {
+            let _ = newborn.send(Ok(event));
+        }
+        Ok(())
+    }
+
+    fn tail(&self) -> Tail {
+        let file = self.shared.parts.task_dir.open(&self.life.task.id);
+        let tail = file.and_then(|file| file.map_or(Ok(Tail::default()), |f| f.tail(TAIL_BYTES)));
+        tail.unwrap_or_else(|error| {
+            tracing::warn!(task = %self.life.task.id, %error, "its output cannot be read");
+            Tail::default()
+        })
+    }
+
+    pub(super) async fn signal(&mut self, Signal(number): Signal) {
+        self.order(Order::Signal { number }).await;
+    }
+
+    pub(super) async fn kill(&mut self) {
+        let within_millis = KILL_WITHIN.as_millis() as u64;
+        self.order(Order::Kill { within_millis }).await;
+    }
+
+    async fn order(&mut self, order: Order) {
+        if let Some(link) = &mut self.link {
+            link.send(order).await;
+        }
+    }
+
+    pub(super) fn stop_children(&mut self) {
+        let Some(stop) = &self.life.task.stop else {
+            return;
+        };
+        let request = CancelRequest {
+            mode: match stop.mode {
+                crate::task::StopMode::Graceful(_) => None,
+                crate::task::StopMode::Force => Some(super::CancelMode::Force),
+            },
+            actor: stop.actor.clone(),
+            reason: stop.reason.clone(),
+            cascade: Cascade::Children,
+        };
+        let children = Filter {
+            parent: Some(self.life.task.id.clone()),
+            ..Filter::default()
+        };
+        self.children
+            .spawn(stop_all(Arc::clone(&self.shared), children, request));
+    }
+}
+
+impl std::fmt::Debug for TaskActor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TaskActor")
+            .field("life", &self.life)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Stops the tasks that match, until there is none.
+async fn stop_all(shared: Arc<Shared>, filter: Filter, request: CancelRequest) {
+    loop {
+        let live = shared.registry.matching(&filter);
+        let Some(first) = live.first() else { return };
+        for handle in &live {
+            if let Some(Err(error)) = handle.cancel(request.clone()).await {
+                tracing::error!(task = %handle.task().id, %error, "cannot be stopped yet");
+                tokio::time::sleep(STORAGE_RETRY).await;
+            }
+        }
+        if first.ended().await.is_none() {
+            return;
+        }
+        // An ended task leaves the registry right after it has told its end.
+        tokio::task::yield_now().await;
+    }
+}
+
+fn survivors_below(shim_pid: u32) -> Vec<Survivor> {
+    let processes = tree::below(shim_pid as i32).processes;
+    processes
+        .into_iter()
+        .map(|process| Survivor {
+            pid: process.pid,
+            parent_pid: process.parent_pid,
+            command: process.command,
+            state: process.state.to_string(),
+        })
+        .collect()
+}
+
+async fn next_report(link: &mut Option<Link>) -> Option<Report> {
+    match link {
+        Some(link) => link.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn sleep_until(timer: Option<(Timestamp, Timer)>) -> Timer {
+    let Some((due, timer)) = timer else {
+        return std::future::pending().await;
+    };
+    loop {
+        let left = due.since(Timestamp::now());
+        if left.is_zero() {
+            return timer;
+        }
+        let until = Instant::now() + left.min(LONGEST_SLEEP);
+        tokio::time::sleep_until(until.into()).await;
+    }
+}

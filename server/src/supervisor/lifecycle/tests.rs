@@ -1,0 +1,321 @@
+//! The rules of a life, on every sequence of inputs that a machine could think of.
+
+use std::{path::PathBuf, sync::Arc};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::task::{Command, Containment, IdKey, Kind, Revision, Seq, Spec, StopPolicy, TaskUid};
+
+const GRACE: Duration = Duration::from_secs(5);
+
+fn newborn(timeout: Option<Duration>) -> Life {
+    let spec = Spec {
+        kind: Kind::Shell,
+        name: String::new(),
+        session_id: String::new(),
+        parent: None,
+        labels: Default::default(),
+        command: Command::Argv(vec!["true".to_owned()]),
+        working_directory: PathBuf::from("/"),
+        env_names: Vec::new(),
+        timeout,
+        stop_policy: StopPolicy {
+            grace: GRACE,
+            signal: Signal(15),
+        },
+    };
+    Life::new(Task {
+        seq: Seq(1),
+        id: IdKey(1).task_id(Kind::Shell, Seq(1)),
+        uid: TaskUid::new(),
+        spec: Arc::new(spec),
+        created: Timestamp(0),
+        started: None,
+        leader_end: None,
+        stop: None,
+        ended: None,
+        output_bytes: 0,
+        capture_error: None,
+        revision: Revision(0),
+    })
+}
+
+fn started() -> Input {
+    let containment = Containment::Cgroup;
+    Input::Started(Started {
+        pid: 7,
+        start_ticks: 1,
+        at: Timestamp(10),
+        containment,
+    })
+}
+
+fn exited(code: i32) -> LeaderEnd {
+    LeaderEnd {
+        outcome: Outcome::Exited(code),
+        at: Timestamp(20),
+    }
+}
+
+fn tree_ended(code: i32) -> Input {
+    Input::TreeEnded(TreeEnded {
+        leader: Some(exited(code)),
+        method: ProofMethod::CgroupEmpty,
+        survivors: Vec::new(),
+        output_bytes: 3,
+        capture_error: None,
+        cpu: Duration::ZERO,
+        max_memory: 0,
+    })
+}
+
+fn stop(mode: StopMode, cascade: bool) -> Input {
+    Input::StopRequested(StopRequest {
+        cause: StopCause::Cancel,
+        actor: Actor::default(),
+        reason: None,
+        mode,
+        cascade,
+    })
+}
+
+fn graceful(grace: Duration) -> StopMode {
+    StopMode::Graceful(StopPolicy {
+        grace,
+        signal: Signal(15),
+    })
+}
+
+fn running() -> Life {
+    let mut life = newborn(None);
+    life.step(started(), Timestamp(10));
+    life
+}
+
+fn end_of(life: &Life) -> Option<(EndState, EndReason)> {
+    life.task
+        .ended
+        .as_ref()
+        .map(|ended| (ended.state, ended.reason))
+}
+
+/// C1
+#[test]
+fn exit_zero_after_a_cancel_is_still_cancelled() {
+    let mut life = running();
+    let effects = life.step(stop(graceful(GRACE), false), Timestamp(100));
+    assert_eq!(
+        effects,
+        [
+            Effect::Record(EventKind::Stopping),
+            Effect::Signal(Signal(15))
+        ]
+    );
+    assert_eq!(
+        life.step(tree_ended(0), Timestamp(200)),
+        [Effect::Record(EventKind::Ended)]
+    );
+    assert_eq!(
+        end_of(&life),
+        Some((EndState::Cancelled, EndReason::Cancelled))
+    );
+}
+
+/// T1
+#[test]
+fn an_end_after_the_deadline_is_timed_out_whatever_the_code() {
+    for code in [0, 143] {
+        let mut life = newborn(Some(Duration::from_secs(1)));
+        life.step(started(), Timestamp(10));
+        assert_eq!(life.timer(), Some((Timestamp(1_000_010), Timer::Deadline)));
+        life.step(Input::DeadlineReached, Timestamp(1_000_010));
+        life.step(tree_ended(code), Timestamp(1_000_020));
+        assert_eq!(
+            end_of(&life),
+            Some((EndState::TimedOut, EndReason::Deadline)),
+            "{code}"
+        );
+    }
+}
+
+/// C2
+#[test]
+fn the_kill_comes_when_the_grace_is_over_and_not_before() {
+    let mut life = running();
+    life.step(stop(graceful(GRACE), false), Timestamp(100));
+    assert_eq!(life.timer(), Some((Timestamp(5_000_100), Timer::Grace)));
+    assert_eq!(
+        life.step(Input::GraceOver, Timestamp(5_000_100)),
+        [Effect::Kill]
+    );
+    assert_eq!(life.timer(), None);
+}
+
+/// C16
+#[test]
+fn force_skips_the_signal_and_cuts_a_grace_short() {
+    let mut life = running();
+    let effects = life.step(stop(StopMode::Force, false), Timestamp(100));
+    assert_eq!(effects, [Effect::Record(EventKind::Stopping), Effect::Kill]);
+
+    let mut life = running();
+    life.step(stop(graceful(GRACE), false), Timestamp(100));
+    let effects = life.step(stop(StopMode::Force, false), Timestamp(200));
+    assert_eq!(effects, [Effect::Record(EventKind::Stopping), Effect::Kill]);
+    assert_eq!(life.step(stop(StopMode::Force, false), Timestamp(300)), []);
+}
+
+/// S14
+#[test]
+fn what_is_cancelled_before_it_runs_is_killed_at_once() {
+    let mut life = newborn(None);
+    let effects = life.step(stop(graceful(GRACE), false), Timestamp(5));
+    assert_eq!(effects, [Effect::Record(EventKind::Stopping), Effect::Kill]);
+}
+
+/// C12
+#[test]
+fn with_cascade_the_end_waits_for_the_children() {
+    let mut life = running();
+    let effects = life.step(stop(StopMode::Force, true), Timestamp(100));
+    assert!(effects.contains(&Effect::StopChildren));
+    assert_eq!(life.step(tree_ended(0), Timestamp(200)), []);
+    let effects = life.step(Input::ChildrenEnded, Timestamp(300));
+    assert_eq!(effects, [Effect::Record(EventKind::Ended)]);
+}
+
+/// C13
+#[test]
+fn a_stop_that_a_server_left_behind_is_resumed_on_its_own_clock() {
+    let mut life = running();
+    life.step(stop(graceful(GRACE), false), Timestamp(100));
+    let resumed = Life::new(life.task.clone());
+    assert_eq!(resumed.order(), Some(StopOrder::Ask(Signal(15))));
+    assert_eq!(resumed.timer(), Some((Timestamp(5_000_100), Timer::Grace)));
+}
+
+#[test]
+fn a_failed_capture_is_never_a_success() {
+    let mut life = running();
+    let Input::TreeEnded(mut end) = tree_ended(0) else {
+        unreachable!("it is one")
+    };
+    end.capture_error = Some("No space left on device".to_owned());
+    life.step(Input::TreeEnded(end), Timestamp(100));
+    assert_eq!(end_of(&life), Some((EndState::Failed, EndReason::Exited)));
+}
+
+/// T3
+#[test]
+fn the_longest_spans_neither_overflow_nor_fire() {
+    let mut life = newborn(Some(Duration::MAX));
+    life.step(started(), Timestamp(10));
+    assert_eq!(life.timer(), Some((Timestamp(u64::MAX), Timer::Deadline)));
+    life.step(stop(graceful(Duration::MAX), false), Timestamp(100));
+    assert_eq!(life.timer(), Some((Timestamp(u64::MAX), Timer::Grace)));
+}
+
+/// T2
+#[test]
+fn what_is_over_has_no_timer() {
+    let mut life = newborn(Some(GRACE));
+    life.step(started(), Timestamp(10));
+    life.step(tree_ended(0), Timestamp(100));
+    assert_eq!(life.timer(), None);
+}
+
+fn any_input() -> impl Strategy<Value = Input> {
+    prop_oneof![
+        Just(started()),
+        Just(Input::SpawnFailed(SpawnFailure {
+            operation: "execute".to_owned(),
+            message: "No such file or directory".to_owned(),
+            errno: 2,
+        })),
+        (0..3).prop_map(|code| Input::LeaderExited {
+            end: exited(code),
+            output_bytes: 1
+        }),
+        (0..3).prop_map(tree_ended),
+        any::<bool>().prop_map(|cascade| stop(graceful(GRACE), cascade)),
+        any::<bool>().prop_map(|cascade| stop(graceful(Duration::ZERO), cascade)),
+        any::<bool>().prop_map(|cascade| stop(StopMode::Force, cascade)),
+        Just(Input::DeadlineReached),
+        Just(Input::GraceOver),
+        Just(Input::ChildrenEnded),
+        Just(Input::KillOverdue(Vec::new())),
+        Just(Input::Signalled(SentSignal {
+            signal: Signal(15),
+            at: Timestamp(1),
+            processes: 1
+        })),
+        Just(Input::Swept {
+            survivors: Vec::new(),
+            detail: "gone".to_owned(),
+            output_bytes: 0
+        }),
+    ]
+}
+
+proptest! {
+    /// E1, S13
+    #[test]
+    fn every_life_starts_at_most_once_and_ends_once_and_last(
+        inputs in prop::collection::vec(any_input(), 0..40),
+    ) {
+        let mut life = newborn(Some(GRACE));
+        let mut effects = Vec::new();
+        // Whatever happened, in the end the tree is gone, and so are the children.
+        let end = [tree_ended(0), Input::ChildrenEnded];
+        for (at, input) in inputs.into_iter().chain(end).enumerate() {
+            effects.extend(life.step(input, Timestamp(at as u64)));
+        }
+        let told: Vec<EventKind> = effects
+            .iter()
+            .filter_map(|effect| match effect {
+                Effect::Record(kind) => Some(*kind),
+                Effect::Signal(_) | Effect::Kill | Effect::StopChildren => None,
+            })
+            .collect();
+        let count = |kind| told.iter().filter(|told| **told == kind).count();
+        prop_assert_eq!(told.last(), Some(&EventKind::Ended));
+        prop_assert_eq!(count(EventKind::Ended), 1);
+        prop_assert!(count(EventKind::Started) <= 1);
+        prop_assert_eq!(effects.last(), Some(&Effect::Record(EventKind::Ended)));
+        prop_assert_eq!(life.timer(), None);
+    }
+
+    /// Nothing is done to a task before the intent to do it is durable.
+    #[test]
+    fn no_signal_goes_out_before_its_intent_is_recorded(
+        inputs in prop::collection::vec(any_input(), 0..40),
+    ) {
+        let mut life = newborn(Some(GRACE));
+        let mut intent = false;
+        for (at, input) in inputs.into_iter().enumerate() {
+            for effect in life.step(input, Timestamp(at as u64)) {
+                match effect {
+                    Effect::Record(EventKind::Stopping) => intent = true,
+                    Effect::Record(_) => {}
+                    Effect::Signal(_) | Effect::Kill | Effect::StopChildren => prop_assert!(intent),
+                }
+            }
+        }
+    }
+
+    /// A terminal state never changes.
+    #[test]
+    fn nothing_moves_a_task_that_is_over(
+        inputs in prop::collection::vec(any_input(), 0..40),
+        later in any_input(),
+    ) {
+        let mut life = newborn(None);
+        for (at, input) in inputs.into_iter().chain([tree_ended(1), Input::ChildrenEnded]).enumerate() {
+            life.step(input, Timestamp(at as u64));
+        }
+        let over = life.clone();
+        prop_assert_eq!(life.step(later, Timestamp(1000)), []);
+        prop_assert_eq!(life, over);
+    }
+}

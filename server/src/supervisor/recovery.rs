@@ -1,0 +1,54 @@
+//! Taking back the tasks of a server that is gone.
+//!
+//! Every live task in the journal gets an actor again, and every actor looks at its task file as it
+//! would after any broken link: an end that was recorded meanwhile is taken in; a living shim is
+//! called; a dead one's tree is swept away; a shim that never was will not be.
+
+use std::sync::Arc;
+
+use super::{Supervisor, actor::TaskActor};
+use crate::journal::JournalError;
+
+/// What was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Recovered {
+    /// How many tasks were live when the earlier server went.
+    pub tasks: usize,
+    /// How many of them still are.
+    pub live: usize,
+}
+
+impl Supervisor {
+    /// Takes every task back; each is known to be live or over when this returns.
+    pub async fn recover(&self) -> Result<Recovered, JournalError> {
+        let tasks = self.parts().journal.live().await?;
+        let mut found = Recovered {
+            tasks: tasks.len(),
+            live: 0,
+        };
+        let mut arrivals = tokio::task::JoinSet::new();
+        for task in tasks {
+            let ends = self.shared.registry.readmit(&task);
+            let actor = self.actor(Arc::unwrap_or_clone(task), ends);
+            arrivals.spawn(actor.take_back());
+        }
+        while let Some(arrived) = arrivals.join_next().await {
+            if let Ok(actor) = arrived {
+                found.live += usize::from(actor.life.task.is_live());
+                tokio::spawn(actor.run());
+            }
+        }
+        self.parts().ladder.prune();
+        Ok(found)
+    }
+}
+
+impl TaskActor {
+    async fn take_back(mut self) -> Self {
+        self.shim_gone().await;
+        if self.life.awaits_children() {
+            self.stop_children();
+        }
+        self
+    }
+}

@@ -1,0 +1,272 @@
+//! Starting a task: everything that can be refused is refused before anything is made; then the
+//! intent is recorded; then the shim is started.
+
+use std::{
+    collections::HashMap,
+    io,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tokio::sync::{OwnedMutexGuard, oneshot};
+
+use super::{
+    Supervisor,
+    actor::TaskActor,
+    lifecycle::Input,
+    registry::{Ends, LimitReached},
+};
+use crate::{
+    journal::JournalError,
+    process::{
+        error_text,
+        program::{self, Executable, Unusable},
+        shim::Launch,
+    },
+    task::{
+        Event, EventKind, Outcome, Revision, SpawnFailure, SpawnRequest, Spec, State, Task, TaskId,
+        TaskUid, Timestamp,
+    },
+};
+
+/// The answer to a Spawn: the task when its leader began to run.
+#[derive(Debug, Clone)]
+pub struct Spawned(pub Arc<Event>);
+
+/// Why a task was not started.
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnError {
+    /// The parent cannot have children.
+    #[error("the parent task {0} is not running")]
+    ParentNotLive(TaskId),
+    /// It cannot start where it is to.
+    #[error("the working directory {} cannot be used: {}", path.display(), error_text(source))]
+    WorkingDirectory {
+        /// Where.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// What it is to run cannot be run.
+    #[error("the program cannot be run: {0}")]
+    Program(#[from] Unusable),
+    /// There are too many.
+    #[error(transparent)]
+    Limit(#[from] LimitReached),
+    /// The request id is taken.
+    #[error("the request id {request_id:?} belongs to a different request, that of {task_id}")]
+    RequestIdReused {
+        /// Which.
+        request_id: String,
+        /// By whom.
+        task_id: TaskId,
+    },
+    /// The system refused; a task has the details.
+    #[error("{task_id} could not be started: {}: {}", failure.operation, failure.message)]
+    Failed {
+        /// Which.
+        task_id: TaskId,
+        /// What happened.
+        failure: SpawnFailure,
+    },
+    /// It could not be recorded.
+    #[error("the task could not be recorded")]
+    Journal(#[from] JournalError),
+    /// The server is going down.
+    #[error("the server is shutting down")]
+    Leaving,
+}
+
+/// The request ids that are being served: one at a time each.
+#[derive(Debug, Default)]
+pub(super) struct Requests(Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>);
+
+impl Requests {
+    async fn turn(&self, request_id: &str) -> OwnedMutexGuard<()> {
+        let queue = {
+            let mut queues = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            // Those that nobody waits in are only held by this map.
+            queues.retain(|_, queue| Arc::strong_count(queue) > 1);
+            Arc::clone(queues.entry(request_id.to_owned()).or_default())
+        };
+        queue.lock_owned().await
+    }
+}
+
+impl Supervisor {
+    /// Starts a task, and answers when its leader runs. A caller that goes away changes nothing.
+    pub async fn spawn(&self, request: SpawnRequest) -> Result<Spawned, SpawnError> {
+        let Some(request_id) = request.request_id.clone() else {
+            return self.start(request).await;
+        };
+        let this = self.clone();
+        // In a future of its own, so that the request keeps its turn until it is recorded.
+        let served = tokio::spawn(async move {
+            let _turn = this.shared.requests.turn(&request_id).await;
+            match this.parts().journal.find_request(&request_id).await? {
+                Some(prior) => this.replay(prior, request).await,
+                None => this.start(request).await,
+            }
+        });
+        served.await.unwrap_or(Err(SpawnError::Leaving))
+    }
+
+    async fn start(&self, request: SpawnRequest) -> Result<Spawned, SpawnError> {
+        if *self.shared.leaving.borrow() {
+            return Err(SpawnError::Leaving);
+        }
+        let (spec, executable) = self.examine(&request)?;
+        let parts = self.parts();
+        let seq = parts.journal.next_seq();
+        let task = Task {
+            seq,
+            id: parts.journal.id_key().task_id(spec.kind, seq),
+            uid: TaskUid::new(),
+            spec: Arc::new(spec),
+            created: Timestamp::now(),
+            started: None,
+            leader_end: None,
+            stop: None,
+            ended: None,
+            output_bytes: 0,
+            capture_error: None,
+            revision: Revision(0),
+        };
+        let ends = self.shared.registry.admit(&Arc::new(task.clone()))?;
+        let (reply, answer) = oneshot::channel();
+        let mut actor = self.actor(task, ends);
+        actor.newborn = Some(reply);
+        tokio::spawn(actor.begin(request, executable));
+        match answer.await {
+            Ok(event) => spawned(event?),
+            Err(_) => Err(SpawnError::Leaving),
+        }
+    }
+
+    pub(super) fn actor(&self, task: Task, ends: Ends) -> TaskActor {
+        TaskActor::new(Arc::clone(&self.shared), task, ends)
+    }
+
+    /// Everything that can be wrong before anything is made.
+    fn examine(&self, request: &SpawnRequest) -> Result<(Spec, Executable), SpawnError> {
+        if let Some(parent) = &request.parent {
+            let may = |state| matches!(state, State::Starting | State::Running);
+            if !self
+                .live(parent)
+                .is_some_and(|handle| may(handle.task().state()))
+            {
+                return Err(SpawnError::ParentNotLive(parent.clone()));
+            }
+        }
+        let directory = request
+            .working_directory
+            .as_ref()
+            .unwrap_or(&self.parts().working_directory);
+        program::check_directory(directory).map_err(|source| SpawnError::WorkingDirectory {
+            path: directory.clone(),
+            source,
+        })?;
+        let env = self.parts().base_env.for_lookup(request);
+        let executable = program::resolve(&request.command, directory, &env)?;
+        let spec = Spec {
+            kind: request.kind,
+            name: request.name.clone(),
+            session_id: request.session_id.clone(),
+            parent: request.parent.clone(),
+            labels: request.labels.clone(),
+            command: request.command.clone(),
+            working_directory: directory.clone(),
+            env_names: request.env.keys().cloned().collect(),
+            timeout: request.timeout,
+            stop_policy: request.stop_policy,
+        };
+        Ok((spec, executable))
+    }
+
+    /// The first answer again.
+    async fn replay(
+        &self,
+        prior: crate::journal::PriorRequest,
+        request: SpawnRequest,
+    ) -> Result<Spawned, SpawnError> {
+        if prior.request != request {
+            return Err(SpawnError::RequestIdReused {
+                request_id: request.request_id.unwrap_or_default(),
+                task_id: prior.task.id.clone(),
+            });
+        }
+        match prior.answer {
+            Some(event) => spawned(event),
+            // It is being started still, by a request that was cut short.
+            None => self.first_answer(&prior.task.id).await,
+        }
+    }
+
+    async fn first_answer(&self, id: &TaskId) -> Result<Spawned, SpawnError> {
+        if let Some(handle) = self.live(id) {
+            handle.started().await.ok_or(SpawnError::Leaving)?;
+        }
+        match self.parts().journal.first_answer(id).await? {
+            Some(event) => spawned(event),
+            None => Err(SpawnError::Leaving),
+        }
+    }
+}
+
+impl TaskActor {
+    /// Records the intent, starts the shim, and goes on as the task's owner.
+    async fn begin(mut self, request: SpawnRequest, executable: Executable) {
+        let env = {
+            let task = &self.life.task;
+            self.shared
+                .parts
+                .base_env
+                .for_task(&request, &task.id, task.uid)
+        };
+        if let Err(error) = self.record(EventKind::Created, Some(request)).await {
+            self.shared.registry.remove(&self.life.task.id);
+            if let Some(newborn) = self.newborn.take() {
+                let _ = newborn.send(Err(error));
+            }
+            return;
+        }
+        let parts = &self.shared.parts;
+        let task = &self.life.task;
+        let launched = parts.shim.launch(&Launch {
+            uid: task.uid,
+            task_file: &parts.task_dir.path(&task.id),
+            cgroup: parts.ladder.leaf(&task.id).as_deref(),
+            working_directory: &task.spec.working_directory,
+            records: parts.records,
+            program: &executable.program,
+            argv: &executable.argv,
+            env: &env,
+        });
+        match launched {
+            Ok(link) => self.link = Some(link),
+            Err(error) => self.learn(Input::SpawnFailed(not_launched(&error))).await,
+        }
+        self.run().await;
+    }
+}
+
+fn not_launched(error: &io::Error) -> SpawnFailure {
+    SpawnFailure {
+        operation: "start its shim".to_owned(),
+        message: error_text(error),
+        errno: error.raw_os_error().unwrap_or(0),
+    }
+}
+
+/// A start that the system refused is an error; one that was cancelled is an answer.
+fn spawned(event: Arc<Event>) -> Result<Spawned, SpawnError> {
+    match event.task.leader_end.as_ref().map(|end| &end.outcome) {
+        Some(Outcome::SpawnFailed(failure)) => Err(SpawnError::Failed {
+            task_id: event.task.id.clone(),
+            failure: failure.clone(),
+        }),
+        Some(Outcome::Exited(_) | Outcome::Signalled { .. } | Outcome::Unknown(_)) | None => {
+            Ok(Spawned(event))
+        }
+    }
+}

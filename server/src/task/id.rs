@@ -1,0 +1,182 @@
+//! The names of tasks.
+//!
+//! A [`TaskId`] is a task's sequence number, encrypted: a keyed permutation of 50 bits, written as
+//! ten characters. Since the journal never gives out a sequence number twice, no id is ever reused,
+//! and none has to be looked up to be sure of it; yet they look random, so that a slip of the hand
+//! names no other task.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::Kind;
+
+const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+const DIGITS: usize = 10;
+const HALF_BITS: u32 = 25;
+const HALF_MASK: u32 = (1 << HALF_BITS) - 1;
+const ROUNDS: u32 = 6;
+
+/// A task's place in the order of creation: never given out twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Seq(pub u64);
+
+/// The key of a state directory's ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IdKey(pub u64);
+
+/// What people and models call a task by: `shell-` or `agent-` and ten characters of base32.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct TaskId(Box<str>);
+
+/// A UUIDv7: a name for a task that nobody else in the world has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TaskUid(pub Uuid);
+
+/// Text that is no task id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a task id is shell-, agent- or hosted- and ten characters of a-z and 2-7")]
+pub struct ParseTaskIdError;
+
+impl IdKey {
+    /// The id of the task with this number.
+    pub fn task_id(self, kind: Kind, seq: Seq) -> TaskId {
+        let mut bits = self.permute(seq.0 & ((1 << (2 * HALF_BITS)) - 1));
+        let mut digits = [0; DIGITS];
+        for digit in digits.iter_mut().rev() {
+            *digit = ALPHABET[(bits & 31) as usize];
+            bits >>= 5;
+        }
+        let prefix = match kind {
+            Kind::Shell => "shell",
+            Kind::Agent => "agent",
+        };
+        let digits = str::from_utf8(&digits).expect("the alphabet is ASCII");
+        TaskId(format!("{prefix}-{digits}").into())
+    }
+
+    /// A Feistel network: whatever the round function, it is a bijection.
+    fn permute(self, value: u64) -> u64 {
+        let mut left = (value >> HALF_BITS) as u32;
+        let mut right = value as u32 & HALF_MASK;
+        for round in 0..ROUNDS {
+            (left, right) = (right, left ^ self.round(round, right));
+        }
+        u64::from(left) << HALF_BITS | u64::from(right)
+    }
+
+    /// SplitMix64's finaliser over key, round and half.
+    fn round(self, round: u32, half: u32) -> u32 {
+        let mut x =
+            self.0 ^ (u64::from(round) << 32 | u64::from(half)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (x ^ (x >> 31)) as u32 & HALF_MASK
+    }
+}
+
+impl TaskId {
+    /// As text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for TaskId {
+    type Err = ParseTaskIdError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (prefix, digits) = text.split_once('-').ok_or(ParseTaskIdError)?;
+        let known = matches!(prefix, "shell" | "agent" | "hosted");
+        let well_formed = digits.len() == DIGITS && digits.bytes().all(|b| ALPHABET.contains(&b));
+        (known && well_formed)
+            .then(|| Self(text.into()))
+            .ok_or(ParseTaskIdError)
+    }
+}
+
+impl TryFrom<String> for TaskId {
+    type Error = ParseTaskIdError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<TaskId> for String {
+    fn from(id: TaskId) -> Self {
+        id.0.into()
+    }
+}
+
+impl fmt::Display for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl TaskUid {
+    /// A new one.
+    pub fn new() -> Self {
+        Self(Uuid::now_v7())
+    }
+
+    /// Its bytes.
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
+}
+
+impl Default for TaskUid {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Display for TaskUid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    /// S12
+    #[test]
+    fn a_hundred_thousand_ids_are_all_distinct() {
+        let key = IdKey(0x5eed);
+        let ids: HashSet<TaskId> = (0..100_000)
+            .map(|seq| key.task_id(Kind::Shell, Seq(seq)))
+            .collect();
+        assert_eq!(ids.len(), 100_000);
+    }
+
+    #[test]
+    fn an_id_reads_back_from_its_own_text() {
+        let id = IdKey(7).task_id(Kind::Agent, Seq(123));
+        assert_eq!(id.as_str().parse(), Ok(id.clone()));
+        assert_eq!(id.as_str().len(), "agent-".len() + DIGITS);
+    }
+
+    #[test]
+    fn other_text_is_no_id() {
+        for text in [
+            "",
+            "shell-",
+            "shell-abc",
+            "shell-ABCDEFGHIJ",
+            "job-aaaaaaaaaa",
+            "../shell-aaaaaaaaaa",
+        ] {
+            assert_eq!(text.parse::<TaskId>(), Err(ParseTaskIdError), "{text:?}");
+        }
+    }
+}
