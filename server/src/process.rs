@@ -44,12 +44,12 @@ pub fn leave_reaping_to_the_kernel() -> io::Result<()> {
 }
 
 /// One descriptor for each live task is needed; the soft limit is often far below the hard one.
-pub fn raise_descriptor_limit() {
+/// Returns what it was, for the tasks to have.
+pub fn raise_descriptor_limit() -> Option<u64> {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
-    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        // Tasks inherit it; a refusal leaves things as they were.
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
-    }
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
+    setrlimit(Resource::RLIMIT_NOFILE, hard, hard).ok()?;
+    Some(soft)
 }
 
 /// A lock that names this process as the only server of a state directory; held until dropped.

@@ -219,9 +219,9 @@ fn assemble(config: &Config) -> Result<Supervisor, RunError> {
         let operation = operation.to_owned();
         move |source| RunError::Io { operation, source }
     };
-    process::raise_descriptor_limit();
+    let descriptors = process::raise_descriptor_limit();
     let journal = Journal::open(&config.state_dir, config.durability)?;
-    let shim = Shim::unpack().map_err(failed("unpack the shim"))?;
+    let shim = Shim::unpack(descriptors).map_err(failed("unpack the shim"))?;
     let name: String = journal.state_id().to_string().chars().take(8).collect();
     let ladder = Ladder::choose(config.containment, &name, &shim)?;
     process::leave_reaping_to_the_kernel().map_err(failed("ignore SIGCHLD"))?;

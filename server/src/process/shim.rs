@@ -23,7 +23,11 @@ use std::{
 
 use nix::{
     fcntl::{FcntlArg, SealFlag, fcntl},
-    sys::memfd::{MFdFlags, memfd_create},
+    sys::{
+        memfd::{MFdFlags, memfd_create},
+        time::TimeValLike,
+    },
+    time::{ClockId, clock_gettime},
 };
 
 use super::link::Link;
@@ -35,6 +39,8 @@ static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/heeler-shim"))
 #[derive(Debug)]
 pub struct Shim {
     memory: File,
+    /// What a shim would otherwise have to look up.
+    constants: String,
 }
 
 /// Whether a shim waits for the disk when it writes a record.
@@ -68,8 +74,9 @@ pub struct Launch<'a> {
 }
 
 impl Shim {
-    /// Unpacks the program.
-    pub fn unpack() -> io::Result<Self> {
+    /// Unpacks the program. Tasks may have this many descriptors open, if that is not what the
+    /// server may.
+    pub fn unpack(descriptors: Option<u64>) -> io::Result<Self> {
         let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
         let memory: OwnedFd = memfd_create(c"heeler-shim", flags)?;
         let mut memory = File::from(memory);
@@ -79,7 +86,12 @@ impl Shim {
             &memory,
             FcntlArg::F_ADD_SEALS(seals | SealFlag::F_SEAL_SEAL),
         )?;
-        Ok(Self { memory })
+        let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+        let mut constants = format!("b{}", boot_id.trim().replace('-', ""));
+        if let Some(descriptors) = descriptors {
+            constants = format!("{constants},n{descriptors}");
+        }
+        Ok(Self { memory, constants })
     }
 
     /// Starts a shim; what becomes of it is told on the link.
@@ -88,15 +100,17 @@ impl Shim {
         ours.set_nonblocking(true)?;
         let records = match launch.records {
             Records::Cached => "",
-            Records::Synced => "s",
+            Records::Synced => ",s",
         };
+        let before = clock_gettime(ClockId::CLOCK_BOOTTIME)?.num_nanoseconds();
+        let flags = format!("{},t{before}{records}", self.constants);
         self.command()
             .arg("1")
             .arg(launch.uid.0.simple().to_string())
             .arg(launch.task_file)
             .arg(launch.cgroup.map_or(OsStr::new(""), Path::as_os_str))
             .arg(launch.working_directory)
-            .args([records, "--"])
+            .args([flags.as_str(), "--"])
             .arg(launch.program)
             .args(launch.argv)
             .env_clear()

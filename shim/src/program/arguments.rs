@@ -1,7 +1,7 @@
 //! What the server asks for, as it stands on the stack at exec.
 //!
 //! ```text
-//! heeler-shim 1 <task uuid in hex> <task file> <cgroup or ""> <directory> <flags> -- <program> <argv>...
+//! heeler-shim 1 <uuid> <task file> <cgroup or ""> <directory> <flags> -- <program> <argv>...
 //! heeler-shim probe <cgroup>
 //! ```
 //!
@@ -55,6 +55,8 @@ pub(super) struct Flags {
     pub(super) boot_id: Option<[u8; 16]>,
     /// `t` and a time before our birth, in nanoseconds since boot: likewise for our start time.
     pub(super) born_after: Option<u64>,
+    /// `n` and how many descriptors the leader may have open: the server has raised its own limit.
+    pub(super) descriptors: Option<u64>,
 }
 
 /// What the records of an end survive.
@@ -124,6 +126,7 @@ impl Flags {
             durability: Durability::Process,
             boot_id: None,
             born_after: None,
+            descriptors: None,
         };
         for flag in text
             .split(|byte| *byte == b',')
@@ -133,6 +136,7 @@ impl Flags {
                 (b's', []) => flags.durability = Durability::Power,
                 (b'b', id) => flags.boot_id = Some(parse_uuid(id)?),
                 (b't', nanos) => flags.born_after = Some(number(nanos)?),
+                (b'n', count) => flags.descriptors = Some(number(count)?),
                 _ => return None,
             }
         }

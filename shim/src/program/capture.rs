@@ -28,8 +28,6 @@ const PIECES: usize = 3;
 /// The reading ends, and how far the file is written.
 pub(super) struct Capture {
     pipes: [Pipe; 2],
-    /// Which pipe is read first when both are ready: they take turns.
-    first: usize,
     tail: Tail,
     loss: Loss,
     buffer: Buffer,
@@ -60,7 +58,6 @@ impl Capture {
         };
         Self {
             pipes: [pipe(Stream::Stdout, stdout), pipe(Stream::Stderr, stderr)],
-            first: 0,
             tail: Tail::EMPTY,
             loss: Loss { errno: 0, bytes: 0 },
             buffer,
@@ -101,11 +98,11 @@ impl Capture {
         }
     }
 
-    /// Takes what is in the pipes that are ready, a buffer of each at most.
+    /// Takes what is in the pipes that are ready, a buffer of each at most. Of two that became ready
+    /// together nobody knows the order; a program mostly says what it does before what went wrong.
     pub(super) fn read_ready(&mut self, polls: &[Poll; 2], out: &Fd) {
-        self.first = 1 - self.first;
-        for index in [self.first, 1 - self.first] {
-            if polls.get(index).is_some_and(Poll::is_ready) {
+        for (index, poll) in polls.iter().enumerate() {
+            if poll.is_ready() {
                 self.read(index, BUFFER, out);
             }
         }

@@ -92,6 +92,9 @@ impl Kill {
             self.strike(tree, buffer)
         };
         tree.reap(|pid| self.struck.forget(pid));
+        if tree.is_empty() {
+            return Patience::Millis(0);
+        }
         let patience = if self.due <= now {
             pace.relax();
             self.go_on_overdue(new)
@@ -99,7 +102,7 @@ impl Kill {
             pace.hurry();
             PAUSE_MILLIS
         };
-        let busy = tree.is_empty() || tree.has_more() || new > 0;
+        let busy = tree.has_more() || new > 0;
         Patience::Millis(if busy { 0 } else { patience })
     }
 

@@ -14,7 +14,7 @@ use super::{
     memory::Buffer,
     supervise::Shim,
     surroundings::{self, Surroundings, Trouble},
-    sys::file,
+    sys::{file, process},
     task_file::{Claim, Fact, TaskFile},
 };
 
@@ -26,27 +26,20 @@ pub(super) fn run(task: Task) -> u8 {
     } = match surroundings::arrange() {
         Ok(surroundings) => surroundings,
         Err(Trouble { server, errno }) => {
-            return refuse(
-                &mut Control::new(server),
-                Failure {
-                    stage: Stage::Prepare,
-                    errno,
-                },
-            );
+            let failure = Failure::at(Stage::Prepare)(errno);
+            return refuse(&mut Control::new(server), failure);
         }
     };
+    if let Some(descriptors) = task.flags.descriptors {
+        // Lowering one's own limit is always allowed.
+        let _ = process::limit_descriptors(descriptors);
+    }
     let mut control = Control::new(Some(server));
     let mut file = match TaskFile::claim(&task) {
         Claim::Made(file) => file,
         Claim::Taken => return 0,
         Claim::Failed(errno) => {
-            return refuse(
-                &mut control,
-                Failure {
-                    stage: Stage::TaskFile,
-                    errno,
-                },
-            );
+            return refuse(&mut control, Failure::at(Stage::TaskFile)(errno));
         }
     };
     match start(&task, &mut control) {

@@ -59,18 +59,22 @@ impl TaskFile {
             Err(errno) => return Claim::Failed(errno),
         };
         // Whoever found the file before we had locked it may have claimed or removed it.
-        if file::lock(&fd).is_err() || !matches!(file::links_and_size(&fd), Ok((1, 0))) {
+        if file::lock(&fd).is_err() {
             return Claim::Taken;
         }
-        match identify(task).and_then(|identity| write(&fd, &identity.encode(), position::IDENTITY))
-        {
-            Ok(()) => Claim::Made(Self {
+        let identified = file::links_and_size(&fd).and_then(|untouched| match untouched {
+            (1, 0) => write(&fd, &identify(task)?.encode(), position::IDENTITY).map(Some),
+            _ => Ok(None),
+        });
+        match identified {
+            Ok(Some(())) => Claim::Made(Self {
                 fd,
                 durability: task.flags.durability,
                 start: Fact::Unknown,
                 leader_exit: Fact::Unknown,
                 tree_end: Fact::Unknown,
             }),
+            Ok(None) => Claim::Taken,
             Err(errno) => {
                 let _ = file::remove(task.file);
                 Claim::Failed(errno)

@@ -21,6 +21,7 @@ pub(crate) const O_NOFOLLOW: usize = 0o100_000;
 
 /// The numbers of the system calls.
 pub(crate) mod number {
+    pub(crate) const PRLIMIT64: usize = 261;
     pub(crate) const DUP3: usize = 24;
     pub(crate) const FCNTL: usize = 25;
     pub(crate) const IOCTL: usize = 29;

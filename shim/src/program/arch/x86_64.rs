@@ -21,6 +21,7 @@ pub(crate) const O_NOFOLLOW: usize = 0o400_000;
 
 /// The numbers of the system calls.
 pub(crate) mod number {
+    pub(crate) const PRLIMIT64: usize = 302;
     pub(crate) const READ: usize = 0;
     pub(crate) const WRITE: usize = 1;
     pub(crate) const CLOSE: usize = 3;

@@ -11,6 +11,7 @@ const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 const SIGCHLD: u64 = 17;
 const PR_SET_NAME: usize = 15;
 const PR_SET_CHILD_SUBREAPER: usize = 36;
+const RLIMIT_NOFILE: usize = 7;
 const P_PID: usize = 1;
 const WNOHANG: usize = 1;
 const WEXITED: usize = 4;
@@ -120,6 +121,24 @@ pub(crate) fn own_user() -> u32 {
 pub(crate) fn new_session() -> Result<()> {
     // SAFETY: takes nothing.
     unsafe { call(number::SETSID, []) }.map(drop)
+}
+
+/// Bounds how many descriptors we and our children may have open; the hard limit stays.
+pub(crate) fn limit_descriptors(count: u64) -> Result<()> {
+    let mut limits = [0u64; 2];
+    let (own, none) = (0, 0);
+    // SAFETY: the kernel writes two numbers where there is room for them.
+    unsafe {
+        let room = limits.as_mut_ptr() as usize;
+        call(number::PRLIMIT64, [own, RLIMIT_NOFILE, none, room])?;
+    }
+    limits[0] = count.min(limits[1]);
+    // SAFETY: the kernel reads two numbers.
+    unsafe {
+        let wanted = limits.as_ptr() as usize;
+        call(number::PRLIMIT64, [own, RLIMIT_NOFILE, wanted, none])
+    }
+    .map(drop)
 }
 
 /// The process group of a process.

@@ -20,8 +20,10 @@ pub(crate) enum Class {
 pub(crate) fn take(class: Class) -> Result<()> {
     let (policy, priority) = match class {
         Class::Normal => (SCHED_OTHER, 0i32),
-        Class::RealTime => (SCHED_RR | SCHED_RESET_ON_FORK, 1),
+        Class::RealTime => (SCHED_RR, 1),
     };
+    // Kept on the way back: to take it away is a privilege, which we may not need for the rest.
+    let policy = policy | SCHED_RESET_ON_FORK;
     // SAFETY: the parameter is one number.
     unsafe {
         call(
