@@ -1,0 +1,298 @@
+//! The calls of the service over its Unix socket, by the contract alone.
+
+use std::time::Duration;
+
+use heeler_proto::v1::{background_tasks_client::BackgroundTasksClient, cancel_request::Target, *};
+use tonic::{
+    Status,
+    transport::{Channel, Endpoint},
+};
+
+use crate::{DEADLINE, Watch, request};
+
+/// Longer than any call of a test may take, so that a server that hangs fails the test.
+const CALL_LIMIT: Duration = Duration::from_secs(90);
+
+/// A connection to a daemon.
+#[derive(Debug, Clone)]
+pub struct Api {
+    channel: Channel,
+}
+
+impl Api {
+    /// Connects to `unix:PATH`.
+    pub async fn connect(address: &str) -> Result<Self, tonic::transport::Error> {
+        let endpoint = Endpoint::from_shared(address.to_owned())?.timeout(CALL_LIMIT);
+        Ok(Self {
+            channel: endpoint.connect().await?,
+        })
+    }
+
+    /// The generated client, for whatever is not below.
+    pub fn raw(&self) -> BackgroundTasksClient<Channel> {
+        BackgroundTasksClient::new(self.channel.clone()).max_decoding_message_size(64 << 20)
+    }
+
+    /// The connection, for other services.
+    pub fn channel(&self) -> Channel {
+        self.channel.clone()
+    }
+
+    /// Starts a task.
+    pub async fn spawn(&self, request: SpawnRequest) -> Result<SpawnResponse, Status> {
+        self.raw()
+            .spawn(request)
+            .await
+            .map(tonic::Response::into_inner)
+    }
+
+    /// Starts a task that must start.
+    #[track_caller]
+    pub fn start(&self, request: SpawnRequest) -> impl Future<Output = BackgroundTask> + use<> {
+        let (mut raw, caller) = (self.raw(), std::panic::Location::caller());
+        async move {
+            match raw.spawn(request).await {
+                Ok(answer) => answer.into_inner().task.expect("a task"),
+                Err(status) => panic!("{caller}: not started: {status:?}"),
+            }
+        }
+    }
+
+    /// Asks for stops.
+    pub async fn cancel(&self, request: CancelRequest) -> Result<CancelResponse, Status> {
+        self.raw()
+            .cancel(request)
+            .await
+            .map(tonic::Response::into_inner)
+    }
+
+    /// Stops one task, waits for the proof, and gives the one result.
+    pub async fn stop(&self, id: &str, mode: CancelMode) -> CancelResult {
+        self.cancel_one(CancelRequest {
+            mode: mode.into(),
+            wait: true,
+            ..cancel(id)
+        })
+        .await
+    }
+
+    /// A cancel of one task that must be taken.
+    pub async fn cancel_one(&self, request: CancelRequest) -> CancelResult {
+        let mut answer = self.cancel(request).await.expect("a cancel that is taken");
+        assert_eq!(answer.results.len(), 1, "{answer:?}");
+        answer.results.remove(0)
+    }
+
+    /// Lists tasks.
+    pub async fn list(&self, request: ListRequest) -> Result<ListResponse, Status> {
+        self.raw()
+            .list(request)
+            .await
+            .map(tonic::Response::into_inner)
+    }
+
+    /// Every task there is, finished ones too.
+    pub async fn all(&self) -> Vec<BackgroundTask> {
+        let request = ListRequest {
+            include_finished: true,
+            page_size: 1000,
+            ..Default::default()
+        };
+        let page = self.list(request).await.expect("a list");
+        assert_eq!(page.next_page_token, "", "more tasks than a test makes");
+        page.tasks
+    }
+
+    /// The journal's newest revision.
+    pub async fn revision(&self) -> u64 {
+        self.list(ListRequest::default())
+            .await
+            .expect("a list")
+            .revision
+    }
+
+    /// What the server says of itself.
+    pub async fn server(&self) -> ServerInfo {
+        let page = self.list(ListRequest::default()).await.expect("a list");
+        page.server.expect("a server")
+    }
+
+    /// Shows one task.
+    pub async fn inspect(&self, id: &str) -> Result<InspectResponse, Status> {
+        let request = InspectRequest {
+            task_id: id.to_owned(),
+            output_tail_bytes: None,
+        };
+        self.raw()
+            .inspect(request)
+            .await
+            .map(tonic::Response::into_inner)
+    }
+
+    /// One task as it is now.
+    pub async fn task(&self, id: &str) -> BackgroundTask {
+        self.inspect(id)
+            .await
+            .expect("a known task")
+            .task
+            .expect("a task")
+    }
+
+    /// Waits.
+    pub async fn wait(&self, request: WaitRequest) -> Result<WaitResponse, Status> {
+        self.raw()
+            .wait(request)
+            .await
+            .map(tonic::Response::into_inner)
+    }
+
+    /// The task once it is over.
+    pub async fn ended(&self, id: &str) -> BackgroundTask {
+        let timeout = Some(DEADLINE.try_into().expect("a small number"));
+        let request = WaitRequest {
+            task_ids: vec![id.to_owned()],
+            timeout,
+            ..Default::default()
+        };
+        let mut answer = self.wait(request).await.expect("a wait");
+        assert!(answer.satisfied, "not over within {DEADLINE:?}: {answer:?}");
+        answer.met.remove(0)
+    }
+
+    /// Reads output.
+    pub async fn read(&self, request: ReadOutputRequest) -> Result<ReadOutputResponse, Status> {
+        self.raw()
+            .read_output(request)
+            .await
+            .map(tonic::Response::into_inner)
+    }
+
+    /// All that a task has written so far, from the first byte on.
+    pub async fn output(&self, id: &str) -> Vec<u8> {
+        let mut all = Vec::new();
+        loop {
+            let answer = self
+                .read(read(id, all.len() as u64))
+                .await
+                .expect("readable");
+            if answer.chunks.is_empty() {
+                assert_eq!(
+                    answer.next_offset,
+                    all.len() as u64,
+                    "the end of what was read"
+                );
+                return all;
+            }
+            for chunk in &answer.chunks {
+                assert_eq!(chunk.offset, all.len() as u64, "no gap and no overlap");
+                all.extend_from_slice(raw(chunk));
+            }
+        }
+    }
+
+    /// All that a task has written so far, as lines.
+    pub async fn lines(&self, id: &str) -> Vec<String> {
+        let all = self.output(id).await;
+        String::from_utf8(all)
+            .expect("text")
+            .lines()
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// Forgets tasks by id.
+    pub async fn remove<T: Into<String>>(
+        &self,
+        ids: impl IntoIterator<Item = T>,
+    ) -> Result<RemoveResponse, Status> {
+        let task_ids = ids.into_iter().map(Into::into).collect();
+        let target = Some(remove_request::Target::Tasks(TaskIds { task_ids }));
+        self.raw()
+            .remove(RemoveRequest { target })
+            .await
+            .map(tonic::Response::into_inner)
+    }
+
+    /// Streams events.
+    pub async fn watch(&self, request: WatchEventsRequest) -> Result<Watch, Status> {
+        let stream = self.raw().watch_events(request).await?.into_inner();
+        Ok(Watch::new(stream))
+    }
+
+    /// Every event after a revision, then live.
+    pub async fn watch_after(&self, revision: u64) -> Watch {
+        let request = WatchEventsRequest {
+            after_revision: Some(revision),
+            ..Default::default()
+        };
+        self.watch(request).await.expect("a stream")
+    }
+
+    /// Every event there has been, which is a gap-free sequence from 1.
+    pub async fn history(&self) -> Vec<TaskEvent> {
+        let newest = self.revision().await;
+        let events = self.watch_after(0).await.up_to(newest).await;
+        let revisions: Vec<u64> = events.iter().map(|event| event.revision).collect();
+        assert_eq!(
+            revisions,
+            (1..=newest).collect::<Vec<_>>(),
+            "a gap in the journal"
+        );
+        events
+    }
+
+    /// The events that one task has had.
+    pub async fn history_of(&self, id: &str) -> Vec<TaskEvent> {
+        let of = |event: &TaskEvent| event.task.as_ref().is_some_and(|task| task.id == id);
+        self.history().await.into_iter().filter(of).collect()
+    }
+
+    /// Kills whatever still lives, and waits for the proof.
+    pub async fn stop_everything(&self) -> Result<CancelResponse, Status> {
+        let target = Some(Target::Filter(request::live()));
+        let mode = CancelMode::Force.into();
+        self.cancel(CancelRequest {
+            target,
+            mode,
+            wait: true,
+            ..Default::default()
+        })
+        .await
+    }
+}
+
+/// A cancel of one task, to be filled in.
+pub fn cancel(id: &str) -> CancelRequest {
+    CancelRequest {
+        target: Some(Target::TaskId(id.to_owned())),
+        ..Default::default()
+    }
+}
+
+/// A snapshot of a task's output from an offset.
+pub fn read(id: &str, offset: u64) -> ReadOutputRequest {
+    let start = Some(read_output_request::Start::Offset(offset));
+    ReadOutputRequest {
+        task_id: id.to_owned(),
+        start,
+        ..Default::default()
+    }
+}
+
+/// The bytes of a chunk that must be raw.
+#[track_caller]
+pub fn raw(chunk: &OutputChunk) -> &[u8] {
+    match &chunk.content {
+        Some(output_chunk::Content::Data(data)) => data,
+        other => panic!("not raw: {other:?}"),
+    }
+}
+
+/// The text of a chunk that must be text.
+#[track_caller]
+pub fn text(chunk: &OutputChunk) -> &str {
+    match &chunk.content {
+        Some(output_chunk::Content::Text(text)) => text,
+        other => panic!("not text: {other:?}"),
+    }
+}

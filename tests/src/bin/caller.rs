@@ -1,0 +1,22 @@
+//! `heeler-caller ADDRESS`: lists once, and says how that went. To be run as another user.
+
+use heeler_tests::{Api, refusal::Refusal, v1::ListRequest};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let address = std::env::args().nth(1).expect("an address");
+    let api = match Api::connect(&address).await {
+        Ok(api) => api,
+        Err(error) => return println!("not connected: {error:?}"),
+    };
+    match api.list(ListRequest::default()).await {
+        Ok(_) => println!("listed"),
+        Err(status) => {
+            let refusal = Refusal::of(&status);
+            println!(
+                "{:?} {} {:?}",
+                refusal.code, refusal.reason, refusal.metadata
+            );
+        }
+    }
+}

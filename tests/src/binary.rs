@@ -1,0 +1,103 @@
+//! Which `heeler` is under test: `HEELER_TEST_BINARY` if it is set, else the one of this build.
+//!
+//! Cargo builds a package's programs only for that package's own tests, so the daemon may be missing
+//! or old when these tests run. It is therefore built here, once for each test program: with the same
+//! profile and for the whole workspace, so that the features, and with them the artefacts, are those
+//! that `cargo test --workspace` has just made. There is nothing to do then, which takes a moment.
+
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
+};
+
+/// The `heeler` program.
+pub fn heeler() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| match env::var_os("HEELER_TEST_BINARY") {
+        Some(path) => path.into(),
+        None => build(),
+    })
+}
+
+/// A program of this package, beside the tests.
+pub fn sibling(name: &str) -> PathBuf {
+    let path = profile_dir().join(name);
+    assert!(
+        path.exists(),
+        "cargo builds {} for the tests of its package",
+        path.display()
+    );
+    path
+}
+
+/// Copies a program, by a process of its own: a file that this one had open for writing could not be
+/// executed while a child of another test, between fork and exec, has it too.
+pub fn copy(program: &Path, to: &Path) -> PathBuf {
+    let status = Command::new("cp")
+        .arg(program)
+        .arg(to)
+        .status()
+        .expect("there is a cp");
+    assert!(status.success(), "cp: {status}");
+    to.to_owned()
+}
+
+/// Where cargo puts what it builds, for files that are kept between runs.
+pub fn target_dir() -> PathBuf {
+    let above = profile_dir()
+        .parent()
+        .expect("a profile is in a directory")
+        .to_owned();
+    match is_target_dir(&above) {
+        true => above,
+        false => above
+            .parent()
+            .expect("a target triple is in a directory")
+            .to_owned(),
+    }
+}
+
+/// The directory of this workspace.
+pub fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("tests is in the workspace")
+        .to_owned()
+}
+
+fn build() -> PathBuf {
+    let profile = profile_dir();
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command
+        .current_dir(workspace())
+        .args(["build", "--quiet", "--workspace", "--bin", "heeler"]);
+    command.arg("--target-dir").arg(target_dir());
+    match profile.file_name().and_then(OsStr::to_str) {
+        Some("debug") | None => {}
+        Some(name) => drop(command.args(["--profile", name])),
+    }
+    let above = profile.parent().expect("a profile is in a directory");
+    if !is_target_dir(above) {
+        let triple: OsString = above.file_name().unwrap_or_default().to_owned();
+        command.arg("--target").arg(triple);
+    }
+    let status = command.status().expect("cargo can be run");
+    assert!(status.success(), "cargo could not build heeler: {status}");
+    profile.join("heeler")
+}
+
+fn profile_dir() -> PathBuf {
+    let test = env::current_exe().expect("a test has a path");
+    let deps = test.parent().expect("a test is in a directory");
+    deps.parent()
+        .expect("which is deps/ of a profile")
+        .to_owned()
+}
+
+fn is_target_dir(path: &Path) -> bool {
+    path.join("CACHEDIR.TAG").exists()
+}

@@ -1,0 +1,163 @@
+//! The child that misbehaves: starting one as a task, and knowing its processes.
+//!
+//! Two ways to know that a tree is gone: each process that the script names with `pid` is recorded
+//! with its start time; and all of them hold the *leash*, a FIFO whose reader sees its end when the
+//! last holder is gone, however many there were and however short their lives.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::Read,
+    os::unix::fs::OpenOptionsExt,
+    path::PathBuf,
+    sync::atomic::Ordering,
+};
+
+use heeler_proto::v1::{BackgroundTask, SpawnRequest};
+use nix::{sys::stat::Mode, unistd::mkfifo};
+
+use crate::{Api, Daemon, Process, argv, eventually_some};
+
+/// A task that runs a script of the fixture.
+#[derive(Debug)]
+pub struct Fixture {
+    /// The task as Spawn gave it.
+    pub task: BackgroundTask,
+    /// The task's id.
+    pub id: String,
+    pids: PathBuf,
+    leash: File,
+}
+
+impl Daemon {
+    /// A request to run a script of the fixture, with nothing added. The script's words are parted
+    /// by spaces.
+    pub fn script(&self, script: &str) -> SpawnRequest {
+        let program = self.fixture_program().to_str().expect("ASCII");
+        argv([program].into_iter().chain(script.split_whitespace()))
+    }
+
+    /// Runs a script of the fixture, and returns when its leader has begun to.
+    pub async fn run(&self, api: &Api, script: &str) -> Fixture {
+        self.run_as(api, SpawnRequest::default(), script).await
+    }
+
+    /// The same with everything but the command taken from `request`.
+    pub async fn run_as(&self, api: &Api, request: SpawnRequest, script: &str) -> Fixture {
+        let number = self.fixtures.fetch_add(1, Ordering::Relaxed);
+        let (pids, leash) = (
+            self.file(&format!("pids-{number}")),
+            self.file(&format!("leash-{number}")),
+        );
+        mkfifo(leash.as_str(), Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
+        let reader = OpenOptions::new()
+            .read(true)
+            .custom_flags(nix::libc::O_NONBLOCK)
+            .open(&leash);
+        let script = format!("pids {pids} leash {leash} pid leader {script}");
+        let command = self.script(&script).command;
+        let task = api.start(SpawnRequest { command, ..request }).await;
+        let fixture = Fixture {
+            id: task.id.clone(),
+            task,
+            pids: pids.into(),
+            leash: reader.unwrap(),
+        };
+        fixture.process("leader").await;
+        fixture
+    }
+}
+
+impl Fixture {
+    /// The process that the script names so, once it has begun.
+    pub async fn process(&self, name: &str) -> Process {
+        eventually_some(&format!("a process named {name}"), || self.find(name)).await
+    }
+
+    /// Several of them.
+    pub async fn processes(&self, names: &[&str]) -> Vec<Process> {
+        let mut found = Vec::new();
+        for name in names {
+            found.push(self.process(name).await);
+        }
+        found
+    }
+
+    /// Every process that was named so far.
+    pub fn named(&self) -> Vec<Process> {
+        let text = fs::read_to_string(&self.pids).unwrap_or_default();
+        text.lines()
+            .filter_map(parse)
+            .map(|(_, process)| process)
+            .collect()
+    }
+
+    /// That not one process of the tree is left, as seen now.
+    #[track_caller]
+    pub fn assert_gone(&mut self) {
+        let left: Vec<Process> = self
+            .named()
+            .into_iter()
+            .filter(|one| !one.is_gone())
+            .collect();
+        assert!(left.is_empty(), "still there: {left:?}");
+        assert!(self.leash_is_loose(), "somebody holds the leash");
+    }
+
+    /// Whether no process of the tree is left that holds the leash.
+    pub fn leash_is_loose(&mut self) -> bool {
+        match self.leash.read(&mut [0]) {
+            Ok(0) => true,
+            Ok(_) => panic!("nobody writes to a leash"),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => false,
+            Err(error) => panic!("the leash: {error}"),
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<Process> {
+        let text = fs::read_to_string(&self.pids).ok()?;
+        let named = text
+            .lines()
+            .filter_map(parse)
+            .find(|(found, _)| *found == name);
+        named.map(|(_, process)| process)
+    }
+}
+
+/// `NAME PID START_TICKS`; the last line may be half written.
+fn parse(line: &str) -> Option<(&str, Process)> {
+    let mut words = line.split(' ');
+    let name = words.next()?;
+    let process = Process {
+        pid: words.next()?.parse().ok()?,
+        start_ticks: words.next()?.parse().ok()?,
+    };
+    Some((name, process))
+}
+
+/// A FIFO that holds all who wait at it until its writer is gone; who comes later passes.
+#[derive(Debug)]
+pub struct Gate {
+    writer: File,
+}
+
+impl Daemon {
+    /// A new gate, closed; scripts wait at it with `gate PATH`.
+    pub fn gate(&self, name: &str) -> Gate {
+        let path = self.path(name);
+        mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
+        // For reading too, so that this need not wait for a reader.
+        let writer = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(path)
+            .unwrap();
+        Gate { writer }
+    }
+}
+
+impl Gate {
+    /// Lets everybody go.
+    pub fn open(self) {
+        drop(self.writer);
+    }
+}

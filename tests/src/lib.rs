@@ -1,0 +1,64 @@
+//! The harness: it starts, kills and restarts the real daemon, talks to it by the contract alone,
+//! and sees to it that a test leaves nothing behind.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`binary`] | which `heeler` is under test |
+//! | [`builder`] | how a daemon is to be started |
+//! | [`daemon`] | one daemon in a directory of its own |
+//! | [`cleanup`] | what is checked, and removed, when a test is over |
+//! | [`process`] | processes as the kernel shows them |
+//! | [`fixture`] | the child that misbehaves: starting one, knowing its processes |
+//! | [`api`] | the calls of the service |
+//! | [`watch`] | the event stream |
+//! | [`request`] | short ways to write requests |
+//! | [`cli`] | the `heeler` command |
+//! | [`grpcurl`] | the same calls by a client that has only reflection |
+//! | [`refusal`] | what a refused call says |
+//! | [`rung`] | the rungs of the kill ladder |
+//! | [`waiting`] | waiting for a condition, with a deadline |
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+pub mod api;
+pub mod binary;
+pub mod builder;
+pub mod cleanup;
+pub mod cli;
+pub mod daemon;
+pub mod fixture;
+pub mod grpcurl;
+pub mod process;
+pub mod refusal;
+pub mod request;
+pub mod rung;
+pub mod waiting;
+pub mod watch;
+
+pub use api::Api;
+pub use daemon::Daemon;
+pub use fixture::Fixture;
+pub use heeler_proto::v1;
+pub use process::Process;
+pub use refusal::Refusal;
+pub use request::{argv, micros, millis, secs, shell};
+pub use rung::Rung;
+pub use waiting::{DEADLINE, eventually, eventually_some, within};
+pub use watch::Watch;
+
+/// Output that can be told apart at every offset, up to its period of 99,990 bytes.
+pub fn pattern(len: usize) -> Vec<u8> {
+    let numbers = (0..9_999).flat_map(|n| format!("{n:09}\n").into_bytes());
+    numbers.cycle().take(len).collect()
+}
+
+/// Whether a missing tool or kernel feature is a failure rather than a reason to skip.
+pub fn on_ci() -> bool {
+    std::env::var("CI").is_ok_and(|value| value == "true")
+}
+
+/// Says loudly that a test was not run; on CI, fails it.
+pub fn skipped(why: &str) {
+    assert!(!on_ci(), "not to be skipped on CI: {why}");
+    eprintln!("SKIPPED: {why}");
+}
