@@ -1,0 +1,86 @@
+//! The bare server, from outside: what a call or a stream costs when there is nothing behind it.
+
+use std::{
+    path::PathBuf,
+    process::{Child, Command},
+    time::{Duration, Instant},
+};
+
+use http::uri::PathAndQuery;
+use prost::bytes::Bytes;
+use tonic::{Request, Streaming, client::Grpc, transport::Channel};
+
+use crate::{
+    Result,
+    bench::Bench,
+    connection::{self, Raw},
+    program,
+};
+
+/// How long it may take to listen.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A process that serves bytes.
+#[derive(Debug)]
+pub(crate) struct BareServer {
+    socket: PathBuf,
+    child: Child,
+}
+
+impl BareServer {
+    /// Starts it.
+    pub(crate) async fn start(bench: &Bench) -> Result<Self> {
+        let socket = bench.directory()?.join("bare.sock");
+        let child = Command::new(program::own()?)
+            .args(["role", "server"])
+            .arg(&socket)
+            .spawn()?;
+        let server = Self { socket, child };
+        let until = Instant::now() + PATIENCE;
+        while server.channel().await.is_err() {
+            if Instant::now() > until {
+                return Err("the bare server does not listen".into());
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        Ok(server)
+    }
+
+    /// A connection of its own.
+    pub(crate) async fn channel(&self) -> Result<Channel> {
+        connection::connect(&self.socket).await
+    }
+}
+
+impl Drop for BareServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// One call, in bytes; the path is that of the method.
+pub(crate) async fn unary(channel: Channel, path: &'static str, message: Bytes) -> Result<Bytes> {
+    let mut grpc = Grpc::new(channel).max_decoding_message_size(usize::MAX);
+    grpc.ready().await?;
+    let path = PathAndQuery::from_static(path);
+    Ok(grpc
+        .unary(Request::new(message), path, Raw)
+        .await?
+        .into_inner())
+}
+
+/// One stream, in bytes.
+pub(crate) async fn stream(
+    channel: Channel,
+    path: &'static str,
+    message: Bytes,
+) -> Result<Streaming<Bytes>> {
+    let mut grpc = Grpc::new(channel).max_decoding_message_size(usize::MAX);
+    grpc.ready().await?;
+    let path = PathAndQuery::from_static(path);
+    Ok(grpc
+        .server_streaming(Request::new(message), path, Raw)
+        .await?
+        .into_inner())
+}

@@ -1,0 +1,48 @@
+//! The measurements, one file each, in the order in which they run.
+
+mod calls;
+mod cancel;
+mod capture;
+mod command;
+mod follow;
+mod history;
+mod restart;
+mod size;
+mod spawn_latency;
+mod spawn_throughput;
+mod watchers;
+
+use crate::{Result, bench::Bench};
+
+/// Their names. Those that need a long past come last: it takes a while to make.
+pub(crate) const NAMES: [&str; 11] = [
+    "spawn_throughput",
+    "spawn_latency",
+    "command",
+    "cancel",
+    "capture",
+    "follow",
+    "watchers",
+    "calls",
+    "restart",
+    "history",
+    "size",
+];
+
+/// Runs one.
+pub(crate) async fn run(name: &str, bench: &Bench) -> Result {
+    match name {
+        "spawn_throughput" => spawn_throughput::run(bench).await,
+        "spawn_latency" => spawn_latency::run(bench).await,
+        "command" => command::run(bench).await,
+        "cancel" => cancel::run(bench).await,
+        "capture" => capture::run(bench).await,
+        "follow" => follow::run(bench).await,
+        "watchers" => watchers::run(bench).await,
+        "calls" => calls::run(bench).await,
+        "restart" => restart::run(bench).await,
+        "history" => history::run(bench).await,
+        "size" => size::run(bench).await,
+        _ => Err(format!("{name} is no case").into()),
+    }
+}

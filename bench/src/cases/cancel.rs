@@ -1,0 +1,129 @@
+//! The end of 200 processes that are hard to end, by a Cancel that forces and waits, on both rungs,
+//! against a bare `cgroup.kill` of the same.
+
+use std::{
+    process::{Command, Stdio},
+    time::Instant,
+};
+
+use heeler_proto::v1::{CancelMode, CancelRequest, cancel_request::Target};
+
+use crate::{
+    Result,
+    bench::Bench,
+    connection::Stub,
+    daemon::{Daemon, Rung},
+    figures::{median, millis, time},
+    program,
+    report::{Goal, Row},
+    role::{COUNT, Kind, Leash},
+    tasks, tell,
+};
+
+const ROUNDS: usize = 12;
+
+pub(super) async fn run(bench: &Bench) -> Result {
+    let best = bench.daemon(Rung::Best).await?;
+    let lower = bench.daemon(Rung::Subreaper).await?;
+    let escapees = format!("cancel of {COUNT} processes with escapees, p50");
+    measure(
+        &escapees,
+        Kind::Tree,
+        Goal::at_most(2.0, 1.3),
+        &best,
+        &lower,
+    )
+    .await?;
+    let lineages = format!("cancel of {COUNT} runaway lineages, p50");
+    measure(
+        &lineages,
+        Kind::Lineages,
+        Goal::at_most(3.0, 1.5),
+        &best,
+        &lower,
+    )
+    .await?;
+    best.end().await?;
+    lower.end().await
+}
+
+async fn measure(what: &str, kind: Kind, goal: Goal, best: &Daemon, lower: &Daemon) -> Result {
+    let (mut floor, mut on_best, mut on_lower) =
+        (Kills::default(), Kills::default(), Kills::default());
+    for _ in 0..ROUNDS {
+        floor.push(bare(kind)?);
+        on_best.push(cancel(best, kind).await?);
+        on_lower.push(cancel(lower, kind).await?);
+    }
+    if floor.survived > 0 {
+        println!(
+            "{what}: {} of {ROUNDS} bare kills left somebody",
+            floor.survived
+        );
+    }
+    for (rung, kills) in [("cgroup", on_best), ("subreaper", on_lower)] {
+        let figure = median(&kills.millis);
+        tell(Row {
+            what: format!("{what}: {rung}"),
+            figure: time(figure),
+            floor: time(median(&floor.millis)),
+            value: figure / median(&floor.millis),
+            goal: Some(goal),
+        });
+        if kills.survived > 0 {
+            println!("    SURVIVORS in {} of {ROUNDS} rounds", kills.survived);
+        }
+    }
+    Ok(())
+}
+
+/// How long each kill took, and how many of them left somebody.
+#[derive(Debug, Default)]
+struct Kills {
+    millis: Vec<f64>,
+    survived: usize,
+}
+
+impl Kills {
+    fn push(&mut self, (millis, all_gone): (f64, bool)) {
+        self.millis.push(millis);
+        self.survived += usize::from(!all_gone);
+    }
+}
+
+fn bare(kind: Kind) -> Result<(f64, bool)> {
+    let mut command = Command::new(program::own()?);
+    command
+        .args(["role", "kill", kind.name()])
+        .stderr(Stdio::inherit());
+    let output = command.output()?;
+    let text = String::from_utf8(output.stdout)?;
+    let (micros, all_gone) = text.trim().split_once(' ').ok_or("no floor of a kill")?;
+    Ok((micros.parse::<f64>()? / 1e3, all_gone.parse()?))
+}
+
+async fn cancel(daemon: &Daemon, kind: Kind) -> Result<(f64, bool)> {
+    let mut stub: Stub = daemon.stub().await?;
+    let mut leash = Leash::make(daemon.path("leash"))?;
+    let (own, path) = (program::own()?, leash.path().to_owned());
+    let text = |path: &std::path::Path| path.display().to_string();
+    let args = [&text(&own), "role", "brood", kind.name(), &text(&path)];
+    let id = tasks::spawn(&mut stub, &args).await?;
+    leash.wait_for_all()?;
+    let request = CancelRequest {
+        target: Some(Target::TaskId(id)),
+        mode: CancelMode::Force.into(),
+        wait: true,
+        ..CancelRequest::default()
+    };
+    let begun = Instant::now();
+    let answer = stub.cancel(request).await?.into_inner();
+    let took = millis(begun.elapsed());
+    let proven = answer.results.iter().all(|result| {
+        result
+            .proof
+            .as_ref()
+            .is_some_and(|proof| proof.survivors.is_empty())
+    });
+    Ok((took, proven && leash.is_loose()?))
+}

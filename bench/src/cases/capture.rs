@@ -1,0 +1,93 @@
+//! How fast a task can write, against the same program with a file as its output.
+
+use std::{
+    fs::{self, File},
+    process::{Command, Stdio},
+    time::Instant,
+};
+
+use heeler_proto::v1::{RemoveRequest, TaskIds, remove_request::Target};
+
+use crate::{
+    Result,
+    bench::Bench,
+    connection::Stub,
+    daemon::{Daemon, Rung},
+    figures::{median, median_ratio, throughput},
+    program,
+    report::{Goal, Row},
+    tasks::{self, Ends},
+    tell,
+};
+
+const ROUNDS: usize = 7;
+
+/// The size of a write, how many there are, and what is wanted.
+const SIZES: [(&str, usize, usize, Goal); 3] = [
+    ("64 KiB", 64 << 10, 4096, Goal::at_least(0.25, 0.35)),
+    ("4 KiB", 4 << 10, 32 << 10, Goal::at_least(0.80, 1.0)),
+    ("100 B", 100, 400_000, Goal::at_least(0.65, 0.9)),
+];
+
+pub(super) async fn run(bench: &Bench) -> Result {
+    let daemon = bench.daemon(Rung::Best).await?;
+    for (name, size, count, goal) in SIZES {
+        let (mut figures, mut floors) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            floors.push(to_file(&daemon, size, count)?);
+            figures.push(to_daemon(&daemon, size, count).await?);
+        }
+        tell(Row {
+            what: format!("capture of {name} writes; floor: > file"),
+            figure: throughput(median(&figures)),
+            floor: throughput(median(&floors)),
+            value: median_ratio(&figures, &floors),
+            goal: Some(goal),
+        });
+    }
+    daemon.end().await
+}
+
+/// In bytes a second.
+fn to_file(daemon: &Daemon, size: usize, count: usize) -> Result<f64> {
+    let path = daemon.path("out");
+    let mut command = Command::new(program::own()?);
+    command.args(["role", "write", &size.to_string(), &count.to_string()]);
+    command.stdin(Stdio::null()).stdout(File::create(&path)?);
+    let begun = Instant::now();
+    let status = command.status()?;
+    let took = begun.elapsed();
+    fs::remove_file(path)?;
+    match status.success() {
+        true => Ok((size * count) as f64 / took.as_secs_f64()),
+        false => Err(format!("{command:?}: {status}").into()),
+    }
+}
+
+/// In bytes a second; nothing of it stays on disk.
+async fn to_daemon(daemon: &Daemon, size: usize, count: usize) -> Result<f64> {
+    let (mut stub, ends) = (daemon.stub().await?, Ends::watch(&daemon.socket()).await?);
+    let begun = Instant::now();
+    let id = writer(&mut stub, size, count).await?;
+    ends.of(&id).await?;
+    let took = begun.elapsed();
+    forget(&mut stub, id).await?;
+    Ok((size * count) as f64 / took.as_secs_f64())
+}
+
+/// Starts a task that writes.
+pub(super) async fn writer(stub: &mut Stub, size: usize, count: usize) -> Result<String> {
+    let own = program::own()?.display().to_string();
+    tasks::spawn(
+        stub,
+        &[&own, "role", "write", &size.to_string(), &count.to_string()],
+    )
+    .await
+}
+
+/// Removes a task that is over, and its output.
+pub(super) async fn forget(stub: &mut Stub, id: String) -> Result {
+    let target = Some(Target::Tasks(TaskIds { task_ids: vec![id] }));
+    stub.remove(RemoveRequest { target }).await?;
+    Ok(())
+}

@@ -1,0 +1,228 @@
+//! The real daemon, in a directory of its own, and its end: nothing of it is left behind.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, ChildStderr, Command, Stdio},
+    sync::mpsc::{self, Receiver},
+    thread,
+    time::{Duration, Instant},
+};
+
+use heeler_proto::v1::{
+    CancelMode, CancelRequest, ListRequest, TaskFilter, TaskState, cancel_request::Target,
+};
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use tonic::transport::Channel;
+
+use crate::{
+    Result, cgroup,
+    connection::{self, Stub},
+    process,
+};
+
+/// How long it may take to serve, or to end.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Which rung of the kill ladder a daemon stands on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rung {
+    /// The best there is.
+    Best,
+    /// The lower one.
+    Subreaper,
+}
+
+/// A daemon that serves.
+#[derive(Debug)]
+pub(crate) struct Daemon {
+    heeler: PathBuf,
+    dir: PathBuf,
+    state: PathBuf,
+    rung: Rung,
+    /// None once it is being ended.
+    child: Option<Child>,
+    cgroup: Option<PathBuf>,
+}
+
+impl Daemon {
+    /// Starts one: its socket is in `dir`, its tasks are in `state`.
+    pub(crate) async fn start(
+        heeler: &Path,
+        dir: PathBuf,
+        state: PathBuf,
+        rung: Rung,
+    ) -> Result<Self> {
+        let mut daemon = Self {
+            heeler: heeler.to_owned(),
+            dir,
+            state,
+            rung,
+            child: None,
+            cgroup: None,
+        };
+        daemon.restart()?;
+        let server = daemon.stub().await?.list(ListRequest::default()).await?;
+        let server = server.into_inner().server.unwrap_or_default();
+        daemon.cgroup = cgroup::own().ok().map(|own| {
+            let name: String = server.state_id.chars().take(8).collect();
+            own.join(format!("heeler-{name}"))
+        });
+        Ok(daemon)
+    }
+
+    /// Starts it; how long it took to serve.
+    pub(crate) fn restart(&mut self) -> Result<Duration> {
+        let mut command = Command::new(&self.heeler);
+        command.arg("serve").arg("--state-dir").arg(&self.state);
+        command.arg("--listen").arg(self.address());
+        if self.rung == Rung::Subreaper {
+            command.args(["--containment", "subreaper"]);
+        }
+        command.env("HEELER_LOG", "error").current_dir(&self.dir);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let begun = Instant::now();
+        let mut child = command.spawn()?;
+        let ready = child.stderr.take().map(announcement);
+        self.child = Some(child);
+        match ready.and_then(|ready| ready.recv_timeout(PATIENCE).ok()) {
+            Some(Ok(at)) => Ok(at - begun),
+            Some(Err(words)) => Err(format!("the daemon does not serve:\n{words}").into()),
+            None => Err("the daemon does not serve".into()),
+        }
+    }
+
+    /// Ends it as a crash would; its tasks go on.
+    pub(crate) fn kill9(&mut self) -> Result {
+        if let Some(mut child) = self.child.take() {
+            child.kill()?;
+            child.wait()?;
+        }
+        Ok(())
+    }
+
+    /// Ends its tasks, then it.
+    pub(crate) async fn end(mut self) -> Result {
+        self.stop_tasks().await?;
+        self.terminate()?;
+        self.remove_cgroup();
+        Ok(())
+    }
+
+    /// Ends every live task.
+    pub(crate) async fn stop_tasks(&self) -> Result {
+        let live = [TaskState::Starting, TaskState::Running, TaskState::Stopping];
+        let states = live.map(i32::from).to_vec();
+        let target = Target::Filter(TaskFilter {
+            states,
+            ..TaskFilter::default()
+        });
+        let request = CancelRequest {
+            target: Some(target),
+            mode: CancelMode::Force.into(),
+            wait: true,
+            ..CancelRequest::default()
+        };
+        self.stub().await?.cancel(request).await?;
+        Ok(())
+    }
+
+    fn terminate(&mut self) -> Result {
+        kill(Pid::from_raw(self.pid()), Signal::SIGTERM)?;
+        let mut child = self.child.take().ok_or("it does not run")?;
+        let until = Instant::now() + PATIENCE;
+        while child.try_wait()?.is_none() {
+            if Instant::now() > until {
+                child.kill()?;
+                child.wait()?;
+                return Err("the daemon did not obey SIGTERM".into());
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+        Ok(())
+    }
+
+    /// A connection of its own.
+    pub(crate) async fn channel(&self) -> Result<Channel> {
+        connection::connect(&self.socket()).await
+    }
+
+    /// The service, on a connection of its own.
+    pub(crate) async fn stub(&self) -> Result<Stub> {
+        connection::stub(&self.socket()).await
+    }
+
+    /// Its process.
+    pub(crate) fn pid(&self) -> i32 {
+        self.child.as_ref().map_or(0, |child| child.id() as i32)
+    }
+
+    /// Where it listens, as the command takes it.
+    pub(crate) fn address(&self) -> String {
+        format!("unix:{}", self.socket().display())
+    }
+
+    /// A path in its directory.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Its shims.
+    pub(crate) fn shims(&self) -> Vec<i32> {
+        process::with_argument_below(&self.state)
+    }
+
+    /// Where it listens.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.path("heeler.sock")
+    }
+
+    fn remove_cgroup(&mut self) {
+        if let Some(cgroup) = self.cgroup.take() {
+            cgroup::remove(&cgroup);
+        }
+    }
+}
+
+/// After a failure: whatever can be found of it is ended by force.
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.kill9();
+        if let Some(cgroup) = self.cgroup.take() {
+            for leaf in fs::read_dir(&cgroup).into_iter().flatten().flatten() {
+                let _ = fs::write(leaf.path().join("cgroup.kill"), "1");
+            }
+            process::end_all(|| process::belonging_to(&self.state, &self.address()));
+            cgroup::remove(&cgroup);
+        }
+    }
+}
+
+/// When the daemon says that it serves; or, if it ends without, what it said instead. It is heard out
+/// in any case, so that it never waits for us.
+fn announcement(stderr: ChildStderr) -> Receiver<std::result::Result<Instant, String>> {
+    let (tell, ready) = mpsc::channel();
+    thread::spawn(move || {
+        let mut words = String::new();
+        for line in BufReader::new(stderr)
+            .lines()
+            .map_while(std::result::Result::ok)
+        {
+            if line.starts_with("heeler: listening on") {
+                // Who does not wait any more need not know.
+                let _ = tell.send(Ok(Instant::now()));
+            }
+            words.push_str(&line);
+            words.push('\n');
+        }
+        let _ = tell.send(Err(words));
+    });
+    ready
+}

@@ -1,0 +1,80 @@
+//! `heeler-bench [NAME...]`: what the real daemon costs, as ratios to a floor that is taken in the
+//! same run, interleaved with it.
+//!
+//! It judges nothing: a figure that falls short is printed as such, and the exit code is still 0. What
+//! each line means is in `docs/BENCHMARKS.md`.
+
+mod bare;
+mod bare_server;
+mod bench;
+mod cases;
+mod cgroup;
+mod connection;
+mod daemon;
+mod figures;
+mod past;
+mod process;
+mod program;
+mod report;
+mod role;
+mod tasks;
+
+use std::{env, error::Error, process::ExitCode, time::Instant};
+
+use bench::Bench;
+use report::{Heading, Row};
+
+/// Whatever goes wrong here is for a person to read.
+pub(crate) type Result<T = ()> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let done = match args.split_first() {
+        Some((first, [name, rest @ ..])) if first == "role" => role::play(name, rest),
+        _ => measure(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("heeler-bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(names: &[String]) -> Result {
+    for name in names {
+        if !cases::NAMES.contains(&name.as_str()) {
+            return Err(format!("{name} is none of {}", cases::NAMES.join(", ")).into());
+        }
+    }
+    let bench = Bench::new()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        tokio::select! {
+            done = measure_all(names, &bench) => done,
+            // Whatever runs is dropped, and with it what it has started.
+            interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),
+        }
+    })
+}
+
+async fn measure_all(names: &[String], bench: &Bench) -> Result {
+    let begun = Instant::now();
+    println!("{Heading}");
+    for name in cases::NAMES {
+        let wanted = names.is_empty() || names.iter().any(|wanted| wanted == name);
+        if wanted && let Err(error) = cases::run(name, bench).await {
+            println!("{name}: not measured: {error}");
+        }
+    }
+    println!("\n{} s in all", begun.elapsed().as_secs());
+    Ok(())
+}
+
+/// Prints a line.
+pub(crate) fn tell(row: Row) {
+    println!("{row}");
+}

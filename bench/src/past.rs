@@ -1,0 +1,113 @@
+//! A long past: a state directory with as many finished tasks as a busy month leaves, written by the
+//! journal's own code, since to run them would take minutes.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use crate::Result;
+use heeler_server::{
+    journal::{Durability, Entry, Journal},
+    process::task_file::TaskDir,
+    task::{
+        Command, Containment, DEFAULT_GRACE, EndReason, EndState, Ended, EventKind, Kind,
+        LeaderEnd, Outcome, Revision, Signal, Spec, Started, StopPolicy, Tail, Task, TaskUid,
+        Timestamp,
+    },
+};
+
+/// How many tasks a long past has.
+pub(crate) const LONG: u64 = 100_000;
+
+/// A state directory in `dir` whose tasks, so many, are all over.
+pub(crate) async fn make(dir: PathBuf, tasks: u64) -> Result<PathBuf> {
+    let state = dir.join("state");
+    fs::create_dir(&state)?;
+    let files = TaskDir::new(&state);
+    files.create()?;
+    let journal = Journal::open(&state, Durability::Process)?;
+    for _ in 0..tasks {
+        let id = add(&journal).await?;
+        // Its inode; what would be in it is never read here.
+        File::create(files.path(&id))?;
+    }
+    journal.close().await?;
+    Ok(state)
+}
+
+/// The three facts of a task that ran and exited.
+async fn add(journal: &Journal) -> Result<heeler_server::task::TaskId> {
+    let mut task = newborn(journal);
+    append(journal, EventKind::Created, &task).await?;
+    let at = Timestamp::now();
+    task.started = Some(Started {
+        pid: 4711,
+        start_ticks: 1,
+        at,
+        containment: Containment::Cgroup,
+    });
+    append(journal, EventKind::Started, &task).await?;
+    task.leader_end = Some(LeaderEnd {
+        outcome: Outcome::Exited(0),
+        at,
+    });
+    task.ended = Some(Ended {
+        state: EndState::Completed,
+        reason: EndReason::Exited,
+        at,
+        cpu: Duration::from_millis(1),
+        max_memory: 1 << 20,
+    });
+    append(journal, EventKind::Ended, &task).await?;
+    Ok(task.id)
+}
+
+async fn append(journal: &Journal, kind: EventKind, task: &Task) -> Result {
+    let tail = (kind == EventKind::Ended).then(Tail::default);
+    journal
+        .append(Entry {
+            kind,
+            task: task.clone(),
+            tail,
+            request: None,
+        })
+        .await?;
+    Ok(())
+}
+
+fn newborn(journal: &Journal) -> Task {
+    let seq = journal.next_seq();
+    let spec = Spec {
+        kind: Kind::Shell,
+        name: String::new(),
+        session_id: String::new(),
+        parent: None,
+        labels: BTreeMap::new(),
+        command: Command::Argv(vec!["/bin/true".to_owned()]),
+        working_directory: Path::new("/").to_owned(),
+        env_names: Vec::new(),
+        timeout: None,
+        stop_policy: StopPolicy {
+            grace: DEFAULT_GRACE,
+            signal: Signal(15),
+        },
+    };
+    Task {
+        seq,
+        id: journal.id_key().task_id(Kind::Shell, seq),
+        uid: TaskUid::new(),
+        spec: Arc::new(spec),
+        created: Timestamp::now(),
+        started: None,
+        leader_end: None,
+        stop: None,
+        ended: None,
+        output_bytes: 0,
+        capture_error: None,
+        revision: Revision(0),
+    }
+}

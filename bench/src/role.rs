@@ -1,0 +1,62 @@
+//! The parts that this program plays itself, when it is started as `heeler-bench role NAME ...`: the
+//! children that misbehave, the one that writes, and the floors that need a process of their own.
+
+mod brood;
+mod kill;
+mod server;
+
+use std::{
+    fs::File,
+    io::{self, Write},
+    path::Path,
+};
+
+use tokio::runtime;
+
+use crate::{
+    Result,
+    tasks::{self, Naming},
+};
+
+pub(crate) use brood::{COUNT, Kind, Leash};
+
+/// Plays one, to its end.
+pub(crate) fn play(name: &str, args: &[String]) -> Result {
+    let arg = |index: usize| {
+        args.get(index)
+            .map(String::as_str)
+            .ok_or("an argument is missing")
+    };
+    match name {
+        "brood" => brood::breed(Kind::read(arg(0)?)?, arg(1)?.as_ref(), None),
+        "caged-brood" => brood::breed(
+            Kind::read(arg(0)?)?,
+            arg(1)?.as_ref(),
+            Some(arg(2)?.as_ref()),
+        ),
+        "kill" => kill::run(Kind::read(arg(0)?)?),
+        "write" => write(arg(0)?.parse()?, arg(1)?.parse()?),
+        "load" => load(arg(0)?.as_ref(), arg(1)?, arg(2)?.parse()?),
+        "server" => server::run(arg(0)?.as_ref()),
+        _ => Err(format!("{name} is no role").into()),
+    }
+}
+
+/// So many pieces of this size to stdout, a system call each.
+fn write(size: usize, count: usize) -> Result {
+    let piece = vec![b'.'; size];
+    // Not the standard one, which would collect lines.
+    let mut out = File::from(nix::unistd::dup(io::stdout())?);
+    for _ in 0..count {
+        out.write_all(&piece)?;
+    }
+    Ok(())
+}
+
+/// So many tasks for a daemon that runs already, at whose socket this is: for a profiler.
+fn load(socket: &Path, program: &str, count: usize) -> Result {
+    let runtime = runtime::Builder::new_multi_thread().enable_all().build()?;
+    let rate = runtime.block_on(tasks::throughput(socket, program, Naming::Unnamed, count))?;
+    println!("{rate:.0} tasks/s");
+    Ok(())
+}

@@ -1,0 +1,208 @@
+//! Tasks as a client sees them: started by Spawn, and over when WatchEvents says so.
+
+use std::{
+    collections::HashMap,
+    path::Path,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use heeler_proto::v1::{
+    ArgvCommand, SpawnRequest, TaskEventType, WatchEventsRequest, spawn_request::Command,
+    watch_events_response::Item,
+};
+use tokio::{
+    sync::oneshot,
+    task::{JoinHandle, JoinSet},
+};
+
+use crate::{
+    Result,
+    connection::{self, Stub},
+};
+
+/// Callers at once, each on a connection of its own, as so many hosts would be.
+const CALLERS: usize = 16;
+
+/// How long a task may take to be told of.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A request for a program.
+fn request(args: &[&str]) -> SpawnRequest {
+    let args = args.iter().map(|arg| (*arg).to_owned()).collect();
+    SpawnRequest {
+        command: Some(Command::Argv(ArgvCommand { args })),
+        working_directory: "/".to_owned(),
+        ..SpawnRequest::default()
+    }
+}
+
+/// Whether a request can be repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Naming {
+    /// No: it is the least that a Spawn can be.
+    Unnamed,
+    /// Yes: with a `request_id` of its own, as the SDKs and the command send it.
+    Named,
+}
+
+/// Starts a task; its id.
+pub(crate) async fn spawn(stub: &mut Stub, args: &[&str]) -> Result<String> {
+    spawn_as(stub, args, Naming::Unnamed).await
+}
+
+/// Starts a task; its id.
+pub(crate) async fn spawn_as(stub: &mut Stub, args: &[&str], naming: Naming) -> Result<String> {
+    let mut request = request(args);
+    if naming == Naming::Named {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        request.request_id = format!("heeler-bench-{}-{number}", std::process::id());
+    }
+    let task = stub.spawn(request).await?.into_inner().task;
+    Ok(task.ok_or("an answer without a task")?.id)
+}
+
+/// Starts as many tasks that sleep.
+pub(crate) async fn sleepers(socket: &Path, count: usize) -> Result {
+    let left = Arc::new(AtomicUsize::new(count));
+    let mut callers = JoinSet::new();
+    for _ in 0..CALLERS {
+        let (mut stub, left) = (connection::stub(socket).await?, Arc::clone(&left));
+        callers.spawn(async move {
+            while take(&left) {
+                spawn(&mut stub, &["/bin/sleep", "1000"]).await?;
+            }
+            Ok(())
+        });
+    }
+    join(callers).await
+}
+
+/// Runs as many tasks as fast as the daemon takes them; how many a second came to be over.
+pub(crate) async fn throughput(
+    socket: &Path,
+    program: &str,
+    naming: Naming,
+    count: usize,
+) -> Result<f64> {
+    let ends = Ends::watch(socket).await?;
+    let left = Arc::new(AtomicUsize::new(count));
+    let mut stubs = Vec::new();
+    for _ in 0..CALLERS {
+        stubs.push(connection::stub(socket).await?);
+    }
+    let begun = Instant::now();
+    let mut callers = JoinSet::new();
+    for mut stub in stubs {
+        let (left, ends, program) = (Arc::clone(&left), ends.clone(), program.to_owned());
+        callers.spawn(async move {
+            while take(&left) {
+                let id = spawn_as(&mut stub, &[&program], naming).await?;
+                ends.of(&id).await?;
+            }
+            Ok(())
+        });
+    }
+    join(callers).await?;
+    Ok(count as f64 / begun.elapsed().as_secs_f64())
+}
+
+fn take(left: &AtomicUsize) -> bool {
+    left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+        left.checked_sub(1)
+    })
+    .is_ok()
+}
+
+async fn join(mut callers: JoinSet<Result>) -> Result {
+    while let Some(ended) = callers.join_next().await {
+        ended??;
+    }
+    Ok(())
+}
+
+/// The ends of all tasks, from one stream; clones share it.
+#[derive(Debug, Clone)]
+pub(crate) struct Ends {
+    board: Arc<Mutex<HashMap<String, Notice>>>,
+    _reader: Arc<Reader>,
+}
+
+/// What is known of a task's end.
+#[derive(Debug)]
+enum Notice {
+    Ended,
+    Awaited(oneshot::Sender<()>),
+}
+
+/// Ends with the last clone.
+#[derive(Debug)]
+struct Reader(JoinHandle<()>);
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Ends {
+    /// From now on.
+    pub(crate) async fn watch(socket: &Path) -> Result<Self> {
+        let types = vec![TaskEventType::Ended.into()];
+        let request = WatchEventsRequest {
+            types,
+            ..WatchEventsRequest::default()
+        };
+        let mut stream = connection::stub(socket)
+            .await?
+            .watch_events(request)
+            .await?
+            .into_inner();
+        // The first message is a bookmark: from here on nothing is missed.
+        stream.message().await?;
+        let board: Arc<Mutex<HashMap<String, Notice>>> = Arc::default();
+        let shared = Arc::clone(&board);
+        let reader = tokio::spawn(async move {
+            while let Ok(Some(message)) = stream.message().await {
+                if let Some(Item::Event(event)) = message.item {
+                    put_up(&shared, event.task.unwrap_or_default().id);
+                }
+            }
+        });
+        Ok(Self {
+            board,
+            _reader: Arc::new(Reader(reader)),
+        })
+    }
+
+    /// Until this task is over.
+    pub(crate) async fn of(&self, id: &str) -> Result {
+        let told = {
+            let mut board = lock(&self.board);
+            if let Some(Notice::Ended) = board.remove(id) {
+                return Ok(());
+            }
+            let (tell, told) = oneshot::channel();
+            board.insert(id.to_owned(), Notice::Awaited(tell));
+            told
+        };
+        Ok(tokio::time::timeout(PATIENCE, told).await??)
+    }
+}
+
+fn put_up(board: &Mutex<HashMap<String, Notice>>, id: String) {
+    let mut board = lock(board);
+    match board.remove(&id) {
+        Some(Notice::Awaited(tell)) => drop(tell.send(())),
+        Some(Notice::Ended) | None => drop(board.insert(id, Notice::Ended)),
+    }
+}
+
+/// Nothing that runs under the lock can fail half-way.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
