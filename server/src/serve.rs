@@ -31,6 +31,8 @@ use crate::{
 
 /// How long calls under way may take to end when the server goes down.
 const LAST_CALLS: Duration = Duration::from_secs(3);
+/// What is asked for comes back in events and lists, where clients take 4 MiB at a time.
+const LARGEST_REQUEST: usize = 3 * 1024 * 1024;
 /// Streams that one connection may have open.
 const STREAMS: u32 = 16 * 1024;
 
@@ -140,24 +142,29 @@ async fn serve(
         .layer(Edge::new(gate.clone()))
         .add_service(health_service)
         .add_service(reflection)
-        .add_service(BackgroundTasksServer::new(service));
+        .add_service(
+            BackgroundTasksServer::new(service).max_decoding_message_size(LARGEST_REQUEST),
+        );
     let until = closing.clone();
     let mut server = tokio::spawn(
         router.serve_with_incoming_shutdown(connections, async move { until.begun().await }),
     );
 
-    let recovered = supervisor.recover().await?;
-    gate.open();
-    set_health(&health, ServingStatus::Serving).await;
-    ready(&Ready {
-        addresses: config.listen.iter().map(address).collect(),
-        ladder: supervisor.parts().ladder.clone(),
-        recovered,
-    });
-
+    let serving = async {
+        let recovered = supervisor.recover().await?;
+        gate.open();
+        set_health(&health, ServingStatus::Serving).await;
+        ready(&Ready {
+            addresses: config.listen.iter().map(address).collect(),
+            ladder: supervisor.parts().ladder.clone(),
+            recovered,
+        });
+        std::future::pending().await
+    };
     let broken = tokio::select! {
         () = shutdown => None,
         ended = &mut server => Some(ended),
+        failed = serving => return failed,
     };
     set_health(&health, ServingStatus::NotServing).await;
     gate.close();

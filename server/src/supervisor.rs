@@ -182,11 +182,14 @@ impl Supervisor {
             return cancelled.map(Some);
         }
         // Not live, or over before it heard.
-        let task = self.parts().journal.task(id).await?;
-        Ok(task.map(|task| Cancelled {
-            task,
-            outcome: CancelOutcome::AlreadyFinished,
-        }))
+        match self.parts().journal.task(id).await? {
+            // Its actor has left, for the server is going down.
+            Some(task) if task.is_live() => Err(JournalError::Closed),
+            task => Ok(task.map(|task| Cancelled {
+                task,
+                outcome: CancelOutcome::AlreadyFinished,
+            })),
+        }
     }
 
     /// Lets go of every task, and lets them run: the next server takes them back. Returns when the

@@ -238,6 +238,9 @@ pub struct Stop {
     pub mode: StopMode,
     /// Whether the tasks that it spawned are stopped before it.
     pub cascade: bool,
+    /// Whether the kill of the whole tree was ordered.
+    #[serde(default)]
+    pub killed: bool,
     /// What was sent so far.
     pub signals: Vec<SentSignal>,
     /// The evidence that the tree is empty, or who is left.

@@ -12,6 +12,8 @@ use std::{
 use super::shim::Shim;
 use crate::task::{Containment, TaskId};
 
+const ASKED_FOR: &str = "asked for";
+
 /// What the operator asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Wanted {
@@ -68,7 +70,7 @@ impl Ladder {
     pub fn choose(wanted: Wanted, name: &str, shim: &Shim) -> Result<Self, ContainmentError> {
         match wanted {
             Wanted::Subreaper => Ok(Self::Subreaper {
-                why: "asked for".to_owned(),
+                why: ASKED_FOR.to_owned(),
             }),
             Wanted::Cgroup => cgroup_root(name, shim).map(|root| Self::Cgroup { root }),
             Wanted::Auto => Ok(match cgroup_root(name, shim) {
@@ -92,6 +94,7 @@ impl Ladder {
     pub fn detail(&self) -> &str {
         match self {
             Self::Cgroup { .. } => "",
+            Self::Subreaper { why } if why == ASKED_FOR => "",
             Self::Subreaper { why } => why,
         }
     }

@@ -69,8 +69,9 @@ impl Link {
         }
     }
 
-    /// Tells the shim to do something. A shim that is gone hears nothing: [`Link::next`] says so.
-    pub async fn send(&mut self, order: Order) {
-        let _ = self.stream.write_all(&order.encode()).await;
+    /// Tells the shim to do something. A link on which this failed, or was given up, is of no more
+    /// use.
+    pub async fn send(&mut self, order: Order) -> io::Result<()> {
+        self.stream.write_all(&order.encode()).await
     }
 }

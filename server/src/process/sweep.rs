@@ -6,7 +6,6 @@
 
 use std::{
     fs, io,
-    os::fd::OwnedFd,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -32,64 +31,63 @@ pub struct Sweep {
 
 impl Sweep {
     /// Kills what it finds until it finds nothing, or until the time is over; returns who is left.
-    /// Blocks.
-    pub fn run(&self, within: Duration) -> Vec<Survivor> {
+    /// An error says that it could not look, which is no proof of anything. Blocks.
+    pub fn run(&self, within: Duration) -> io::Result<Vec<Survivor>> {
         let deadline = Instant::now() + within;
         loop {
-            let found = self.pass();
+            let found = self.pass()?;
             if found.is_empty() || Instant::now() >= deadline {
                 if let (true, Some(cgroup)) = (found.is_empty(), &self.cgroup) {
                     containment::remove_tree(cgroup);
                 }
-                return found
+                return Ok(found
                     .iter()
                     .filter_map(|pid| tree::survivor(*pid))
-                    .collect();
+                    .collect());
             }
             std::thread::sleep(STEP);
         }
     }
 
     /// Kills everything that is there now, and says what that was.
-    fn pass(&self) -> Vec<i32> {
+    fn pass(&self) -> io::Result<Vec<i32>> {
         let mut found = Vec::new();
         if let Some(cgroup) = &self.cgroup {
-            // Fails only where there is no such cgroup any more.
+            // Fails only where there is no such cgroup any more, or it cannot be listed either.
             let _ = fs::write(cgroup.join("cgroup.kill"), "1");
-            found.extend(members(cgroup));
+            found.extend(members(cgroup)?);
         }
-        for (pid, pidfd) in self.marked() {
-            // A process that is gone by now is what we want.
-            let _ = pidfd_signal(&pidfd, Signal::SIGKILL);
-            found.push(pid);
+        for pid in self.marked()? {
+            let Ok(pidfd) = pidfd_open(pid) else { continue };
+            // Looked at again now that the descriptor pins it: the number may have been reused.
+            if self.is_marked(pid) && tree::is_alive(pid) {
+                // A process that is gone by now is what we want.
+                let _ = pidfd_signal(&pidfd, Signal::SIGKILL);
+                found.push(pid);
+            }
         }
-        found
+        Ok(found)
     }
 
-    fn marked(&self) -> Vec<(i32, OwnedFd)> {
+    fn marked(&self) -> io::Result<Vec<i32>> {
+        let shim_pid = self.shim_pid.map(|pid| pid as i32);
+        let others = tree::all_pids()?.filter(|pid| Some(*pid) != shim_pid);
+        Ok(others.filter(|pid| self.is_marked(*pid)).collect())
+    }
+
+    fn is_marked(&self, pid: i32) -> bool {
         let mark = format!("{MARK}={}", self.uid);
-        tree::all_pids()
-            .filter(|pid| Some(*pid) != self.shim_pid.map(|pid| pid as i32))
-            .filter(|pid| carries(*pid, &mark))
-            // Looked at again once the descriptor pins it: the number may have been reused.
-            .filter_map(|pid| Some((pid, pidfd_open(pid).ok()?)))
-            .filter(|(pid, _)| carries(*pid, &mark) && tree::is_alive(*pid))
-            .collect()
+        // Gone, or another user's: then it is none of ours.
+        let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let mut entries = environ.split(|byte| *byte == 0);
+        entries.any(|entry| entry == mark.as_bytes())
     }
 }
 
-fn carries(pid: i32, mark: &str) -> bool {
-    let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    environ
-        .split(|byte| *byte == 0)
-        .any(|entry| entry == mark.as_bytes())
-}
-
-fn members(cgroup: &Path) -> Vec<i32> {
-    let procs: io::Result<String> = fs::read_to_string(cgroup.join("cgroup.procs"));
-    procs
-        .unwrap_or_default()
-        .lines()
-        .filter_map(|line| line.parse().ok())
-        .collect()
+fn members(cgroup: &Path) -> io::Result<Vec<i32>> {
+    match fs::read_to_string(cgroup.join("cgroup.procs")) {
+        Ok(procs) => Ok(procs.lines().filter_map(|line| line.parse().ok()).collect()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
 }

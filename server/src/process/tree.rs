@@ -13,6 +13,9 @@ use crate::task::{Survivor, Timestamp};
 /// A command line is cut here: enough to know a process by.
 const COMMAND_LIMIT: usize = 512;
 
+/// A tree is shown up to this size: one that runs away has no end.
+const LARGEST_TREE: usize = 4096;
+
 /// One process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
@@ -56,7 +59,9 @@ pub fn below(shim_pid: i32) -> Tree {
     };
     let mut open = children(shim_pid);
     open.reverse();
-    while let Some(pid) = open.pop() {
+    while let Some(pid) = open.pop()
+        && tree.processes.len() < LARGEST_TREE
+    {
         let Ok(process) = process(pid, &clock) else {
             continue;
         };
@@ -85,9 +90,9 @@ pub(super) fn is_alive(pid: i32) -> bool {
 }
 
 /// Every process there is.
-pub(super) fn all_pids() -> impl Iterator<Item = i32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+pub(super) fn all_pids() -> io::Result<impl Iterator<Item = i32>> {
+    let entries = fs::read_dir("/proc")?.flatten();
+    Ok(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()))
 }
 
 fn children(pid: i32) -> Vec<i32> {
@@ -105,6 +110,8 @@ fn children(pid: i32) -> Vec<i32> {
             // A kernel without CONFIG_PROC_CHILDREN: ask everybody for their parent.
             Err(error) if error.kind() == io::ErrorKind::NotFound && is_alive(pid) => {
                 return all_pids()
+                    .into_iter()
+                    .flatten()
                     .filter(|child| stat(*child).is_ok_and(|stat| stat.parent_pid == pid))
                     .collect();
             }

@@ -100,17 +100,34 @@ fn mode(request: &v1::CancelRequest) -> Result<Option<CancelMode>, Refusal> {
     }
 }
 
+/// All at once, and in futures of their own: a caller that leaves meanwhile has stopped them all. One
+/// that cannot be stopped now does not keep the others from it; if none can, that is the answer.
 async fn cancel_matching(
     service: &Service,
     filter: &Filter,
     order: CancelRequest,
 ) -> Result<Vec<Cancelled>, Refusal> {
+    let targets = service
+        .supervisor
+        .live_matching(filter)
+        .into_iter()
+        .map(|handle| {
+            let (supervisor, order) = (service.supervisor.clone(), order.clone());
+            tokio::spawn(async move { supervisor.cancel(&handle.task().id, order).await })
+        });
     let mut cancelled = Vec::new();
-    for handle in service.supervisor.live_matching(filter) {
-        let id = handle.task().id.clone();
-        cancelled.extend(service.supervisor.cancel(&id, order.clone()).await?);
+    let mut refusal = None;
+    for target in targets.collect::<Vec<_>>() {
+        match target.await {
+            Ok(Ok(found)) => cancelled.extend(found),
+            Ok(Err(error)) => refusal = Some(error),
+            Err(_) => {}
+        }
     }
-    Ok(cancelled)
+    match (refusal, cancelled.is_empty()) {
+        (Some(error), true) => Err(error.into()),
+        (Some(_) | None, _) => Ok(cancelled),
+    }
 }
 
 /// Waits for every end. A caller that leaves meanwhile leaves the cancels standing.

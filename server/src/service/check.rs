@@ -23,6 +23,8 @@ pub(super) const LONG_TEXT: usize = 16 * 1024;
 pub(super) const ARGUMENT: usize = 128 * 1024 - 1;
 /// The most arguments.
 pub(super) const ARGUMENTS: usize = 4096;
+/// The longest span that protobuf's own Duration may have, in seconds.
+const LONGEST_DURATION: u64 = 315_576_000_000;
 /// The most labels.
 const LABELS: usize = 64;
 /// The most ids in one request.
@@ -59,6 +61,9 @@ pub(super) fn duration(field: &str, value: prost_types::Duration) -> Result<Dura
         .ok()
         .filter(|nanos| *nanos < 1_000_000_000);
     match (u64::try_from(value.seconds), nanos) {
+        (Ok(seconds), Some(_)) if seconds > LONGEST_DURATION => {
+            Err(Refusal::field(field, "is longer than protobuf allows"))
+        }
         (Ok(seconds), Some(nanos)) => Ok(Duration::new(seconds, nanos)),
         (Err(_), _) | (_, None) => Err(Refusal::field(field, "is negative or malformed")),
     }
@@ -181,6 +186,10 @@ pub(super) fn labels(
 /// A condition on tasks.
 pub(super) fn filter(field: &str, filter: v1::TaskFilter) -> Result<Filter, Refusal> {
     let named = |part: &str| format!("{field}.{part}");
+    if filter.task_ids.len() > IDS {
+        let problem = format_args!("has more than {IDS} ids");
+        return Err(Refusal::field(named("task_ids"), problem));
+    }
     let mut ids = Vec::with_capacity(filter.task_ids.len());
     for (at, id) in filter.task_ids.iter().enumerate() {
         let named = named(&format!("task_ids[{at}]"));

@@ -24,7 +24,7 @@ use crate::process::own_uid;
 /// Short calls at once; more wait their turn.
 const SHORT_CALLS: usize = 512;
 /// Cancels at once: a place of their own, so that one can always be made.
-const CANCELS: usize = 1024;
+const CANCELS: usize = 16 * 1024;
 /// Long polls and streams at once; more are refused, since a place may not come free.
 const LONG_CALLS: usize = 16 * 1024;
 
@@ -89,14 +89,16 @@ impl Edge {
             .and_then(|path| path.strip_prefix(NAME));
         if method.is_some() && !self.gate.is_open() {
             return Err(Refusal::not_serving(
-                "the server is taking its tasks back; try again",
+                "the server is starting or shutting down; try again",
             ));
         }
         let permit = match method {
             Some("/WatchEvents" | "/Wait" | "/ReadOutput") => Arc::clone(&self.long)
                 .try_acquire_owned()
                 .map_err(|_| too_many(LONG_CALLS))?,
-            Some("/Cancel") => turn(&self.cancels).await?,
+            Some("/Cancel") => Arc::clone(&self.cancels)
+                .try_acquire_owned()
+                .map_err(|_| too_many(CANCELS))?,
             Some(_) | None => turn(&self.short).await?,
         };
         Ok(CallPermit(Arc::new(permit)))
@@ -109,7 +111,7 @@ async fn turn(places: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Refusal> 
 }
 
 fn too_many(max: usize) -> Refusal {
-    let message = format!("{max} long calls are open already");
+    let message = format!("{max} such calls are open already");
     Refusal::new(Code::ResourceExhausted, ErrorReason::TooManyCalls, message).with("max", max)
 }
 
@@ -174,7 +176,11 @@ where
         let user = check_user(&request);
         Box::pin(async move {
             let begun = Instant::now();
-            let mut response = match user.and(edge.admit(&method).await) {
+            let admitted = match user {
+                Ok(()) => edge.admit(&method).await,
+                Err(refusal) => Err(refusal),
+            };
+            let mut response = match admitted {
                 Ok(permit) => {
                     request.extensions_mut().insert(permit.clone());
                     let response = inner.call(request).await?;

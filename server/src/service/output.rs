@@ -10,6 +10,7 @@ use crate::{process::task_file::Reading, task::TaskId};
 
 const DEFAULT_BYTES: usize = 256 * 1024;
 const LARGEST_READ: usize = 1024 * 1024;
+const SMALLEST_READ: usize = 4;
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
 
 /// A request, checked.
@@ -69,7 +70,8 @@ fn check(request: v1::ReadOutputRequest) -> Result<Read, Refusal> {
         start: request.start.unwrap_or(Start::Offset(0)),
         max_bytes: match request.max_bytes as usize {
             0 => DEFAULT_BYTES,
-            bytes => bytes.min(LARGEST_READ),
+            // Room for the longest character, so that a text always gets on.
+            bytes => bytes.clamp(SMALLEST_READ, LARGEST_READ),
         },
         wait,
         view: check::enumerated("view", request.view)?,

@@ -14,6 +14,10 @@ use crate::{
 };
 
 const DOMAIN: &str = "heeler.dev";
+/// The longest that a message may be.
+const LONGEST_MESSAGE: usize = 1024;
+/// The longest that a value or a field's name may be.
+const LONGEST_VALUE: usize = 256;
 
 /// Why a call is refused. Nothing has been changed.
 #[derive(Debug)]
@@ -106,13 +110,13 @@ impl Refusal {
         let metadata: HashMap<String, String> = self
             .metadata
             .iter()
-            .map(|(key, value)| ((*key).to_owned(), value.clone()))
+            .map(|(key, value)| ((*key).to_owned(), cut(value, LONGEST_VALUE)))
             .collect();
         let reason = self.reason.as_str_name();
         let reason = reason.strip_prefix("ERROR_REASON_").unwrap_or(reason);
         let mut details = ErrorDetails::with_error_info(reason, DOMAIN, metadata);
         if let Some(field) = &self.field {
-            details.add_bad_request_violation(field.clone(), self.message.clone());
+            details.add_bad_request_violation(cut(field, LONGEST_VALUE), self.message.clone());
         }
         details
     }
@@ -129,8 +133,17 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
+/// Errors travel in headers, of which a client takes some kilobytes.
+fn cut(text: &str, limit: usize) -> String {
+    match text.len() > limit {
+        true => format!("{}…", &text[..text.floor_char_boundary(limit)]),
+        false => text.to_owned(),
+    }
+}
+
 impl From<Refusal> for Status {
-    fn from(refusal: Refusal) -> Self {
+    fn from(mut refusal: Refusal) -> Self {
+        refusal.message = cut(&refusal.message, LONGEST_MESSAGE);
         let details = refusal.details();
         Status::with_error_details(refusal.code, refusal.message, details)
     }

@@ -5,6 +5,7 @@ use heeler_proto::v1::{self, remove_request::Target};
 use super::{Service, check, refusal::Refusal};
 use crate::{
     journal::{JournalError, ListQuery},
+    process::task_file::TaskDir,
     task::{Filter, TaskId},
 };
 
@@ -19,7 +20,8 @@ pub(super) async fn remove(
         None => return Err(Refusal::field("target", "is required: tasks or finished")),
         Some(Target::Tasks(tasks)) => {
             let ids = check::task_ids("tasks.task_ids", &tasks.task_ids)?;
-            forget(service, ids).await?
+            forget(service, ids.clone()).await?;
+            ids
         }
         Some(Target::Finished(filter)) => {
             remove_finished(service, check::filter("finished", filter)?).await?
@@ -46,10 +48,15 @@ async fn remove_finished(service: &Service, filter: Filter) -> Result<Vec<TaskId
         };
         let page = journal.list(query).await?;
         let finished = page.tasks.iter().filter(|task| !task.is_live());
-        let ids: Vec<TaskId> = finished.map(|task| task.id.clone()).collect();
-        if !ids.is_empty() {
-            removed.extend(forget(service, ids).await?);
+        let mut ids: Vec<TaskId> = finished.map(|task| task.id.clone()).collect();
+        // One that somebody else has forgotten meanwhile is gone as well.
+        while let Err(error) = forget(service, ids.clone()).await {
+            let JournalError::NotFound { id } = error else {
+                return Err(error.into());
+            };
+            ids.retain(|other| *other != id);
         }
+        removed.extend(ids);
         position = page.next;
         if position.is_none() {
             return Ok(removed);
@@ -57,24 +64,28 @@ async fn remove_finished(service: &Service, filter: Filter) -> Result<Vec<TaskId
     }
 }
 
-async fn forget(service: &Service, ids: Vec<TaskId>) -> Result<Vec<TaskId>, Refusal> {
-    let parts = service.supervisor.parts();
-    match parts.journal.remove(ids.clone()).await {
-        Ok(_) => {}
-        // Somebody else forgot one of several a moment ago: only a caller who named it minds.
-        Err(error @ JournalError::NotFound { .. }) => return Err(error.into()),
-        Err(error) => return Err(error.into()),
+/// In a future of its own: a caller that leaves meanwhile leaves no file behind.
+async fn forget(service: &Service, ids: Vec<TaskId>) -> Result<(), JournalError> {
+    if ids.is_empty() {
+        return Ok(());
     }
-    let task_dir = parts.task_dir.clone();
-    let gone = ids.clone();
-    let deleted = tokio::task::spawn_blocking(move || {
-        for id in &gone {
-            // The record is gone; a file that stays is only space, and said to be there.
-            if let Err(error) = task_dir.remove(id) {
-                tracing::warn!(task = %id, %error, "its output could not be deleted");
-            }
-        }
+    let journal = service.supervisor.parts().journal.clone();
+    let task_dir = service.supervisor.parts().task_dir.clone();
+    let forgotten = tokio::spawn(async move {
+        journal.remove(ids.clone()).await?;
+        let deleted = tokio::task::spawn_blocking(move || delete(&task_dir, &ids));
+        // It has no way to fail but by a panic, and the records are gone in any case.
+        let _ = deleted.await;
+        Ok(())
     });
-    let _ = deleted.await;
-    Ok(ids)
+    forgotten.await.unwrap_or(Err(JournalError::Closed))
+}
+
+fn delete(task_dir: &TaskDir, ids: &[TaskId]) {
+    for id in ids {
+        // The record is gone; a file that stays is only space, and said to be there.
+        if let Err(error) = task_dir.remove(id) {
+            tracing::warn!(task = %id, %error, "its output could not be deleted");
+        }
+    }
 }

@@ -1,11 +1,11 @@
 //! Wait: a long poll until tasks are finished. It holds nothing: ending it ends nothing.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
 
 use heeler_proto::v1;
 
 use super::{Service, check, convert, refusal::Refusal};
-use crate::task::{Filter, Task, TaskId};
+use crate::task::{EventKind, Filter, Revision, Task, TaskId};
 
 /// What is waited for.
 enum Goal {
@@ -15,11 +15,8 @@ enum Goal {
     Session(Filter),
 }
 
-/// Where the wait stands.
-struct Standing {
-    met: Vec<Arc<Task>>,
-    pending: Vec<Arc<Task>>,
-}
+/// Events that are read at once.
+const BATCH: usize = 256;
 
 pub(super) async fn wait(
     service: &Service,
@@ -73,41 +70,42 @@ async fn wait_for_tasks(
     count: usize,
     timeout: Option<Duration>,
 ) -> Result<v1::WaitResponse, Refusal> {
+    let mut tasks = BTreeMap::new();
     let mut ends = tokio::task::JoinSet::new();
-    let mut standing = stand(service, ids).await?;
-    for task in &standing.pending {
-        if let Some(handle) = service.supervisor.live(&task.id) {
-            ends.spawn(async move { handle.ended().await.is_some() });
+    for id in ids {
+        let task = service.find(id).await?;
+        if task.is_live() {
+            let (service, id) = (service.clone(), id.clone());
+            ends.spawn(async move { end_of(&service, &id).await });
         }
+        tasks.insert(id.clone(), task);
     }
+    let mut met = tasks.values().filter(|task| !task.is_live()).count();
     let enough = async {
-        let mut met = standing.met.len();
-        while met < count {
-            match ends.join_next().await {
-                Some(Ok(true)) => met += 1,
-                Some(Ok(false) | Err(_)) | None => break,
-            }
+        while met < count
+            && let Some(ended) = ends.join_next().await
+        {
+            let Ok(Some(task)) = ended else { continue };
+            tasks.insert(task.id.clone(), task);
+            met += 1;
         }
     };
     within(service, timeout, enough).await?;
-    standing = stand(service, ids).await?;
-    let satisfied = standing.met.len() >= count;
-    Ok(answer(service, standing, satisfied))
+    let (pending, met): (Vec<_>, Vec<_>) = ids
+        .iter()
+        .filter_map(|id| tasks.remove(id))
+        .partition(|task| task.is_live());
+    let satisfied = met.len() >= count;
+    Ok(answer(service, &met, &pending, satisfied))
 }
 
-async fn stand(service: &Service, ids: &[TaskId]) -> Result<Standing, Refusal> {
-    let mut standing = Standing {
-        met: Vec::new(),
-        pending: Vec::new(),
-    };
-    for id in ids {
-        let task = service.find(id).await?;
-        match task.is_live() {
-            true => standing.pending.push(task),
-            false => standing.met.push(task),
-        }
+/// A live task's end; `None` if the server lets go of it first.
+async fn end_of(service: &Service, id: &TaskId) -> Option<Arc<Task>> {
+    match service.supervisor.live(id) {
+        Some(handle) => handle.ended().await,
+        // It has just ended.
+        None => service.find(id).await.ok().filter(|task| !task.is_live()),
     }
-    Ok(standing)
 }
 
 async fn wait_for_session(
@@ -115,41 +113,55 @@ async fn wait_for_session(
     filter: &Filter,
     timeout: Option<Duration>,
 ) -> Result<v1::WaitResponse, Refusal> {
-    let mut seen: Vec<TaskId> = Vec::new();
+    let since = service.supervisor.parts().journal.head();
     let quiet = async {
-        loop {
-            let live = service.supervisor.live_matching(filter);
-            let Some(first) = live.first() else { return };
-            for handle in &live {
-                let id = handle.task().id.clone();
-                if !seen.contains(&id) {
-                    seen.push(id);
-                }
-            }
+        while let Some(first) = service.supervisor.live_matching(filter).first() {
             if first.ended().await.is_none() {
                 return;
             }
         }
     };
-    within(service, timeout, quiet).await?;
-    let pending: Vec<Arc<Task>> = service
-        .supervisor
-        .live_matching(filter)
-        .iter()
-        .map(|handle| handle.task())
-        .collect();
-    let mut met = Vec::new();
-    for id in &seen {
-        // One that was removed meanwhile is finished all the same, but there is nothing to show.
-        if let Some(task) = service.supervisor.parts().journal.task(id).await?
-            && !task.is_live()
-        {
-            met.push(task);
+    let over = within(service, timeout, quiet).await?;
+    let pending: Vec<Arc<Task>> = match over {
+        Over::Done => Vec::new(),
+        Over::TimedOut => {
+            let live = service.supervisor.live_matching(filter);
+            live.iter().map(|handle| handle.task()).collect()
         }
+    };
+    let mut met = ended_since(service, since, filter).await?;
+    met.reverse();
+    Ok(answer(service, &met, &pending, over == Over::Done))
+}
+
+/// The tasks that have ended since a revision, in the order of their ends.
+async fn ended_since(
+    service: &Service,
+    since: Revision,
+    filter: &Filter,
+) -> Result<Vec<Arc<Task>>, Refusal> {
+    let journal = &service.supervisor.parts().journal;
+    let mut ended = Vec::new();
+    let mut cursor = since;
+    loop {
+        let events = journal.events_after(cursor, BATCH).await?;
+        let Some(last) = events.last() else {
+            return Ok(ended);
+        };
+        cursor = last.revision;
+        let ends = events.iter().filter(|event| event.kind == EventKind::Ended);
+        ended.extend(
+            ends.map(|end| Arc::clone(&end.task))
+                .filter(|task| filter.matches(task)),
+        );
     }
-    met.sort_by_key(|task| std::cmp::Reverse(task.seq));
-    let satisfied = pending.is_empty();
-    Ok(answer(service, Standing { met, pending }, satisfied))
+}
+
+/// Why a wait is over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Over {
+    Done,
+    TimedOut,
 }
 
 /// Lets a future run until it is done or the time is over; a server that closes is a refusal.
@@ -157,8 +169,8 @@ async fn within(
     service: &Service,
     timeout: Option<Duration>,
     done: impl Future<Output = ()>,
-) -> Result<(), Refusal> {
-    let over = async {
+) -> Result<Over, Refusal> {
+    let timed_out = async {
         match timeout {
             Some(span) => tokio::time::sleep(span.min(LONGEST)).await,
             None => std::future::pending().await,
@@ -166,28 +178,25 @@ async fn within(
     };
     tokio::select! {
         biased;
-        () = done => Ok(()),
-        () = over => Ok(()),
         () = service.closing.begun() => Err(Refusal::not_serving("the server is shutting down")),
+        () = done => Ok(Over::Done),
+        () = timed_out => Ok(Over::TimedOut),
     }
 }
 
 /// No caller waits longer than a year, and the timer's arithmetic stays sound.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
-fn answer(service: &Service, standing: Standing, satisfied: bool) -> v1::WaitResponse {
+fn answer(
+    service: &Service,
+    met: &[Arc<Task>],
+    pending: &[Arc<Task>],
+    satisfied: bool,
+) -> v1::WaitResponse {
     v1::WaitResponse {
         satisfied,
-        met: standing
-            .met
-            .iter()
-            .map(|task| convert::task(task))
-            .collect(),
-        pending: standing
-            .pending
-            .iter()
-            .map(|task| convert::task(task))
-            .collect(),
+        met: met.iter().map(|task| convert::task(task)).collect(),
+        pending: pending.iter().map(|task| convert::task(task)).collect(),
         revision: service.supervisor.parts().journal.head().0,
     }
 }

@@ -10,7 +10,10 @@ use std::{
 };
 
 use heeler_shim::wire::{Order, Report};
-use tokio::{sync::oneshot, task::JoinSet};
+use tokio::{
+    sync::oneshot,
+    task::{JoinSet, spawn_blocking},
+};
 
 use super::{
     CancelRequest, Cascade, Presence, Shared,
@@ -32,8 +35,12 @@ const TAIL_BYTES: usize = 4096;
 const KILL_WITHIN: Duration = Duration::from_secs(10);
 /// How long to wait before a fact that could not be recorded is tried again.
 const STORAGE_RETRY: Duration = Duration::from_millis(250);
-/// How long to wait before a shim that lives and does not answer is called again.
+/// How long to wait before a shim that lives and does not answer is called again: at first, and in
+/// the end.
 const CALL_AGAIN: Duration = Duration::from_millis(10);
+const CALL_SELDOM: Duration = Duration::from_secs(1);
+/// How long a shim may take to make room for an order.
+const ORDER_WITHIN: Duration = Duration::from_secs(1);
 /// The clock is asked again at least this often, so that no sum of times overflows.
 const LONGEST_SLEEP: Duration = Duration::from_secs(24 * 3600);
 
@@ -86,6 +93,7 @@ pub(super) struct TaskActor {
     pub(super) link: Option<Link>,
     /// The shim lives, and could not be called.
     pub(super) unreachable: bool,
+    call_again: Duration,
     pub(super) shim_pid: Option<u32>,
     /// Whoever waits to hear that the task runs.
     pub(super) newborn: Option<oneshot::Sender<Result<Arc<Event>, JournalError>>>,
@@ -103,6 +111,7 @@ impl TaskActor {
             life: Life::new(task),
             link: None,
             unreachable: false,
+            call_again: CALL_AGAIN,
             shim_pid: None,
             newborn: None,
             ends,
@@ -119,8 +128,15 @@ impl TaskActor {
                 Turn::Asked(message) => self.asked(message).await,
                 Turn::Due(Timer::Deadline) => self.learn(Input::DeadlineReached).await,
                 Turn::Due(Timer::Grace) => self.learn(Input::GraceOver).await,
-                Turn::CallAgain => self.shim_gone().await,
-                Turn::ChildrenEnded => self.learn(Input::ChildrenEnded).await,
+                Turn::CallAgain => {
+                    self.call_again = (self.call_again * 2).min(CALL_SELDOM);
+                    self.shim_gone().await;
+                }
+                // A more urgent stop may have begun another round of theirs.
+                Turn::ChildrenEnded if self.children.is_empty() => {
+                    self.learn(Input::ChildrenEnded).await;
+                }
+                Turn::ChildrenEnded => {}
             }
         }
         self.shared.registry.remove(&self.life.task.id);
@@ -133,9 +149,9 @@ impl TaskActor {
             biased;
             _ = leaving.wait_for(|leaving| *leaving) => Turn::Leave,
             report = next_report(&mut self.link) => Turn::Report(report),
-            Some(message) = self.ends.inbox.recv() => Turn::Asked(message),
             due = sleep_until(timer) => Turn::Due(due),
-            () = tokio::time::sleep(CALL_AGAIN), if self.unreachable => Turn::CallAgain,
+            Some(message) = self.ends.inbox.recv() => Turn::Asked(message),
+            () = tokio::time::sleep(self.call_again), if self.unreachable => Turn::CallAgain,
             Some(_) = self.children.join_next() => Turn::ChildrenEnded,
         }
     }
@@ -160,8 +176,11 @@ impl TaskActor {
                 self.learn(Input::Signalled(sent)).await;
             }
             Some(Report::Overdue) => {
-                let survivors = self.shim_pid.map(survivors_below).unwrap_or_default();
-                self.learn(Input::KillOverdue(survivors)).await;
+                let shim_pid = self.shim_pid.unwrap_or_default();
+                // A runaway tree takes its time to walk.
+                let survivors = spawn_blocking(move || survivors_below(shim_pid)).await;
+                self.learn(Input::KillOverdue(survivors.unwrap_or_default()))
+                    .await;
             }
             Some(Report::Output { end }) => {
                 self.ends.output_end.send_replace(end);
@@ -194,11 +213,12 @@ impl TaskActor {
             reason: request.reason,
             cascade: request.cascade == Cascade::Children,
         };
-        let effects = self.life.step(Input::StopRequested(stop), Timestamp::now());
-        if let Err(error) = self.carry_out(effects).await {
-            // What is not durable has not been asked for.
-            self.life = before;
-            return Err(error);
+        for effect in self.life.step(Input::StopRequested(stop), Timestamp::now()) {
+            if let Err(error) = self.carry_out(effect).await {
+                // The record comes first: what is not durable has not been asked for.
+                self.life = before;
+                return Err(error);
+            }
         }
         Ok(Cancelled {
             task: Arc::clone(&self.ends.state.borrow()),
@@ -209,36 +229,24 @@ impl TaskActor {
     /// Takes in something that has happened. That cannot be refused: where it cannot be recorded, it
     /// is tried again until it can, and nothing else happens to the task meanwhile.
     pub(super) async fn learn(&mut self, input: Input) {
-        let mut effects = self.life.step(input, Timestamp::now());
-        while let Err(error) = self.carry_out(std::mem::take(&mut effects)).await {
-            tracing::error!(task = %self.life.task.id, %error, "a fact waits to be recorded");
-            tokio::time::sleep(STORAGE_RETRY).await;
-            if *self.shared.leaving.borrow() {
-                return;
+        for effect in self.life.step(input, Timestamp::now()) {
+            while let Err(error) = self.carry_out(effect).await {
+                tracing::error!(task = %self.life.task.id, %error, "a fact waits to be recorded");
+                tokio::time::sleep(STORAGE_RETRY).await;
+                if *self.shared.leaving.borrow() {
+                    return;
+                }
             }
-            effects = vec![Effect::Record(self.unrecorded())];
         }
     }
 
-    /// The event that the state has reached and the journal does not have.
-    fn unrecorded(&self) -> EventKind {
-        let task = &self.life.task;
-        match (&task.ended, &task.stop, &task.leader_end) {
-            (Some(_), _, _) => EventKind::Ended,
-            (None, Some(_), _) => EventKind::Stopping,
-            (None, None, Some(_)) => EventKind::LeaderExited,
-            (None, None, None) => EventKind::Started,
-        }
-    }
-
-    pub(super) async fn carry_out(&mut self, effects: Vec<Effect>) -> Result<(), JournalError> {
-        for effect in effects {
-            match effect {
-                Effect::Record(kind) => self.record(kind, None).await?,
-                Effect::Signal(signal) => self.signal(signal).await,
-                Effect::Kill => self.kill().await,
-                Effect::StopChildren => self.stop_children(),
-            }
+    /// Fails only where something could not be recorded.
+    async fn carry_out(&mut self, effect: Effect) -> Result<(), JournalError> {
+        match effect {
+            Effect::Record(kind) => self.record(kind, None).await?,
+            Effect::Signal(signal) => self.signal(signal).await,
+            Effect::Kill => self.kill().await,
+            Effect::StopChildren => self.stop_children(),
         }
         Ok(())
     }
@@ -288,10 +296,21 @@ impl TaskActor {
         self.order(Order::Kill { within_millis }).await;
     }
 
+    /// A shim that cannot be told something is called anew, and then told again.
     async fn order(&mut self, order: Order) {
-        if let Some(link) = &mut self.link {
-            link.send(order).await;
+        let Some(link) = &mut self.link else { return };
+        let sent = tokio::time::timeout(ORDER_WITHIN, link.send(order)).await;
+        if !matches!(sent, Ok(Ok(()))) {
+            self.link = None;
+            self.unreachable = true;
         }
+    }
+
+    /// After a new link: readers look again, and say again what they wait for.
+    pub(super) fn reached(&mut self, link: Link) {
+        self.link = Some(link);
+        self.call_again = CALL_AGAIN;
+        self.ends.output_end.send_modify(|_| {});
     }
 
     pub(super) fn stop_children(&mut self) {
@@ -335,7 +354,8 @@ async fn stop_all(shared: Arc<Shared>, filter: Filter, request: CancelRequest) {
                 tokio::time::sleep(STORAGE_RETRY).await;
             }
         }
-        if first.ended().await.is_none() {
+        // A task that was never born has no end: the next look does not find it.
+        if first.ended().await.is_none() && *shared.leaving.borrow() {
             return;
         }
         // An ended task leaves the registry right after it has told its end.

@@ -76,6 +76,7 @@ pub(super) enum Input {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TreeEnded {
     pub(super) leader: Option<LeaderEnd>,
+    pub(super) at: Timestamp,
     pub(super) method: ProofMethod,
     pub(super) survivors: Vec<Survivor>,
     pub(super) output_bytes: u64,
@@ -148,7 +149,7 @@ impl Life {
         }
         match (&task.stop, &task.started) {
             (Some(stop), _) => match stop.mode {
-                StopMode::Graceful(policy) if !is_killed(stop) => {
+                StopMode::Graceful(policy) if !stop.killed => {
                     Some((stop.requested.saturating_add(policy.grace), Timer::Grace))
                 }
                 StopMode::Graceful(_) | StopMode::Force => None,
@@ -175,7 +176,7 @@ impl Life {
     pub(super) fn order(&self) -> Option<StopOrder> {
         let stop = self.task.stop.as_ref().filter(|_| self.task.is_live())?;
         match stop.mode {
-            StopMode::Graceful(policy) if !is_killed(stop) => Some(StopOrder::Ask(policy.signal)),
+            StopMode::Graceful(policy) if !stop.killed => Some(StopOrder::Ask(policy.signal)),
             StopMode::Graceful(_) | StopMode::Force => Some(StopOrder::Kill),
         }
     }
@@ -222,6 +223,7 @@ impl Life {
                     outcome: Outcome::SpawnFailed(failure),
                     at: now,
                 }),
+                at: now,
                 method: ProofMethod::NeverStarted,
                 survivors: Vec::new(),
                 output_bytes: 0,
@@ -261,6 +263,7 @@ impl Life {
         self.tree_ended(
             TreeEnded {
                 leader: Some(lost),
+                at: now,
                 method: ProofMethod::Sweep,
                 survivors,
                 output_bytes,
@@ -275,16 +278,29 @@ impl Life {
     fn stop_requested(&mut self, request: StopRequest, now: Timestamp) -> Vec<Effect> {
         match &mut self.task.stop {
             None => self.begin_stop(request, now),
-            // Only more urgency changes a stop that is under way: it keeps its cause and its clock.
-            Some(stop) => match (request.mode, is_killed(stop)) {
-                (StopMode::Force, false) => {
-                    stop.mode = StopMode::Force;
-                    let mut effects = vec![Effect::Record(EventKind::Stopping)];
-                    effects.extend(self.kill(now));
-                    effects
+            // Only more urgency, or more reach, changes a stop that is under way: it keeps its
+            // cause and its clock.
+            Some(stop) => {
+                let force = request.mode == StopMode::Force && stop.mode != StopMode::Force;
+                let kill = force && !stop.killed;
+                let reach = request.cascade && (force || !stop.cascade);
+                if !force && !reach {
+                    return Vec::new();
                 }
-                (StopMode::Force, true) | (StopMode::Graceful(_), _) => Vec::new(),
-            },
+                stop.cascade |= request.cascade;
+                if force {
+                    stop.mode = StopMode::Force;
+                }
+                let mut effects = vec![Effect::Record(EventKind::Stopping)];
+                if reach {
+                    self.children = Children::Awaited;
+                    effects.push(Effect::StopChildren);
+                }
+                if kill {
+                    effects.extend(self.kill(now));
+                }
+                effects
+            }
         }
     }
 
@@ -297,6 +313,7 @@ impl Life {
             requested: now,
             mode,
             cascade: request.cascade,
+            killed: false,
             signals: Vec::new(),
             proof: None,
         });
@@ -338,13 +355,14 @@ impl Life {
 
     fn grace_over(&mut self, now: Timestamp) -> Vec<Effect> {
         match &self.task.stop {
-            Some(stop) if !is_killed(stop) && self.over.is_none() => self.kill(now),
+            Some(stop) if !stop.killed && self.over.is_none() => self.kill(now),
             Some(_) | None => Vec::new(),
         }
     }
 
     fn kill(&mut self, now: Timestamp) -> Vec<Effect> {
         if let Some(stop) = &mut self.task.stop {
+            stop.killed = true;
             stop.signals.push(SentSignal {
                 signal: SIGKILL,
                 at: now,
@@ -354,10 +372,13 @@ impl Life {
         vec![Effect::Kill]
     }
 
+    /// The stop signal goes out before the kill, though it may be reported after it.
     fn signalled(&mut self, sent: SentSignal) -> Vec<Effect> {
         if let Some(stop) = &mut self.task.stop {
-            stop.signals.push(sent);
-            stop.signals.sort_by_key(|sent| sent.at);
+            let is_kill = |sent: &SentSignal| sent.signal == SIGKILL && sent.processes == 0;
+            let kill = stop.signals.iter().position(is_kill);
+            stop.signals
+                .insert(kill.unwrap_or(stop.signals.len()), sent);
         }
         Vec::new()
     }
@@ -395,6 +416,11 @@ impl Life {
         let Some(over) = self.over.take() else {
             return Vec::new();
         };
+        // It was over when its tree was, unless others had to be over first.
+        let at = match self.children {
+            Children::Gone => now,
+            Children::NotAwaited | Children::Awaited => over.at,
+        };
         let task = &mut self.task;
         if task.leader_end.is_none() {
             task.leader_end = over.leader;
@@ -404,7 +430,7 @@ impl Life {
         if let Some(stop) = &mut task.stop {
             stop.proof = Some(Proof {
                 method: over.method,
-                at: now,
+                at: over.at,
                 survivors: over.survivors,
             });
         }
@@ -412,7 +438,7 @@ impl Life {
         task.ended = Some(Ended {
             state,
             reason,
-            at: now,
+            at,
             cpu: over.cpu,
             max_memory: over.max_memory,
         });
@@ -436,12 +462,6 @@ fn verdict(task: &Task) -> (EndState, EndReason) {
         Some(Outcome::SpawnFailed(_)) => (EndState::Failed, EndReason::SpawnFailed),
         Some(Outcome::Unknown(_)) | None => (EndState::Lost, EndReason::SupervisionLost),
     }
-}
-
-fn is_killed(stop: &Stop) -> bool {
-    stop.signals
-        .iter()
-        .any(|sent| sent.signal == SIGKILL && sent.processes == 0)
 }
 
 #[cfg(test)]

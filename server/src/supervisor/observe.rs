@@ -25,15 +25,16 @@ use crate::{
 const SWEEP_WITHIN: Duration = Duration::from_secs(5);
 
 impl TaskActor {
-    /// Takes in whatever the task file has recorded and the task does not know yet.
+    /// Takes in whatever the task file has recorded and the task does not know yet. What cannot be
+    /// read now is looked at again.
     pub(super) async fn catch_up(&mut self) {
-        let records = match self.records() {
-            Ok(records) => records,
-            Err(error) => {
-                tracing::error!(task = %self.life.task.id, %error, "its task file cannot be read");
-                return;
-            }
-        };
+        match self.records() {
+            Ok(records) => self.take_in(records).await,
+            Err(error) => self.look_again(&error),
+        }
+    }
+
+    async fn take_in(&mut self, records: Records) {
         if let Some(identity) = records.identity {
             self.shim_pid = Some(identity.shim_pid);
         }
@@ -44,14 +45,16 @@ impl TaskActor {
             (Some(end), leader) => self.learn_end(end, leader).await,
             (None, Some(leader)) if self.life.task.leader_end.is_none() => {
                 let output_bytes = leader.output_end;
-                self.learn(Input::LeaderExited {
-                    end: leader_end(leader),
-                    output_bytes,
-                })
-                .await;
+                let end = leader_end(leader);
+                self.learn(Input::LeaderExited { end, output_bytes }).await;
             }
             (None, Some(_) | None) => {}
         }
+    }
+
+    fn look_again(&mut self, error: &io::Error) {
+        tracing::error!(task = %self.life.task.id, %error, "its task file cannot be used now");
+        self.unreachable = true;
     }
 
     /// The shim could not even make its file.
@@ -66,15 +69,21 @@ impl TaskActor {
         self.link = None;
         self.unreachable = false;
         // Whether it lives is asked before what it wrote: a dead shim writes no more.
-        let shim = self.shim_state();
-        self.catch_up().await;
+        let observed = self
+            .shim_state()
+            .and_then(|shim| Ok((shim, self.records()?)));
+        let (shim, records) = match observed {
+            Ok(observed) => observed,
+            Err(error) => return self.look_again(&error),
+        };
+        self.take_in(records).await;
         if !self.life.task.is_live() || self.life.is_over() {
             return;
         }
         match shim {
             ShimState::Alive => match Link::connect(self.life.task.uid) {
                 Ok(link) => {
-                    self.link = Some(link);
+                    self.reached(link);
                     self.order_again().await;
                 }
                 // It is about to listen, or about to end; or it cannot be reached from here.
@@ -104,27 +113,22 @@ impl TaskActor {
 
     /// Looks at the task file's lock. A file that is not there is made, so that a shim which is
     /// only about to begin finds its place taken and starts nothing.
-    fn shim_state(&self) -> ShimState {
+    fn shim_state(&self) -> io::Result<ShimState> {
         let task_dir = &self.shared.parts.task_dir;
         let id = &self.life.task.id;
-        let state =
-            match task_dir.open(id) {
-                Ok(Some(file)) => file.is_held().map(|held| match held {
-                    true => ShimState::Alive,
+        match task_dir.open(id)? {
+            Some(file) => Ok(match file.is_held()? {
+                true => ShimState::Alive,
+                false => ShimState::Dead,
+            }),
+            None => {
+                let forestalled = TaskFile::forestall(&task_dir.path(id))?;
+                Ok(match forestalled && self.life.task.started.is_none() {
+                    true => ShimState::NeverWas,
                     false => ShimState::Dead,
-                }),
-                Ok(None) => TaskFile::forestall(&task_dir.path(id)).map(|forestalled| {
-                    match forestalled && self.life.task.started.is_none() {
-                        true => ShimState::NeverWas,
-                        false => ShimState::Dead,
-                    }
-                }),
-                Err(error) => Err(error),
-            };
-        state.unwrap_or_else(|error| {
-            tracing::error!(task = %id, %error, "its task file cannot be used");
-            ShimState::Dead
-        })
+                })
+            }
+        }
     }
 
     fn records(&self) -> io::Result<Records> {
@@ -169,11 +173,16 @@ impl TaskActor {
         // started for it elsewhere, with the task's mark.
         let wants_sweep = self.life.task.stop.is_some() && method == ProofMethod::NoChildren;
         let survivors = match wants_sweep {
-            true => self.sweep().await,
+            // The shim, which carries the mark too, is about to end by itself.
+            true => match self.sweep(self.shim_pid).await {
+                Ok(survivors) => survivors,
+                Err(error) => return self.look_again(&error),
+            },
             false => Vec::new(),
         };
         let ended = TreeEnded {
-            leader: leader.map(leader_end),
+            leader: Some(leader.map_or_else(lost_leader, leader_end)),
+            at: Timestamp(end.time_micros),
             method,
             survivors,
             output_bytes: end.output_end,
@@ -184,41 +193,36 @@ impl TaskActor {
         self.learn(Input::TreeEnded(ended)).await;
     }
 
-    /// Nobody is left to say how the task ends, so it is ended here.
+    /// Nobody is left to say how the task ends, so it is ended here. A shim that had only just begun
+    /// is swept away with the rest.
     async fn sweep_away(&mut self) {
-        let survivors = self.sweep().await;
-        let end = self
-            .shared
-            .parts
-            .task_dir
-            .open(&self.life.task.id)
-            .ok()
-            .flatten();
-        let output_bytes = end
-            .and_then(|file| file.tail(0).ok())
-            .map_or(0, |tail| tail.end);
-        let detail = "its shim was gone, and left no record of the end".to_owned();
-        self.learn(Input::Swept {
-            survivors,
-            detail,
-            output_bytes,
-        })
-        .await;
+        let file = self.shared.parts.task_dir.open(&self.life.task.id);
+        let output_bytes = file.and_then(|file| file.map_or(Ok(0), |file| Ok(file.tail(0)?.end)));
+        match (self.sweep(None).await, output_bytes) {
+            (Ok(survivors), Ok(output_bytes)) => {
+                let detail = "its shim was gone, and left no record of the end".to_owned();
+                self.learn(Input::Swept {
+                    survivors,
+                    detail,
+                    output_bytes,
+                })
+                .await;
+            }
+            (Err(error), _) | (_, Err(error)) => self.look_again(&error),
+        }
     }
 
-    async fn sweep(&self) -> Vec<Survivor> {
-        let identity = self.records().ok().and_then(|records| records.identity);
+    async fn sweep(&self, shim_pid: Option<u32>) -> io::Result<Vec<Survivor>> {
+        let cgroup = self.records()?.identity.and_then(|identity| {
+            let path = str::from_utf8(identity.cgroup.as_bytes()).ok()?;
+            (!path.is_empty()).then(|| path.into())
+        });
         let sweep = Sweep {
             uid: self.life.task.uid,
-            cgroup: identity.and_then(|identity| {
-                let path = str::from_utf8(identity.cgroup.as_bytes()).ok()?;
-                (!path.is_empty()).then(|| path.into())
-            }),
-            shim_pid: self.shim_pid,
+            cgroup,
+            shim_pid,
         };
-        // The sweep has no way to fail but by a panic, and then nobody is known to be left.
-        let swept = tokio::task::spawn_blocking(move || sweep.run(SWEEP_WITHIN)).await;
-        swept.unwrap_or_default()
+        tokio::task::spawn_blocking(move || sweep.run(SWEEP_WITHIN)).await?
     }
 }
 
@@ -243,6 +247,15 @@ fn leader_end(exit: LeaderExit) -> LeaderEnd {
     LeaderEnd {
         outcome,
         at: Timestamp(exit.time_micros),
+    }
+}
+
+/// The record of it is damaged, and that of the tree's end is not.
+fn lost_leader() -> LeaderEnd {
+    let outcome = Outcome::Unknown("the record of its exit cannot be read".to_owned());
+    LeaderEnd {
+        outcome,
+        at: Timestamp::now(),
     }
 }
 

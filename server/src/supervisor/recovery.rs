@@ -26,10 +26,14 @@ impl Supervisor {
             tasks: tasks.len(),
             live: 0,
         };
-        let mut arrivals = tokio::task::JoinSet::new();
-        for task in tasks {
+        // All are known before the first acts: a stop may reach from one to another.
+        let readmit = |task| {
             let ends = self.shared.registry.readmit(&task);
-            let actor = self.actor(Arc::unwrap_or_clone(task), ends);
+            self.actor(Arc::unwrap_or_clone(task), ends)
+        };
+        let actors: Vec<TaskActor> = tasks.into_iter().map(readmit).collect();
+        let mut arrivals = tokio::task::JoinSet::new();
+        for actor in actors {
             arrivals.spawn(actor.take_back());
         }
         while let Some(arrived) = arrivals.join_next().await {

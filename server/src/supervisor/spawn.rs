@@ -133,6 +133,11 @@ impl Supervisor {
             revision: Revision(0),
         };
         let ends = self.shared.registry.admit(&Arc::new(task.clone()))?;
+        // Again, now that a stop of the parent would find it.
+        if let Err(refused) = self.check_parent(&request) {
+            self.shared.registry.remove(&task.id);
+            return Err(refused);
+        }
         let (reply, answer) = oneshot::channel();
         let mut actor = self.actor(task, ends);
         actor.newborn = Some(reply);
@@ -147,17 +152,22 @@ impl Supervisor {
         TaskActor::new(Arc::clone(&self.shared), task, ends)
     }
 
-    /// Everything that can be wrong before anything is made.
-    fn examine(&self, request: &SpawnRequest) -> Result<(Spec, Executable), SpawnError> {
-        if let Some(parent) = &request.parent {
-            let may = |state| matches!(state, State::Starting | State::Running);
-            if !self
-                .live(parent)
-                .is_some_and(|handle| may(handle.task().state()))
-            {
-                return Err(SpawnError::ParentNotLive(parent.clone()));
+    fn check_parent(&self, request: &SpawnRequest) -> Result<(), SpawnError> {
+        let Some(parent) = &request.parent else {
+            return Ok(());
+        };
+        let state = self.live(parent).map(|handle| handle.task().state());
+        match state {
+            Some(State::Starting | State::Running) => Ok(()),
+            Some(State::Stopping | State::Ended(_)) | None => {
+                Err(SpawnError::ParentNotLive(parent.clone()))
             }
         }
+    }
+
+    /// Everything that can be wrong before anything is made.
+    fn examine(&self, request: &SpawnRequest) -> Result<(Spec, Executable), SpawnError> {
+        self.check_parent(request)?;
         let directory = request
             .working_directory
             .as_ref()

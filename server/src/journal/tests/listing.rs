@@ -128,6 +128,7 @@ impl Model {
 
 fn stop(task: &mut Task) {
     task.stop = Some(Stop {
+        killed: false,
         cause: StopCause::Cancel,
         actor: Actor::default(),
         reason: None,

@@ -61,6 +61,7 @@ fn exited(code: i32) -> LeaderEnd {
 fn tree_ended(code: i32) -> Input {
     Input::TreeEnded(TreeEnded {
         leader: Some(exited(code)),
+        at: Timestamp(20),
         method: ProofMethod::CgroupEmpty,
         survivors: Vec::new(),
         output_bytes: 3,
@@ -183,6 +184,44 @@ fn with_cascade_the_end_waits_for_the_children() {
     assert_eq!(life.step(tree_ended(0), Timestamp(200)), []);
     let effects = life.step(Input::ChildrenEnded, Timestamp(300));
     assert_eq!(effects, [Effect::Record(EventKind::Ended)]);
+}
+
+/// C12, C16
+#[test]
+fn more_urgency_and_more_reach_change_a_stop_that_is_under_way() {
+    let mut life = running();
+    life.step(stop(graceful(GRACE), false), Timestamp(100));
+    let effects = life.step(stop(graceful(GRACE), true), Timestamp(200));
+    assert_eq!(
+        effects,
+        [Effect::Record(EventKind::Stopping), Effect::StopChildren]
+    );
+    let effects = life.step(stop(StopMode::Force, true), Timestamp(300));
+    assert_eq!(
+        effects,
+        [
+            Effect::Record(EventKind::Stopping),
+            Effect::StopChildren,
+            Effect::Kill
+        ]
+    );
+    assert_eq!(life.step(stop(StopMode::Force, true), Timestamp(400)), []);
+}
+
+/// C11
+#[test]
+fn signals_are_told_in_the_order_in_which_they_went_out() {
+    let mut life = running();
+    life.step(stop(graceful(Duration::ZERO), false), Timestamp(100));
+    let term = SentSignal {
+        signal: Signal(15),
+        at: Timestamp(150),
+        processes: 2,
+    };
+    life.step(Input::Signalled(term), Timestamp(160));
+    let sent = life.task.stop.expect("it is being stopped").signals;
+    let numbers: Vec<i32> = sent.iter().map(|sent| sent.signal.0).collect();
+    assert_eq!(numbers, [15, 9]);
 }
 
 /// C13
