@@ -229,7 +229,7 @@ fn assemble(config: &Config) -> Result<Supervisor, RunError> {
     let descriptors = process::raise_descriptor_limit();
     let journal = Journal::open(&config.state_dir, config.durability)?;
     let shim = Shim::unpack(descriptors).map_err(failed("unpack the shim"))?;
-    let name: String = journal.state_id().to_string().chars().take(8).collect();
+    let name = journal.state_id().simple().to_string();
     let ladder = Ladder::choose(config.containment, &name, &shim)?;
     process::leave_reaping_to_the_kernel().map_err(failed("ignore SIGCHLD"))?;
     let task_dir = TaskDir::new(&config.state_dir);

@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::time::{Duration, Instant};
+use std::{
+    task::Poll,
+    time::{Duration, Instant},
+};
 
 use heeler_tests::{
     Api, Daemon,
@@ -419,10 +422,13 @@ async fn clients_that_do_not_read_slow_no_task_down() {
             ..read(&fixture.id, 0)
         };
         let mut call = Box::pin(async move { client.read_output(request).await });
-        let polled = tokio::time::timeout(Duration::ZERO, &mut call).await;
-        assert!(polled.is_err(), "no answer can be there at once");
-        stalled.push(call);
+        let asked = std::future::poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx).is_pending()));
+        // On a busy machine a whole answer may have come before the first look for it.
+        if asked.await {
+            stalled.push(call);
+        }
     }
+    assert!(!stalled.is_empty(), "nobody stalled");
     let watcher = daemon.api().await.watch_after(0).await;
     gate.open();
     let task = api.ended(&fixture.id).await;

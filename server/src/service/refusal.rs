@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use heeler_proto::v1::ErrorReason;
+use heeler_proto::v1::{self, ErrorReason};
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
@@ -10,7 +10,6 @@ use crate::{
     journal::{JournalError, ReadError},
     process::error_text,
     supervisor::SpawnError,
-    task::TaskId,
 };
 
 const DOMAIN: &str = "heeler.dev";
@@ -72,14 +71,18 @@ impl Refusal {
         Self::new(Code::NotFound, ErrorReason::TaskNotFound, message).with("task_id", shown)
     }
 
-    fn still_running(id: &TaskId) -> Self {
-        let message = format!("{id} is not finished; cancel it first");
+    pub(super) fn not_finished(task: &v1::BackgroundTask) -> Self {
+        let message = format!("{} is not finished; cancel it first", task.id);
         Self::new(
             Code::FailedPrecondition,
             ErrorReason::TaskNotFinished,
             message,
         )
-        .with("task_id", id)
+        .with("task_id", &task.id)
+        .with(
+            "state",
+            task.state().as_str_name().trim_start_matches("TASK_STATE_"),
+        )
     }
 
     pub(super) fn foreign_state(given: &str, own: impl ToString) -> Self {
@@ -153,7 +156,6 @@ impl From<JournalError> for Refusal {
     fn from(error: JournalError) -> Self {
         match &error {
             JournalError::NotFound { id } => Self::task_not_found(id.as_str()),
-            JournalError::NotFinished { id } => Self::still_running(id),
             JournalError::Closed => Self::not_serving("the server is shutting down"),
             JournalError::Unwritable { id, .. } => Self::field(
                 "working_directory",
@@ -167,6 +169,7 @@ impl From<JournalError> for Refusal {
             }
             JournalError::Open { .. }
             | JournalError::Misplaced { .. }
+            | JournalError::NotFinished { .. }
             | JournalError::RequestTaken { .. }
             | JournalError::Foreign { .. }
             | JournalError::Newer { .. }

@@ -2,7 +2,7 @@
 
 use heeler_proto::v1::{self, remove_request::Target};
 
-use super::{Service, check, refusal::Refusal};
+use super::{Service, check, convert, refusal::Refusal};
 use crate::{
     journal::{JournalError, ListQuery},
     process::task_file::TaskDir,
@@ -20,7 +20,13 @@ pub(super) async fn remove(
         None => return Err(Refusal::field("target", "is required: tasks or finished")),
         Some(Target::Tasks(tasks)) => {
             let ids = check::task_ids("tasks.task_ids", &tasks.task_ids)?;
-            forget(service, ids.clone()).await?;
+            match forget(service, ids.clone()).await {
+                Err(JournalError::NotFinished { id }) => {
+                    let task = convert::task(&*service.find(&id).await?);
+                    return Err(Refusal::not_finished(&task));
+                }
+                forgotten => forgotten?,
+            }
             ids
         }
         Some(Target::Finished(filter)) => {

@@ -18,6 +18,7 @@ use tokio::{
 use super::{
     CancelRequest, Cascade, Presence, Shared,
     lifecycle::{Effect, Input, Life, StopRequest, Timer},
+    observe::LeaderExits,
     registry::Ends,
 };
 use crate::{
@@ -158,9 +159,12 @@ impl TaskActor {
 
     async fn heard(&mut self, report: Option<Report>) {
         match report {
-            Some(
-                Report::Hello { .. } | Report::Started | Report::LeaderExited | Report::TreeEnded,
-            ) => self.catch_up().await,
+            Some(Report::Hello { .. } | Report::Started) => {
+                self.catch_up(LeaderExits::AwaitWord).await;
+            }
+            Some(Report::LeaderExited | Report::TreeEnded) => {
+                self.catch_up(LeaderExits::Count).await;
+            }
             Some(Report::CannotStart { stage, errno }) => self.cannot_start(stage, errno).await,
             Some(Report::Signalled {
                 number,

@@ -27,14 +27,14 @@ const SWEEP_WITHIN: Duration = Duration::from_secs(5);
 impl TaskActor {
     /// Takes in whatever the task file has recorded and the task does not know yet. What cannot be
     /// read now is looked at again.
-    pub(super) async fn catch_up(&mut self) {
+    pub(super) async fn catch_up(&mut self, leader: LeaderExits) {
         match self.records() {
-            Ok(records) => self.take_in(records).await,
+            Ok(records) => self.take_in(records, leader).await,
             Err(error) => self.look_again(&error),
         }
     }
 
-    async fn take_in(&mut self, records: Records) {
+    async fn take_in(&mut self, records: Records, leader: LeaderExits) {
         if let Some(identity) = records.identity {
             self.shim_pid = Some(identity.shim_pid);
         }
@@ -43,9 +43,9 @@ impl TaskActor {
         }
         match (records.tree_end, records.leader_exit) {
             (Some(end), leader) => self.learn_end(end, leader).await,
-            (None, Some(leader)) if self.life.task.leader_end.is_none() => {
-                let output_bytes = leader.output_end;
-                let end = leader_end(leader);
+            (None, Some(exit)) if leader == LeaderExits::Count => {
+                let output_bytes = exit.output_end;
+                let end = leader_end(exit);
                 self.learn(Input::LeaderExited { end, output_bytes }).await;
             }
             (None, Some(_) | None) => {}
@@ -76,7 +76,11 @@ impl TaskActor {
             Ok(observed) => observed,
             Err(error) => return self.look_again(&error),
         };
-        self.take_in(records).await;
+        let leader = match shim {
+            ShimState::Alive => LeaderExits::AwaitWord,
+            ShimState::Dead | ShimState::NeverWas => LeaderExits::Count,
+        };
+        self.take_in(records, leader).await;
         if !self.life.task.is_live() || self.life.is_over() {
             return;
         }
@@ -224,6 +228,16 @@ impl TaskActor {
         };
         tokio::task::spawn_blocking(move || sweep.run(SWEEP_WITHIN)).await?
     }
+}
+
+/// What the record of a leader's exit means where there is none of the tree's end: the two may be
+/// written in one breath, and then the leader was alone. A living shim says which it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LeaderExits {
+    /// Others live on: the shim has said so, or will say nothing any more.
+    Count,
+    /// The shim is about to say.
+    AwaitWord,
 }
 
 /// What a task file's lock says.
