@@ -68,10 +68,8 @@ impl Daemon {
         daemon.restart()?;
         let server = daemon.stub().await?.list(ListRequest::default()).await?;
         let server = server.into_inner().server.unwrap_or_default();
-        daemon.cgroup = cgroup::own().ok().map(|own| {
-            let name: String = server.state_id.chars().take(8).collect();
-            own.join(format!("heeler-{name}"))
-        });
+        let name = format!("heeler-{}", server.state_id.replace('-', ""));
+        daemon.cgroup = cgroup::own().ok().map(|own| own.join(name));
         Ok(daemon)
     }
 

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Each live task has one owner, its actor; everybody else sends it messages. What a task does next
-//! is decided by a pure function ([`lifecycle`]); the actor carries the decision out, first on disk
+//! is decided by a pure function (`lifecycle`); the actor carries the decision out, first on disk
 //! and then in the world. A finished task has no actor: it is in the journal.
 
 mod actor;

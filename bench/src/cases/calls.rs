@@ -24,7 +24,7 @@ use crate::{
 const ROUNDS: usize = 7;
 /// Callers at once, on one connection.
 const CALLERS: usize = 16;
-const CALLS: usize = 150;
+const CALLS: usize = 400;
 const TASKS: usize = 50;
 const GOAL: Goal = Goal::at_least(0.5, 0.8);
 
