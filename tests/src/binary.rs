@@ -99,5 +99,5 @@ fn profile_dir() -> PathBuf {
 }
 
 fn is_target_dir(path: &Path) -> bool {
-    path.join("CACHEDIR.TAG").exists()
+    path.join(".rustc_info.json").exists()
 }
