@@ -23,8 +23,8 @@ pub(super) const LONG_TEXT: usize = 16 * 1024;
 pub(super) const ARGUMENT: usize = 128 * 1024 - 1;
 /// The most arguments.
 pub(super) const ARGUMENTS: usize = 4096;
-/// The longest span that protobuf's own Duration may have, in seconds.
-const LONGEST_DURATION: u64 = 315_576_000_000;
+/// The longest span that protobuf's own Duration may have, in which a longer one is told.
+const LONGEST_DURATION: Duration = Duration::from_secs(315_576_000_000);
 /// The most labels.
 const LABELS: usize = 64;
 /// The most ids in one request.
@@ -61,10 +61,7 @@ pub(super) fn duration(field: &str, value: prost_types::Duration) -> Result<Dura
         .ok()
         .filter(|nanos| *nanos < 1_000_000_000);
     match (u64::try_from(value.seconds), nanos) {
-        (Ok(seconds), Some(_)) if seconds > LONGEST_DURATION => {
-            Err(Refusal::field(field, "is longer than protobuf allows"))
-        }
-        (Ok(seconds), Some(nanos)) => Ok(Duration::new(seconds, nanos)),
+        (Ok(seconds), Some(nanos)) => Ok(Duration::new(seconds, nanos).min(LONGEST_DURATION)),
         (Err(_), _) | (_, None) => Err(Refusal::field(field, "is negative or malformed")),
     }
 }

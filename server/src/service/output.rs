@@ -10,7 +10,8 @@ use crate::{process::task_file::Reading, task::TaskId};
 
 const DEFAULT_BYTES: usize = 256 * 1024;
 const LARGEST_READ: usize = 1024 * 1024;
-const SMALLEST_READ: usize = 4;
+/// A text always gets on: there is room for any character.
+const LONGEST_CHARACTER: usize = 4;
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
 
 /// A request, checked.
@@ -65,16 +66,20 @@ fn check(request: v1::ReadOutputRequest) -> Result<Read, Refusal> {
     if wait > LONGEST_WAIT {
         return Err(Refusal::field("wait", "is longer than 5 minutes"));
     }
+    let view = check::enumerated("view", request.view)?;
+    let smallest = match view {
+        v1::OutputView::Unspecified | v1::OutputView::Raw => 1,
+        v1::OutputView::Text => LONGEST_CHARACTER,
+    };
     Ok(Read {
         id: check::task_id("task_id", &request.task_id)?,
         start: request.start.unwrap_or(Start::Offset(0)),
         max_bytes: match request.max_bytes as usize {
             0 => DEFAULT_BYTES,
-            // Room for the longest character, so that a text always gets on.
-            bytes => bytes.clamp(SMALLEST_READ, LARGEST_READ),
+            bytes => bytes.clamp(smallest, LARGEST_READ),
         },
         wait,
-        view: check::enumerated("view", request.view)?,
+        view,
     })
 }
 
