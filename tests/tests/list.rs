@@ -268,6 +268,12 @@ async fn inspect_shows_the_tree_its_cpu_its_memory_and_how_many_it_is() {
     let script = "burn 200 print said fork [ pid child fork [ setsid pid grandchild forever ] forever ] forever";
     let fixture = daemon.run(&api, script).await;
     let tree = fixture.processes(&["leader", "child", "grandchild"]).await;
+    // What was written is not read from the pipe at the same moment.
+    let said = ReadOutputRequest {
+        wait: Some(heeler_tests::secs(30)),
+        ..api::read(&fixture.id, 0)
+    };
+    api.read(said).await.unwrap();
     let shown = api.inspect(&fixture.id).await.unwrap();
     let pids: Vec<i32> = shown.processes.iter().map(|process| process.pid).collect();
     assert_eq!(

@@ -286,7 +286,7 @@ async fn a_text_view_never_cuts_a_character_however_little_is_read() {
     let hex: String = written.bytes().map(|byte| format!("{byte:02x}")).collect();
     let id = api.start(daemon.script(&format!("raw {hex}"))).await.id;
     api.ended(&id).await;
-    for max_bytes in [4, 5, 7, 16, 1000, 0] {
+    for max_bytes in [1, 3, 4, 5, 7, 16, 1000, 0] {
         assert_eq!(
             as_text(&api, &id, max_bytes).await,
             written,
