@@ -100,7 +100,8 @@ pub const NOBODY: u32 = 65534;
 /// Set in a test that root has run again as nobody.
 const RERUN: &str = "HEELER_TESTS_AS_NOBODY";
 
-fn is_rerun() -> bool {
+/// Whether this is a test that root has run again as nobody.
+pub fn is_rerun() -> bool {
     std::env::var_os(RERUN).is_some()
 }
 

@@ -13,23 +13,67 @@ use std::{
 use heeler_tests::{
     Daemon, Rung,
     api::cancel,
-    millis, on_each_rung,
+    millis, rung,
     v1::{CancelMode, CancelRequest, ListRequest, TaskState},
 };
 
-on_each_rung! {
+/// Makes a test of each function for each rung, which begins when no other is under way.
+macro_rules! on_each_rung_alone {
+    ($($behaviour:ident),* $(,)?) => { $(
+        mod $behaviour {
+            use super::{Rung, alone};
+
+            fn on(rung: Rung, name: &str) {
+                alone(rung, concat!(module_path!(), "::"), name, super::$behaviour);
+            }
+
+            #[test]
+            fn on_cgroups() {
+                on(Rung::Cgroup, "on_cgroups");
+            }
+
+            #[test]
+            fn on_the_subreaper() {
+                on(Rung::Subreaper, "on_the_subreaper");
+            }
+
+            #[test]
+            fn on_an_unprivileged_user() {
+                on(Rung::Unprivileged, "on_an_unprivileged_user");
+            }
+        }
+    )* };
+}
+
+on_each_rung_alone! {
     runaway_chains_are_gone_and_the_server_stays_responsive,
     runaway_chains_with_a_session_each_are_gone,
 }
 
-/// The chains take the whole machine, so that two such tests would measure one another. A name that
-/// only one can have, also among processes of different users, and that goes with its holder.
-async fn alone() -> UnixListener {
+/// Runs a test when it is the only one. The chains take the whole machine, at times down to the last
+/// process number, so that another test could not even begin: it has no runtime before its turn.
+fn alone(rung: Rung, module: &str, name: &str, behaviour: impl AsyncFnOnce(Daemon, Rung)) {
+    // Who runs again as another user does so in the turn of the first.
+    let _turn = (!rung::is_rerun()).then(turn);
+    if rung == Rung::Unprivileged && rung::reruns_as_nobody(&format!("{module}{name}")) {
+        return;
+    }
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(1).enable_all().build().unwrap();
+    runtime.block_on(async {
+        if let Some(daemon) = rung.start().await {
+            behaviour(daemon, rung).await;
+        }
+    });
+}
+
+/// A name that only one can have, and that goes with its holder.
+fn turn() -> UnixListener {
     let name = SocketAddr::from_abstract_name("heeler-tests/chains").unwrap();
     loop {
         match UnixListener::bind_addr(&name) {
             Ok(held) => return held,
-            Err(_) => tokio::time::sleep(heeler_tests::waiting::STEP).await,
+            Err(_) => std::thread::sleep(heeler_tests::waiting::STEP),
         }
     }
 }
@@ -39,7 +83,6 @@ const RESPONSIVE: Duration = Duration::from_secs(10);
 
 /// C5
 async fn runaway_chains_are_gone_and_the_server_stays_responsive(daemon: Daemon, rung: Rung) {
-    let _alone = alone().await;
     let api = daemon.api().await;
     let mut fixture = daemon
         .run(&api, "ignore TERM chains 64 plain pid ready forever")
@@ -71,7 +114,6 @@ async fn runaway_chains_are_gone_and_the_server_stays_responsive(daemon: Daemon,
 
 /// C5
 async fn runaway_chains_with_a_session_each_are_gone(daemon: Daemon, rung: Rung) {
-    let _alone = alone().await;
     let api = daemon.api().await;
     let mut fixture = daemon
         .run(&api, "ignore TERM chains 64 setsid pid ready forever")
