@@ -125,7 +125,7 @@ impl fmt::Display for Heading {
 fn line(f: &mut fmt::Formatter<'_>, cells: &[&str; 7]) -> fmt::Result {
     let [what, figure, floor, ratio, must, aim, verdict] = cells;
     let text =
-        format!("{what:<54} {figure:>15} {floor:>15} {ratio:>7} {must:>11} {aim:>11}  {verdict}");
+        format!("{what:<66} {figure:>10} {floor:>10} {ratio:>6} {must:>9} {aim:>9}  {verdict}");
     f.write_str(text.trim_end())
 }
 
