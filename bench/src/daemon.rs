@@ -172,9 +172,9 @@ impl Daemon {
         self.dir.join(name)
     }
 
-    /// Its shims.
+    /// The shims that have a task.
     pub(crate) fn shims(&self) -> Vec<i32> {
-        process::with_argument_below(&self.state)
+        process::with_argument_below(&self.state.join("tasks"))
     }
 
     /// Where it listens.

@@ -22,7 +22,7 @@ use crate::{
         containment::{ContainmentError, Ladder},
         environment::BaseEnv,
         own_uid,
-        shim::{Records, Shim},
+        shim::{Records, Shims},
         task_file::TaskDir,
     },
     service::{Closing, Edge, Gate, ListenError, Listener, NAME, Service},
@@ -159,6 +159,7 @@ async fn serve(
             ladder: supervisor.parts().ladder.clone(),
             recovered,
         });
+        supervisor.parts().shims.stock_up();
         std::future::pending().await
     };
     let broken = tokio::select! {
@@ -228,28 +229,29 @@ fn assemble(config: &Config) -> Result<Supervisor, RunError> {
     };
     let descriptors = process::raise_descriptor_limit();
     let journal = Journal::open(&config.state_dir, config.durability)?;
-    let shim = Shim::unpack(descriptors).map_err(failed("unpack the shim"))?;
-    let name = journal.state_id().simple().to_string();
-    let ladder = Ladder::choose(config.containment, &name, &shim)?;
-    process::leave_reaping_to_the_kernel().map_err(failed("ignore SIGCHLD"))?;
     let task_dir = TaskDir::new(&config.state_dir);
     task_dir
         .create()
         .map_err(failed("make the task directories"))?;
+    let records = match config.durability {
+        Durability::Process => Records::Cached,
+        Durability::Power => Records::Synced,
+    };
+    let shims =
+        Shims::unpack(&task_dir, records, descriptors).map_err(failed("unpack the shim"))?;
+    let name = journal.state_id().simple().to_string();
+    let ladder = Ladder::choose(config.containment, &name, &shims)?;
+    process::leave_reaping_to_the_kernel().map_err(failed("ignore SIGCHLD"))?;
     let base_env = BaseEnv::from_process(config.listen.first().map(address).unwrap_or_default());
     let home = base_env
         .home()
         .map_or_else(|| PathBuf::from("/"), PathBuf::from);
     Ok(Supervisor::new(Parts {
         journal,
-        shim,
+        shims,
         ladder,
         base_env,
         task_dir,
-        records: match config.durability {
-            Durability::Process => Records::Cached,
-            Durability::Power => Records::Synced,
-        },
         working_directory: config.working_directory.clone().unwrap_or(home),
         max_live: config.max_tasks,
     }))

@@ -32,12 +32,7 @@ pub use spawn::{SpawnError, Spawned};
 
 use crate::{
     journal::{Journal, JournalError},
-    process::{
-        containment::Ladder,
-        environment::BaseEnv,
-        shim::{Records, Shim},
-        task_file::TaskDir,
-    },
+    process::{containment::Ladder, environment::BaseEnv, shim::Shims, task_file::TaskDir},
     task::{Actor, Filter, StopMode, Task, TaskId},
 };
 use registry::Registry;
@@ -48,16 +43,14 @@ use spawn::Requests;
 pub struct Parts {
     /// The truth.
     pub journal: Journal,
-    /// The shim's program.
-    pub shim: Shim,
+    /// The shims, those that wait included.
+    pub shims: Shims,
     /// The rung in use.
     pub ladder: Ladder,
     /// What every task's environment begins with.
     pub base_env: BaseEnv,
     /// Where task files are.
     pub task_dir: TaskDir,
-    /// How shims write records.
-    pub records: Records,
     /// Where tasks start that were given no directory.
     pub working_directory: PathBuf,
     /// How many tasks may be live at once.
@@ -196,6 +189,7 @@ impl Supervisor {
     /// last actor is gone.
     pub async fn leave(&self) {
         self.shared.leaving.send_replace(true);
+        self.shared.parts.shims.dismiss();
         let mut present = self.shared.present.subscribe();
         // The sender is ours, so there is always an answer.
         let _ = present.wait_for(|present| *present == 0).await;

@@ -8,6 +8,7 @@ mod arguments;
 mod clock;
 mod surroundings;
 
+mod assignment;
 mod cgroup;
 mod control;
 mod leader;
@@ -35,7 +36,7 @@ unsafe extern "C" fn enter(stack: *const usize) -> ! {
     // SAFETY: as promised to us.
     let arguments = unsafe { Arguments::from_stack(stack) };
     let code = match arguments.mode() {
-        Some(Mode::Task(task)) => start::run(task),
+        Some(Mode::Tasks(flags, room)) => start::run(&flags, room),
         Some(Mode::Probe { cgroup }) => probe::run(cgroup),
         None => 2,
     };

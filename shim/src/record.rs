@@ -38,6 +38,8 @@ pub struct Identity {
     pub shim_start_ticks: u64,
     /// The task's cgroup, an absolute path in the file system; empty if it has none.
     pub cgroup: CgroupPath,
+    /// CPU time of those that the shim had waited for before, for other tasks.
+    pub cpu_before_micros: u64,
 }
 
 /// A path of bounded length.
@@ -188,6 +190,7 @@ impl Identity {
         w.u64(self.shim_start_ticks);
         w.u64(self.cgroup.len as u64);
         w.bytes(self.cgroup.as_bytes());
+        w.u64(self.cpu_before_micros);
         w.finish()
     }
 
@@ -200,12 +203,15 @@ impl Identity {
         let shim_start_ticks = r.u64()?;
         let len = usize::try_from(r.u64()?).ok()?;
         let cgroup = CgroupPath::new(r.slice(len)?)?;
+        // The first shims did not write it: each had one task.
+        let cpu_before_micros = r.u64().unwrap_or(0);
         Some(Self {
             task_uid,
             boot_id,
             shim_pid,
             shim_start_ticks,
             cgroup,
+            cpu_before_micros,
         })
     }
 }
@@ -368,6 +374,7 @@ mod tests {
             shim_pid: 4242,
             shim_start_ticks: 1 << 40,
             cgroup: CgroupPath::new(&[b'x'; MAX_CGROUP_PATH]).expect("fits"),
+            cpu_before_micros: 1 << 30,
         }
     }
 

@@ -1,8 +1,12 @@
 //! The messages between a shim and the server: 32 bytes each, on a stream socket.
 //!
-//! The first server holds one end of a socket pair. A later one connects to the abstract socket
-//! [`socket_name`]; the shim closes the older connection when a newer one comes, and greets it with
-//! [`Report::Hello`]. Each end checks that the other runs as the same user.
+//! The first server holds one end of a socket pair, on which the shim waits for [`Order::Begin`]. A
+//! later one connects to the abstract socket [`socket_name`]; the shim closes the older connection
+//! when a newer one comes, and greets it with [`Report::Hello`]. Each end checks that the other runs
+//! as the same user.
+//!
+//! Behind a Begin come so many bytes: the task's UUID, then texts that each end in a NUL: the task
+//! file, the cgroup (or nothing), the working directory, the program, its arguments, its variables.
 
 use crate::record::Stage;
 
@@ -27,6 +31,16 @@ pub fn socket_name(task_uid: &[u8; 16]) -> [u8; 39] {
 /// From the server to a shim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
+    /// Start the task that is described in the bytes behind this message. For a shim that waits;
+    /// while it waits, it passes over all other orders.
+    Begin {
+        /// How many bytes.
+        bytes: u64,
+        /// How many arguments are among them.
+        arguments: u64,
+        /// How many variables.
+        variables: u64,
+    },
     /// Send this signal, then SIGCONT, to every process of the tree that can be found. Answered by
     /// [`Report::Signalled`].
     Signal {
@@ -65,8 +79,11 @@ pub enum Report {
     },
     /// The leader has ended: see the file's `LeaderExit`.
     LeaderExited,
-    /// The tree is empty: see the file's `TreeEnd`. The shim ends after this.
-    TreeEnded,
+    /// The tree is empty: see the file's `TreeEnd`.
+    TreeEnded {
+        /// What becomes of the shim.
+        shim: After,
+    },
     /// A signal was sent.
     Signalled {
         /// Its number.
@@ -85,10 +102,24 @@ pub enum Report {
     },
 }
 
+/// What a shim does when its task is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum After {
+    /// It ends.
+    Ends,
+    /// It waits for another [`Order::Begin`], as long as the server keeps the connection.
+    Waits,
+}
+
 impl Order {
     /// As it is sent.
     pub fn encode(&self) -> MessageBytes {
         match *self {
+            Self::Begin {
+                bytes,
+                arguments,
+                variables,
+            } => message(b'b', [bytes, arguments, variables]),
             Self::Signal { number } => message(b's', [number as u32 as u64, 0, 0]),
             Self::Kill { within_millis } => message(b'k', [within_millis, 0, 0]),
             Self::Follow { beyond } => message(b'f', [beyond, 0, 0]),
@@ -97,8 +128,13 @@ impl Order {
 
     /// From its bytes; `None` for one that this build does not know.
     pub fn decode(bytes: &MessageBytes) -> Option<Self> {
-        let [a, ..] = words(bytes);
+        let [a, b, c] = words(bytes);
         match bytes[0] {
+            b'b' => Some(Self::Begin {
+                bytes: a,
+                arguments: b,
+                variables: c,
+            }),
             b's' => Some(Self::Signal {
                 number: a as u32 as i32,
             }),
@@ -119,7 +155,8 @@ impl Report {
                 message(b'X', [u64::from(stage.code()), errno as u32 as u64, 0])
             }
             Self::LeaderExited => message(b'L', [0; 3]),
-            Self::TreeEnded => message(b'T', [0; 3]),
+            Self::TreeEnded { shim: After::Ends } => message(b'T', [0; 3]),
+            Self::TreeEnded { shim: After::Waits } => message(b'T', [1, 0, 0]),
             Self::Signalled {
                 number,
                 processes,
@@ -144,7 +181,12 @@ impl Report {
                 errno: b as u32 as i32,
             }),
             b'L' => Some(Self::LeaderExited),
-            b'T' => Some(Self::TreeEnded),
+            b'T' => Some(Self::TreeEnded {
+                shim: match a {
+                    1 => After::Waits,
+                    _ => After::Ends,
+                },
+            }),
             b'S' => Some(Self::Signalled {
                 number: a as u32 as i32,
                 processes: b as u32,
@@ -182,6 +224,11 @@ mod tests {
     #[test]
     fn messages_survive_the_round_trip() {
         for order in [
+            Order::Begin {
+                bytes: 1 << 40,
+                arguments: 2,
+                variables: 3,
+            },
             Order::Signal { number: 15 },
             Order::Kill {
                 within_millis: u64::MAX,
@@ -198,7 +245,8 @@ mod tests {
                 errno: 28,
             },
             Report::LeaderExited,
-            Report::TreeEnded,
+            Report::TreeEnded { shim: After::Ends },
+            Report::TreeEnded { shim: After::Waits },
             Report::Signalled {
                 number: 9,
                 processes: 200,

@@ -30,8 +30,8 @@ impl Drop for Daemon {
             let _ = child.wait();
         }
         let patience = if failed { Duration::ZERO } else { SETTLE };
-        eventually_blocking(patience, || self.processes().is_empty());
-        for process in self.processes() {
+        eventually_blocking(patience, || self.leftovers().is_empty());
+        for process in self.leftovers() {
             problems.push(format!(
                 "left behind: {} {}",
                 process.pid,
@@ -53,13 +53,20 @@ impl Drop for Daemon {
 }
 
 impl Daemon {
-    /// Every process that belongs to it: shims and tasks, but not itself.
+    /// Every process that belongs to one of its tasks, its shim included.
     pub fn processes(&self) -> Vec<Process> {
         let own = self.child.as_ref().map(|child| child.id() as i32);
         let all = process::belonging_to(self.dir.path(), &self.address());
         all.into_iter()
             .filter(|process| Some(process.pid) != own)
             .collect()
+    }
+
+    /// The same, and the shims that wait for a task: those are to end with it.
+    fn leftovers(&self) -> Vec<Process> {
+        let mut all = self.processes();
+        all.extend(process::shims_of(&self.state_dir().join("tasks")));
+        all
     }
 
     /// Until none of its shims and tasks is left, by its own doing.
@@ -89,7 +96,7 @@ impl Daemon {
     fn kill_all(&self) {
         let end = Instant::now() + DEADLINE;
         loop {
-            let left = self.processes();
+            let left = self.leftovers();
             if left.is_empty() || Instant::now() > end {
                 return;
             }

@@ -1,6 +1,6 @@
 //! Processes as the kernel shows them in `/proc`.
 
-use std::{fs, path::Path};
+use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt, path::Path};
 
 use nix::{
     sys::signal::{Signal, kill},
@@ -100,8 +100,9 @@ impl Stat {
     }
 }
 
-/// Every process that belongs to a daemon: by the address in its environment, as shims and tasks
-/// have it; by its program or directory below the daemon's own, as tasks have it that hide.
+/// Every process that belongs to a task of a daemon: by the address in its environment, as tasks have
+/// it; by its program or directory below the daemon's own, as those have it that hide; by the task
+/// file among its arguments, as shims have it while they have a task.
 pub fn belonging_to(dir: &Path, address: &str) -> Vec<Process> {
     let mark = format!("HEELER_ADDR={address}");
     let marked = |pid: i32| {
@@ -114,13 +115,30 @@ pub fn belonging_to(dir: &Path, address: &str) -> Vec<Process> {
         fs::read_link(format!("/proc/{pid}/{link}")).is_ok_and(|path| path.starts_with(dir))
     };
     let own = std::process::id() as i32;
-    let ours =
-        |pid: &i32| *pid != own && (marked(*pid) || below(*pid, "exe") || below(*pid, "cwd"));
+    let ours = |pid: &i32| {
+        let found = || marked(*pid) || below(*pid, "exe") || below(*pid, "cwd");
+        *pid != own && (found() || shim_for(*pid, |path| path.starts_with(dir) && path.is_file()))
+    };
     pids()
         .into_iter()
         .filter(ours)
         .filter_map(Process::now)
         .collect()
+}
+
+/// The shims that have a task file in this directory, or wait for one.
+pub fn shims_of(task_dir: &Path) -> Vec<Process> {
+    let ours = |pid: &i32| shim_for(*pid, |path| path == task_dir);
+    let shims = pids().into_iter().filter(ours);
+    shims.filter_map(Process::now).collect()
+}
+
+fn shim_for(pid: i32, path: impl Fn(&Path) -> bool) -> bool {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let mut words = line
+        .split(|byte| *byte == 0)
+        .map(|word| Path::new(OsStr::from_bytes(word)));
+    words.next() == Some(Path::new("heeler-shim")) && words.any(path)
 }
 
 /// The children that a process has not reaped.

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::shim::Shim;
+use super::shim::Shims;
 use crate::task::{Containment, TaskId};
 
 const ASKED_FOR: &str = "asked for";
@@ -67,7 +67,7 @@ pub enum ContainmentError {
 
 impl Ladder {
     /// Finds the best rung that is wanted and works.
-    pub fn choose(wanted: Wanted, name: &str, shim: &Shim) -> Result<Self, ContainmentError> {
+    pub fn choose(wanted: Wanted, name: &str, shim: &Shims) -> Result<Self, ContainmentError> {
         match wanted {
             Wanted::Subreaper => Ok(Self::Subreaper {
                 why: ASKED_FOR.to_owned(),
@@ -144,7 +144,7 @@ fn explain(error: &ContainmentError) -> String {
     }
 }
 
-fn cgroup_root(name: &str, shim: &Shim) -> Result<PathBuf, ContainmentError> {
+fn cgroup_root(name: &str, shim: &Shims) -> Result<PathBuf, ContainmentError> {
     let root = own_cgroup()?.join(format!("heeler-{name}"));
     make(&root)?;
     let leaf = root.join("probe");
@@ -167,7 +167,7 @@ fn make(dir: &Path) -> Result<(), ContainmentError> {
     }
 }
 
-fn probe(leaf: &Path, shim: &Shim) -> Result<(), ContainmentError> {
+fn probe(leaf: &Path, shim: &Shims) -> Result<(), ContainmentError> {
     if !leaf.join("cgroup.kill").exists() {
         return Err(ContainmentError::NoKill);
     }

@@ -37,8 +37,24 @@ const NON_INTERACTIVE: [(&str, &str); 13] = [
 /// The variables that every task begins with: the server's own, less Heeler's.
 #[derive(Debug, Clone)]
 pub struct BaseEnv {
-    vars: BTreeMap<OsString, OsString>,
+    plain: Layer,
+    non_interactive: Layer,
     address: String,
+}
+
+/// Variables as a program is given them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EnvBlock {
+    /// Each ends in a NUL.
+    texts: Vec<u8>,
+    count: usize,
+}
+
+/// Variables, and the block that is made of them when a request changes nothing.
+#[derive(Debug, Clone)]
+struct Layer {
+    vars: BTreeMap<OsString, OsString>,
+    block: EnvBlock,
 }
 
 impl BaseEnv {
@@ -49,49 +65,98 @@ impl BaseEnv {
 
     fn new(vars: impl IntoIterator<Item = (OsString, OsString)>, address: String) -> Self {
         let ours = |name: &OsStr| name.as_bytes().starts_with(RESERVED_PREFIX.as_bytes());
+        let vars: BTreeMap<_, _> = vars.into_iter().filter(|(name, _)| !ours(name)).collect();
+        let mut dressed = vars.clone();
+        dressed.extend(NON_INTERACTIVE.map(|(name, value)| (name.into(), value.into())));
         Self {
-            vars: vars.into_iter().filter(|(name, _)| !ours(name)).collect(),
+            plain: Layer::new(vars),
+            non_interactive: Layer::new(dressed),
             address,
         }
     }
 
     /// The user's home, where tasks start that were given no directory.
     pub fn home(&self) -> Option<&OsStr> {
-        self.vars.get(OsStr::new("HOME")).map(OsString::as_os_str)
+        self.plain.get("HOME")
+    }
+
+    /// Where the programs of a task are looked for, if anything says so.
+    pub fn path<'a>(&'a self, request: &'a SpawnRequest) -> Option<&'a OsStr> {
+        const PATH: &str = "PATH";
+        match request.env.get(PATH) {
+            Some(path) => Some(OsStr::new(path)),
+            None if request.env_remove.iter().any(|name| name == PATH) => None,
+            None => self.layer(request).get(PATH),
+        }
     }
 
     /// Everything that a task is started with.
-    pub fn for_task(
-        &self,
-        request: &SpawnRequest,
-        id: &TaskId,
-        uid: TaskUid,
-    ) -> BTreeMap<OsString, OsString> {
-        let mut vars = self.for_lookup(request);
-        vars.insert(TASK_ID.into(), id.as_str().into());
-        vars.insert(MARK.into(), uid.to_string().into());
-        vars.insert(ADDRESS.into(), self.address.as_str().into());
-        vars
+    pub fn for_task(&self, request: &SpawnRequest, id: &TaskId, uid: TaskUid) -> EnvBlock {
+        let base = self.layer(request);
+        let mut block = match request.env.is_empty() && request.env_remove.is_empty() {
+            true => base.block.clone(),
+            false => base.changed_by(request),
+        };
+        block.push(TASK_ID, id.as_str());
+        block.push(MARK, uid.to_string());
+        block.push(ADDRESS, &self.address);
+        block
     }
 
-    /// The same without what only a task that exists has: enough to find its program.
-    pub fn for_lookup(&self, request: &SpawnRequest) -> BTreeMap<OsString, OsString> {
-        let mut vars = self.vars.clone();
+    fn layer(&self, request: &SpawnRequest) -> &Layer {
         match request.env_defaults {
-            EnvDefaults::NonInteractive => {
-                vars.extend(NON_INTERACTIVE.map(|(name, value)| (name.into(), value.into())));
+            EnvDefaults::NonInteractive => &self.non_interactive,
+            EnvDefaults::None => &self.plain,
+        }
+    }
+}
+
+impl Layer {
+    fn new(vars: BTreeMap<OsString, OsString>) -> Self {
+        let mut block = EnvBlock::default();
+        for (name, value) in &vars {
+            block.push(name, value);
+        }
+        Self { vars, block }
+    }
+
+    fn get(&self, name: &str) -> Option<&OsStr> {
+        self.vars.get(OsStr::new(name)).map(OsString::as_os_str)
+    }
+
+    fn changed_by(&self, request: &SpawnRequest) -> EnvBlock {
+        let mut block = EnvBlock::default();
+        for (name, value) in &self.vars {
+            let changed = name.to_str().is_some_and(|name| {
+                request.env.contains_key(name) || request.env_remove.iter().any(|gone| gone == name)
+            });
+            if !changed {
+                block.push(name, value);
             }
-            EnvDefaults::None => {}
         }
-        for name in &request.env_remove {
-            vars.remove(OsStr::new(name));
+        for (name, value) in &request.env {
+            block.push(name, value);
         }
-        vars.extend(
-            request
-                .env
-                .iter()
-                .map(|(name, value)| (name.into(), value.into())),
-        );
-        vars
+        block
+    }
+}
+
+impl EnvBlock {
+    fn push(&mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) {
+        self.texts.extend_from_slice(name.as_ref().as_bytes());
+        self.texts.push(b'=');
+        self.texts.extend_from_slice(value.as_ref().as_bytes());
+        self.texts.push(0);
+        self.count += 1;
+    }
+
+    /// The variables one behind the other, each ended by a NUL.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.texts
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.count
     }
 }

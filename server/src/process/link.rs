@@ -72,6 +72,16 @@ impl Link {
     /// Tells the shim to do something. A link on which this failed, or was given up, is of no more
     /// use.
     pub async fn send(&mut self, order: Order) -> io::Result<()> {
-        self.stream.write_all(&order.encode()).await
+        self.send_bytes(&order.encode()).await
+    }
+
+    /// The same, for an order with something behind it.
+    pub(super) async fn send_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_all(bytes).await
+    }
+
+    /// Whether everything that has come so far was whole messages.
+    pub(super) fn is_between_messages(&self) -> bool {
+        self.filled == 0
     }
 }

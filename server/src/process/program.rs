@@ -4,8 +4,7 @@
 //! start can still fail, and is then told as what it is.
 
 use std::{
-    collections::BTreeMap,
-    ffi::{OsStr, OsString},
+    ffi::OsStr,
     io,
     path::{Path, PathBuf},
 };
@@ -34,16 +33,16 @@ pub struct Unusable {
     pub source: io::Error,
 }
 
-/// Finds the file that the command means.
+/// Finds the file that the command means; bare names in `path`, or in the usual places.
 pub fn resolve(
     command: &Command,
     directory: &Path,
-    env: &BTreeMap<OsString, OsString>,
+    path: Option<&OsStr>,
 ) -> Result<Executable, Unusable> {
     match command {
         Command::Argv(argv) => {
             let name = argv.first().map(String::as_str).unwrap_or_default();
-            let program = find(name, directory, env).map_err(|source| Unusable {
+            let program = find(name, directory, path).map_err(|source| Unusable {
                 program: name.to_owned(),
                 source,
             })?;
@@ -60,7 +59,7 @@ pub fn resolve(
                         program: chosen.display().to_string(),
                         source,
                     })?,
-                None => default_shell(directory, env),
+                None => default_shell(directory, path),
             };
             let name = shell
                 .file_name()
@@ -83,22 +82,19 @@ pub fn check_directory(path: &Path) -> io::Result<()> {
     Ok(access(path, AccessFlags::X_OK)?)
 }
 
-fn default_shell(directory: &Path, env: &BTreeMap<OsString, OsString>) -> PathBuf {
-    find("bash", directory, env).unwrap_or_else(|_| PathBuf::from("/bin/sh"))
+fn default_shell(directory: &Path, path: Option<&OsStr>) -> PathBuf {
+    find("bash", directory, path).unwrap_or_else(|_| PathBuf::from("/bin/sh"))
 }
 
-fn find(name: &str, directory: &Path, env: &BTreeMap<OsString, OsString>) -> io::Result<PathBuf> {
+fn find(name: &str, directory: &Path, path: Option<&OsStr>) -> io::Result<PathBuf> {
     if name.contains('/') {
         let path = directory.join(name);
         return executable(&path).map(|()| path);
     }
-    let path = env
-        .get(OsStr::new("PATH"))
-        .cloned()
-        .unwrap_or_else(|| "/usr/bin:/bin".into());
+    let path = path.unwrap_or(OsStr::new("/usr/bin:/bin"));
     // A file that is there but cannot be run says more than "not found" at the end of PATH.
     let mut refusal = io::Error::from(nix::Error::ENOENT);
-    for dir in std::env::split_paths(&path) {
+    for dir in std::env::split_paths(path) {
         let candidate = directory.join(dir).join(name);
         match executable(&candidate) {
             Ok(()) => return Ok(candidate),
@@ -120,17 +116,14 @@ fn executable(path: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn env(path: &str) -> BTreeMap<OsString, OsString> {
-        BTreeMap::from([("PATH".into(), path.into())])
-    }
-
     #[test]
     fn a_bare_name_is_looked_up_in_the_tasks_own_path() {
         let argv = Command::Argv(vec!["sh".to_owned()]);
-        let found =
-            resolve(&argv, Path::new("/"), &env("/nowhere:/bin")).expect("there is a shell");
+        let found = resolve(&argv, Path::new("/"), Some(OsStr::new("/nowhere:/bin")))
+            .expect("there is a shell");
         assert_eq!(found.program, Path::new("/bin/sh"));
-        let lost = resolve(&argv, Path::new("/"), &env("/nowhere")).expect_err("not there");
+        let lost =
+            resolve(&argv, Path::new("/"), Some(OsStr::new("/nowhere"))).expect_err("not there");
         assert_eq!(lost.source.raw_os_error(), Some(nix::libc::ENOENT));
     }
 
@@ -138,7 +131,7 @@ mod tests {
     fn a_directory_and_a_plain_file_cannot_be_run() {
         for path in ["/", "/etc/passwd"] {
             let argv = Command::Argv(vec![path.to_owned()]);
-            let refused = resolve(&argv, Path::new("/"), &env("")).expect_err(path);
+            let refused = resolve(&argv, Path::new("/"), Some(OsStr::new(""))).expect_err(path);
             assert_eq!(
                 refused.source.raw_os_error(),
                 Some(nix::libc::EACCES),
@@ -150,7 +143,8 @@ mod tests {
     #[test]
     fn a_relative_program_is_taken_from_the_working_directory() {
         let argv = Command::Argv(vec!["./sh".to_owned()]);
-        let found = resolve(&argv, Path::new("/bin"), &env("")).expect("there is a shell");
+        let found =
+            resolve(&argv, Path::new("/bin"), Some(OsStr::new(""))).expect("there is a shell");
         assert_eq!(found.program, Path::new("/bin/./sh"));
     }
 }

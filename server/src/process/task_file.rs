@@ -57,6 +57,16 @@ impl TaskDir {
         Self(state_dir.join("tasks"))
     }
 
+    /// The directory.
+    pub fn as_path(&self) -> &Path {
+        &self.0
+    }
+
+    /// A text as long as the longest path of a task file in this directory.
+    pub fn room_for_path(dir: &Path) -> String {
+        " ".repeat(dir.as_os_str().len() + "/x/".len() + TaskId::LONGEST)
+    }
+
     /// Makes the directories. Files are spread over a few, for the sake of bulk deletion.
     pub fn create(&self) -> io::Result<()> {
         for first in ('a'..='z').chain('2'..='7') {

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use heeler_shim::wire::{Order, Report};
+use heeler_shim::wire::{After, Order, Report};
 use tokio::{
     sync::oneshot,
     task::{JoinSet, spawn_blocking},
@@ -141,6 +141,11 @@ impl TaskActor {
             }
         }
         self.shared.registry.remove(&self.life.task.id);
+        if let Some(link) = self.link.take() {
+            let retired = self.shared.parts.shims.retire(link);
+            // One that does not say what it does next will not be missed.
+            let _ = tokio::time::timeout(ORDER_WITHIN, retired).await;
+        }
     }
 
     async fn next_turn(&mut self) -> Turn {
@@ -162,7 +167,11 @@ impl TaskActor {
             Some(Report::Hello { .. } | Report::Started) => {
                 self.catch_up(LeaderExits::AwaitWord).await;
             }
-            Some(Report::LeaderExited | Report::TreeEnded) => {
+            Some(Report::LeaderExited) => self.catch_up(LeaderExits::Count).await,
+            Some(Report::TreeEnded { shim }) => {
+                if let (After::Waits, Some(link)) = (shim, self.link.take()) {
+                    self.shared.parts.shims.give_back(link);
+                }
                 self.catch_up(LeaderExits::Count).await;
             }
             Some(Report::CannotStart { stage, errno }) => self.cannot_start(stage, errno).await,
@@ -278,11 +287,28 @@ impl TaskActor {
         let answers = matches!(kind, EventKind::Started | EventKind::Ended);
         if let (true, Some(newborn)) = (answers, self.newborn.take_if(|_| answers)) {
             let _ = newborn.send(Ok(event));
+            self.stock_up();
         }
         Ok(())
     }
 
+    /// Sees to it that the next task finds a shim, once the answer for this one is on its way.
+    fn stock_up(&self) {
+        if self.shared.parts.shims.is_short() {
+            let shared = Arc::clone(&self.shared);
+            tokio::spawn(async move {
+                tokio::task::yield_now().await;
+                if !*shared.leaving.borrow() {
+                    shared.parts.shims.stock_up();
+                }
+            });
+        }
+    }
+
     fn tail(&self) -> Tail {
+        if self.life.task.output_bytes == 0 {
+            return Tail::default();
+        }
         let file = self.shared.parts.task_dir.open(&self.life.task.id);
         let tail = file.and_then(|file| file.map_or(Ok(Tail::default()), |f| f.tail(TAIL_BYTES)));
         tail.unwrap_or_else(|error| {

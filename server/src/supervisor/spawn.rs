@@ -176,8 +176,8 @@ impl Supervisor {
             path: directory.clone(),
             source,
         })?;
-        let env = self.parts().base_env.for_lookup(request);
-        let executable = program::resolve(&request.command, directory, &env)?;
+        let path = self.parts().base_env.path(request);
+        let executable = program::resolve(&request.command, directory, path)?;
         let spec = Spec {
             kind: request.kind,
             name: request.name.clone(),
@@ -242,17 +242,17 @@ impl TaskActor {
         }
         let parts = &self.shared.parts;
         let task = &self.life.task;
-        let launched = parts.shim.launch(&Launch {
+        let (task_file, cgroup) = (parts.task_dir.path(&task.id), parts.ladder.leaf(&task.id));
+        let launch = Launch {
             uid: task.uid,
-            task_file: &parts.task_dir.path(&task.id),
-            cgroup: parts.ladder.leaf(&task.id).as_deref(),
+            task_file: &task_file,
+            cgroup: cgroup.as_deref(),
             working_directory: &task.spec.working_directory,
-            records: parts.records,
             program: &executable.program,
             argv: &executable.argv,
             env: &env,
-        });
-        match launched {
+        };
+        match parts.shims.launch(&launch).await {
             Ok(link) => self.link = Some(link),
             Err(error) => self.learn(Input::SpawnFailed(not_launched(&error))).await,
         }

@@ -80,6 +80,9 @@ impl IdKey {
 }
 
 impl TaskId {
+    /// How long one can be.
+    pub const LONGEST: usize = "hosted-".len() + DIGITS;
+
     /// As text.
     pub fn as_str(&self) -> &str {
         &self.0

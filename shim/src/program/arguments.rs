@@ -1,50 +1,35 @@
-//! What the server asks for, as it stands on the stack at exec.
+//! What the process is for, as it stands on the stack at exec.
 //!
 //! ```text
-//! heeler-shim 1 <uuid> <task file> <cgroup or ""> <directory> <flags> -- <program> <argv>...
+//! heeler-shim 2 <flags> <directory of task files> <room>
 //! heeler-shim probe <cgroup>
 //! ```
 //!
-//! The environment is the leader's. Texts are borrowed from the stack, where they stay.
+//! Which task, and what it runs, comes by the socket. The directory is for whoever looks at a list
+//! of processes and wonders whose shims these are, and so is the room: the task file's path stands
+//! there while there is a task.
 
 use core::ffi::{CStr, c_char};
 
 use heeler_shim::procfs::{number, parse_uuid};
 
-use super::memory;
-
-/// Where the leader's own arguments begin.
-const LEADER: usize = 9;
+use super::memory::Room;
 
 /// The arguments, not yet understood.
 pub(super) struct Arguments {
     count: usize,
-    list: *const *const c_char,
+    list: *const *mut c_char,
 }
 
 /// What the process is for.
 pub(super) enum Mode {
-    /// To run a task.
-    Task(Task),
+    /// To run tasks.
+    Tasks(Flags, Room),
     /// To try whether a child can be born in a cgroup.
     Probe {
         /// Which must exist.
         cgroup: &'static CStr,
     },
-}
-
-/// The task to run.
-pub(super) struct Task {
-    pub(super) uid: [u8; 16],
-    pub(super) file: &'static CStr,
-    pub(super) cgroup: Option<&'static CStr>,
-    pub(super) directory: &'static CStr,
-    pub(super) flags: Flags,
-    pub(super) program: &'static CStr,
-    /// Ends in a null pointer.
-    pub(super) arguments: *const *const c_char,
-    /// Ends in a null pointer.
-    pub(super) environment: *const *const c_char,
 }
 
 /// What may be said in the flags, separated by commas.
@@ -53,9 +38,7 @@ pub(super) struct Flags {
     pub(super) durability: Durability,
     /// `b` and the kernel's boot id in hex, which spares us from asking.
     pub(super) boot_id: Option<[u8; 16]>,
-    /// `t` and a time before our birth, in nanoseconds since boot: likewise for our start time.
-    pub(super) born_after: Option<u64>,
-    /// `n` and how many descriptors the leader may have open: the server has raised its own limit.
+    /// `n` and how many descriptors a leader may have open: the server has raised its own limit.
     pub(super) descriptors: Option<u64>,
 }
 
@@ -87,28 +70,13 @@ impl Arguments {
     /// What they ask for; `None` if they are malformed.
     pub(super) fn mode(&self) -> Option<Mode> {
         match self.get(1)?.to_bytes() {
-            b"1" => self.task().map(Mode::Task),
+            b"2" => Some(Mode::Tasks(
+                Flags::parse(self.get(2)?.to_bytes())?,
+                self.room(4)?,
+            )),
             b"probe" => self.get(2).map(|cgroup| Mode::Probe { cgroup }),
             _ => None,
         }
-    }
-
-    fn task(&self) -> Option<Task> {
-        if self.count <= LEADER || self.get(7)?.to_bytes() != b"--" {
-            return None;
-        }
-        Some(Task {
-            uid: parse_uuid(self.get(2)?.to_bytes())?,
-            file: self.get(3)?,
-            cgroup: self.get(4).filter(|path| !path.is_empty()),
-            directory: self.get(5)?,
-            flags: Flags::parse(self.get(6)?.to_bytes())?,
-            program: self.get(8)?,
-            // SAFETY: there are more than LEADER.
-            arguments: unsafe { self.list.add(LEADER) },
-            // SAFETY: the environment follows the null pointer that ends the arguments.
-            environment: unsafe { self.list.add(self.count + 1) },
-        })
     }
 
     fn get(&self, index: usize) -> Option<&'static CStr> {
@@ -118,6 +86,13 @@ impl Arguments {
         // SAFETY: within the list; the kernel ends each text with a NUL, and the stack stays.
         unsafe { Some(CStr::from_ptr(*self.list.add(index))) }
     }
+
+    /// The last argument, to be written over.
+    fn room(&self, index: usize) -> Option<Room> {
+        let text = self.get(index)?;
+        // SAFETY: the text is on our own stack, which may be written to, and nobody else reads it.
+        unsafe { Some(Room::new(*self.list.add(index), text.count_bytes())) }
+    }
 }
 
 impl Flags {
@@ -125,7 +100,6 @@ impl Flags {
         let mut flags = Self {
             durability: Durability::Process,
             boot_id: None,
-            born_after: None,
             descriptors: None,
         };
         for flag in text
@@ -135,34 +109,10 @@ impl Flags {
             match flag.split_first()? {
                 (b's', []) => flags.durability = Durability::Power,
                 (b'b', id) => flags.boot_id = Some(parse_uuid(id)?),
-                (b't', nanos) => flags.born_after = Some(number(nanos)?),
                 (b'n', count) => flags.descriptors = Some(number(count)?),
                 _ => return None,
             }
         }
         Some(flags)
-    }
-}
-
-impl Task {
-    /// Gives back the memory of what only the leader needed, once it has it: a script may be long,
-    /// and there is no need to keep a second copy of a secret.
-    ///
-    /// # Safety
-    ///
-    /// The program, its arguments and its environment may not be used again.
-    pub(super) unsafe fn forget_leader(&self) {
-        let mut last = self.program;
-        for mut next in [self.arguments, self.environment] {
-            // SAFETY: each list ends in a null pointer, and each text in a NUL.
-            unsafe {
-                while !(*next).is_null() {
-                    last = CStr::from_ptr(*next);
-                    next = next.add(1);
-                }
-            }
-        }
-        // SAFETY: the texts lie on the stack in their order, and nobody needs them.
-        unsafe { memory::forget_between(self.program, last) }
     }
 }

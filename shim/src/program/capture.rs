@@ -26,11 +26,11 @@ const GROWN: usize = 1024 * 1024;
 const PIECES: usize = 3;
 
 /// The reading ends, and how far the file is written.
-pub(super) struct Capture {
+pub(super) struct Capture<'a> {
     pipes: [Pipe; 2],
     tail: Tail,
     loss: Loss,
-    buffer: Buffer,
+    buffer: &'a mut Buffer,
 }
 
 /// What did not get into the file.
@@ -48,9 +48,9 @@ struct Pipe {
     grown: bool,
 }
 
-impl Capture {
+impl<'a> Capture<'a> {
     /// From these pipes.
-    pub(super) fn new(stdout: Fd, stderr: Fd, buffer: Buffer) -> Self {
+    pub(super) fn new(stdout: Fd, stderr: Fd, buffer: &'a mut Buffer) -> Self {
         let pipe = |stream, fd| Pipe {
             stream,
             fd: Some(fd),

@@ -7,21 +7,21 @@ use heeler_shim::procfs::is_populated;
 use super::sys::{Fd, Result, file};
 
 /// A cgroup of the second hierarchy, with the leader in it.
-pub(super) struct Cgroup {
-    path: &'static CStr,
+pub(super) struct Cgroup<'a> {
+    path: &'a CStr,
     dir: Fd,
 }
 
-impl Cgroup {
+impl<'a> Cgroup<'a> {
     /// Makes it, or takes the one that is there.
-    pub(super) fn make(path: &'static CStr) -> Result<Self> {
+    pub(super) fn make(path: &'a CStr) -> Result<Self> {
         // One that exists already is fine, and any other trouble shows at the next step.
         let _ = file::make_directory(path);
         Self::open(path)
     }
 
     /// Opens one that is there.
-    pub(super) fn open(path: &'static CStr) -> Result<Self> {
+    pub(super) fn open(path: &'a CStr) -> Result<Self> {
         Ok(Self {
             path,
             dir: file::open(path, file::Open::Name)?,

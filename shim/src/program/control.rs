@@ -3,12 +3,15 @@
 //! Nothing here waits. Reports are hints: to a server that does not read them the connection is
 //! closed, and it finds everything in the task file. It refuses other users.
 
-use heeler_shim::wire::{MESSAGE, Order, Report, socket_name};
+use heeler_shim::wire::{After, MESSAGE, Order, Report, socket_name};
 
-use super::sys::{
-    Errno, Fd, Result, process,
-    signals::{self, Poll},
-    socket,
+use super::{
+    assignment::{Assignment, Size},
+    sys::{
+        Errno, Fd, Result, process,
+        signals::{self, Poll},
+        socket,
+    },
 };
 
 /// How many reports are sent at once, at most: the greeting of a new server.
@@ -26,6 +29,16 @@ pub(super) struct Control {
     filled: usize,
     /// The offset beyond which output is to be told of.
     follow: Option<u64>,
+    origin: Origin,
+}
+
+/// Whose connection it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// That of the server that started us, and is of our build.
+    Parent,
+    /// That of a later one.
+    Successor,
 }
 
 impl Control {
@@ -37,6 +50,60 @@ impl Control {
             inbox: [0; MESSAGE],
             filled: 0,
             follow: None,
+            origin: Origin::Parent,
+        }
+    }
+
+    /// Waits for a task; `None` when there will be none.
+    pub(super) fn next_assignment(&mut self) -> Option<Assignment> {
+        self.listener = None;
+        self.follow = None;
+        while self.after() == After::Waits {
+            match self.receive() {
+                Some(Order::Begin {
+                    bytes,
+                    arguments,
+                    variables,
+                }) => {
+                    let size = Size {
+                        bytes,
+                        arguments,
+                        variables,
+                    };
+                    return Assignment::receive(size, self);
+                }
+                // Meant for the task before.
+                Some(Order::Signal { .. } | Order::Kill { .. } | Order::Follow { .. }) => {}
+                None => self.wait(),
+            }
+        }
+        None
+    }
+
+    /// What becomes of us when a task is over: only the server that started us has another.
+    pub(super) fn after(&self) -> After {
+        match (self.origin, &self.server) {
+            (Origin::Parent, Some(_)) => After::Waits,
+            (Origin::Parent, None) | (Origin::Successor, _) => After::Ends,
+        }
+    }
+
+    /// Waits for as many bytes as there is room for; `None` if they do not come.
+    pub(super) fn receive_all(&mut self, mut room: &mut [u8]) -> Option<()> {
+        while !room.is_empty() {
+            match socket::receive(self.server.as_ref()?, room) {
+                Ok(len @ 1..) => room = room.get_mut(len..)?,
+                Err(Errno::EAGAIN | Errno::EINTR) => self.wait(),
+                Ok(_) | Err(_) => return None,
+            }
+        }
+        Some(())
+    }
+
+    /// Until something comes from the server, or it is gone.
+    fn wait(&self) {
+        if let Some(server) = &self.server {
+            signals::poll(&mut [Poll::new(Some(server))], signals::Patience::Endless);
         }
     }
 
@@ -72,6 +139,7 @@ impl Control {
             return;
         }
         self.server = Some(server);
+        self.origin = Origin::Successor;
         self.filled = 0;
         self.follow = None;
         let [started, exited] = hints;
@@ -124,6 +192,11 @@ impl Control {
         if len > 0 && socket::send(server, out).is_err() {
             self.server = None;
         }
+    }
+
+    /// Has no more to do with the server.
+    pub(super) fn hang_up(&mut self) {
+        self.server = None;
     }
 
     /// Tells once of output beyond an offset.

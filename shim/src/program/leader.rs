@@ -12,19 +12,20 @@ use core::{
 use heeler_shim::{procfs::ticks_between, record::Stage};
 
 use super::{
-    arguments::Task,
+    assignment::Task,
     cgroup::Cgroup,
     clock, processes,
+    start::Pipes,
     sys::{Errno, Fd, file, process, signals},
 };
 
 /// A leader that runs its program.
-pub(super) struct Leader {
+pub(super) struct Leader<'a> {
     pub(super) pid: u32,
     /// Its start time in clock ticks since boot.
     pub(super) start_ticks: u64,
     /// Where it was born, if it has a cgroup.
-    pub(super) cgroup: Option<Cgroup>,
+    pub(super) cgroup: Option<Cgroup<'a>>,
 }
 
 /// A start that failed.
@@ -42,11 +43,11 @@ impl Failure {
 }
 
 /// What the child needs, and where it leaves its trouble.
-struct Launch {
-    program: &'static CStr,
+struct Launch<'a> {
+    program: &'a CStr,
     arguments: *const *const c_char,
     environment: *const *const c_char,
-    directory: &'static CStr,
+    directory: &'a CStr,
     stdout: i32,
     stderr: i32,
     /// When it is not yet born, and when it is, in nanoseconds since boot.
@@ -56,14 +57,14 @@ struct Launch {
 }
 
 /// Starts the leader, in the task's cgroup if that can be.
-pub(super) fn start(task: &Task, stdout: &Fd, stderr: &Fd) -> Result<Leader, Failure> {
+pub(super) fn start<'a>(task: &Task<'a>, pipes: &Pipes) -> Result<Leader<'a>, Failure> {
     let mut launch = Launch {
         program: task.program,
         arguments: task.arguments,
         environment: task.environment,
         directory: task.directory,
-        stdout: stdout.raw(),
-        stderr: stderr.raw(),
+        stdout: pipes.stdout_end.raw(),
+        stderr: pipes.stderr_end.raw(),
         before: clock::boot_nanos(),
         after: 0,
         failure: None,
@@ -80,12 +81,16 @@ pub(super) fn start(task: &Task, stdout: &Fd, stderr: &Fd) -> Result<Leader, Fai
     born(pid, None, &launch)
 }
 
-fn clone(cgroup: Option<&Fd>, launch: &mut Launch) -> Result<u32, Errno> {
+fn clone(cgroup: Option<&Fd>, launch: &mut Launch<'_>) -> Result<u32, Errno> {
     // SAFETY: the child ends in an exec or an exit and touches only the launch, which outlives it.
     unsafe { process::clone(cgroup, child, ptr::from_mut(launch)) }
 }
 
-fn born(pid: u32, cgroup: Option<Cgroup>, launch: &Launch) -> Result<Leader, Failure> {
+fn born<'a>(
+    pid: u32,
+    cgroup: Option<Cgroup<'a>>,
+    launch: &Launch<'_>,
+) -> Result<Leader<'a>, Failure> {
     // SAFETY: the child is gone from our memory; it may have written there, which the compiler does
     // not see.
     let (failure, after) = unsafe {
@@ -112,7 +117,7 @@ fn born(pid: u32, cgroup: Option<Cgroup>, launch: &Launch) -> Result<Leader, Fai
     Err(failure)
 }
 
-unsafe extern "C" fn child(launch: *mut Launch) -> ! {
+unsafe extern "C" fn child(launch: *mut Launch<'_>) -> ! {
     // SAFETY: our parent stands still and keeps it alive.
     let launch = unsafe { &mut *launch };
     launch.after = clock::boot_nanos();
@@ -122,7 +127,7 @@ unsafe extern "C" fn child(launch: *mut Launch) -> ! {
 
 /// Everything between birth and exec; returns only if it fails. Descriptors need no care: all but
 /// the first three close at exec.
-fn become_leader(launch: &Launch) -> Failure {
+fn become_leader(launch: &Launch<'_>) -> Failure {
     let arranged = process::new_session()
         .and_then(|()| file::duplicate(launch.stdout, 1))
         .and_then(|()| file::duplicate(launch.stderr, 2));

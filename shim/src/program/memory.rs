@@ -4,7 +4,7 @@
 //! written to exist, and the work lists of the two rare orders are mapped while they are carried
 //! out.
 
-use core::{ffi::CStr, mem, slice};
+use core::{ffi::c_char, mem, slice};
 
 use super::sys::{Result, memory as sys};
 
@@ -57,18 +57,82 @@ impl Buffer {
     }
 }
 
-/// Gives back the whole pages between two texts that the kernel put on the stack, the second of
-/// which comes later. They read as empty afterwards.
-///
-/// # Safety
-///
-/// Nobody may need what lies between them.
-pub(super) unsafe fn forget_between(first: &CStr, last: &CStr) {
-    let begin = (first.as_ptr() as usize).next_multiple_of(PAGE);
-    let end = (last.as_ptr() as usize + last.count_bytes()) & !(PAGE - 1);
-    if begin < end {
-        // SAFETY: whole pages of our stack, as promised to us.
-        unsafe { sys::release(begin, end - begin) };
+/// Zeroed bytes in pages of their own.
+pub(super) struct Pages {
+    base: *mut u8,
+    len: usize,
+}
+
+impl Pages {
+    /// So many bytes.
+    pub(super) fn new(len: usize) -> Result<Self> {
+        let base = sys::map(len.max(1))? as *mut u8;
+        Ok(Self { base, len })
+    }
+
+    /// To write to.
+    pub(super) fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: the pages are ours and of that size, and whoever borrows them borrows us.
+        unsafe { slice::from_raw_parts_mut(self.base, self.len) }
+    }
+
+    /// To read.
+    pub(super) fn shared(&self) -> &[u8] {
+        // SAFETY: as above.
+        unsafe { slice::from_raw_parts(self.base, self.len) }
+    }
+
+    /// Makes everything behind the first `kept` bytes zero, and gives whole pages back.
+    ///
+    /// # Safety
+    ///
+    /// Nobody may rely on what is there.
+    pub(super) unsafe fn wipe_from(&self, kept: usize) {
+        let whole = kept.next_multiple_of(PAGE).min(self.len);
+        for at in kept..whole {
+            // SAFETY: within the pages; whoever has borrowed this does not rely on it.
+            unsafe { self.base.add(at).write_volatile(0) };
+        }
+        if whole < self.len {
+            // SAFETY: whole pages of ours, as promised to us.
+            unsafe { sys::release(self.base as usize + whole, self.len - whole) };
+        }
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        // SAFETY: the pages are ours, and nothing refers to them after us.
+        unsafe { sys::unmap(self.base as usize, self.len.max(1)) };
+    }
+}
+
+/// A text of ours that others can see, to be written over.
+pub(super) struct Room {
+    at: *mut u8,
+    len: usize,
+}
+
+impl Room {
+    /// Of so many bytes.
+    ///
+    /// # Safety
+    ///
+    /// They must be writable for ever, and nobody else's.
+    pub(super) unsafe fn new(at: *mut c_char, len: usize) -> Self {
+        Self { at: at.cast(), len }
+    }
+
+    /// Puts a text there, cut to the room that there is, and zeros behind it.
+    pub(super) fn show(&mut self, text: &[u8]) {
+        for at in 0..self.len {
+            // SAFETY: within the room.
+            unsafe {
+                self.at
+                    .add(at)
+                    .write_volatile(text.get(at).copied().unwrap_or(0));
+            }
+        }
     }
 }
 

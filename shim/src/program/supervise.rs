@@ -5,7 +5,7 @@
 
 use heeler_shim::{
     record::{LeaderExit, TreeEnd},
-    wire::{Order, Report},
+    wire::{After, Order, Report},
 };
 
 use super::{
@@ -18,7 +18,7 @@ use super::{
     pace::{Pace, STORM},
     signal,
     sys::{
-        Fd, file, process,
+        Fd, file,
         signals::{self, Patience, Poll},
     },
     task_file::{Fact, TaskFile},
@@ -36,13 +36,13 @@ const CGROUP_LOOKS: u32 = 20;
 const ORDERS: usize = 8;
 
 /// A task whose leader was started.
-pub(super) struct Shim {
-    child_signals: Fd,
-    control: Control,
+pub(super) struct Supervision<'a> {
+    child_signals: &'a Fd,
+    control: &'a mut Control,
     file: TaskFile,
-    capture: Capture,
+    capture: Capture<'a>,
     tree: Tree,
-    cgroup: Option<Cgroup>,
+    cgroup: Option<Cgroup<'a>>,
     /// How often the cgroup was seen populated after the last child had gone.
     looks: u32,
     /// Whether there are statuses to take.
@@ -51,14 +51,22 @@ pub(super) struct Shim {
     pace: Pace,
 }
 
-impl Shim {
+/// What is left when it is over.
+pub(super) struct End {
+    /// What becomes of us, as the server was told.
+    pub(super) after: After,
+    /// CPU time of all that have ended.
+    pub(super) cpu_micros: u64,
+}
+
+impl<'a> Supervision<'a> {
     /// Of a leader that has just been started.
     pub(super) fn new(
-        child_signals: Fd,
-        control: Control,
+        child_signals: &'a Fd,
+        control: &'a mut Control,
         file: TaskFile,
-        leader: Leader,
-        capture: Capture,
+        leader: Leader<'a>,
+        capture: Capture<'a>,
     ) -> Self {
         Self {
             child_signals,
@@ -75,17 +83,13 @@ impl Shim {
     }
 
     /// Until nobody of the tree is left.
-    pub(super) fn run(mut self) {
-        self.settle();
-        // Not earlier: where the scheduler makes a group of each session this takes as long as a
-        // tenth of the start, and no signal to the session of the server can hurt us but SIGKILL.
-        // Refused to the leader of a group, which is as good.
-        let _ = process::new_session();
+    pub(super) fn run(mut self) -> End {
         let mut patience = Patience::Endless;
         loop {
-            self.settle();
+            let after = self.settle();
             if self.file.tree_end.is_written() {
-                return;
+                let cpu_micros = self.tree.cpu_micros();
+                return End { after, cpu_micros };
             }
             self.wait(patience.min(self.patience()));
             patience = self.pursue();
@@ -111,7 +115,7 @@ impl Shim {
     fn wait(&mut self, patience: Patience) {
         let [stdout, stderr] = self.capture.polls();
         let [knock, order] = self.control.polls();
-        let child = Poll::new(Some(&self.child_signals));
+        let child = Poll::new(Some(self.child_signals));
         let mut polls = [child, stdout, stderr, knock, order];
         if !signals::poll(&mut polls, patience) {
             if patience >= Patience::Millis(REST_MILLIS) {
@@ -124,7 +128,7 @@ impl Shim {
         self.control.output_is_at(self.capture.end());
         if child.is_ready() {
             // One signal stands for any number of children.
-            let _ = file::read(&self.child_signals, &mut [0; 128]);
+            let _ = file::read(self.child_signals, &mut [0; 128]);
             self.child_ended = true;
         }
         if order.is_ready() {
@@ -141,6 +145,8 @@ impl Shim {
                 return;
             };
             match order {
+                // We have one; and what comes behind it is no order.
+                Order::Begin { .. } => self.control.hang_up(),
                 Order::Signal { number } => self.signal(number),
                 Order::Kill { within_millis } => {
                     let kill = Kill::begin(within_millis, self.cgroup.as_ref(), self.pace);
@@ -183,8 +189,8 @@ impl Shim {
         patience
     }
 
-    /// Records and reports what has become true.
-    fn settle(&mut self) {
+    /// Records and reports what has become true; what becomes of us if that was all.
+    fn settle(&mut self) -> After {
         let exited = self
             .tree
             .leader_exit()
@@ -208,7 +214,17 @@ impl Shim {
                 cgroup.remove();
             }
         }
-        self.file.settle(&mut self.control);
+        let after = self.after();
+        self.file.settle(self.control, after);
+        after
+    }
+
+    /// Another task gets a shim that has been through nothing out of the ordinary.
+    fn after(&self) -> After {
+        match (&self.kill, self.pace) {
+            (None, Pace::Normal) => self.control.after(),
+            (None | Some(_), _) => After::Ends,
+        }
     }
 
     /// Whether the cgroup is empty too; `None` if it should be looked at again.

@@ -4,17 +4,16 @@
 //! not in the file. Output goes to the same file, by [`super::capture`].
 
 use heeler_shim::{
-    procfs::{parse_uuid, ticks_between},
     record::{CgroupPath, Identity, LeaderExit, SlotBytes, Start, TreeEnd, position},
-    wire::Report,
+    wire::{After, Report},
 };
 
 use super::{
-    arguments::{Durability, Task},
-    clock,
+    arguments::Durability,
+    assignment::Task,
     control::Control,
-    processes,
-    sys::{Errno, Fd, Result, file, process},
+    surroundings::Own,
+    sys::{Errno, Fd, Result, file},
 };
 
 /// The file of a running task.
@@ -52,7 +51,7 @@ pub(super) enum Claim {
 
 impl TaskFile {
     /// Makes the file, locks it, and writes who we are.
-    pub(super) fn claim(task: &Task) -> Claim {
+    pub(super) fn claim(task: &Task<'_>, own: &Own) -> Claim {
         let fd = match file::open(task.file, file::Open::Create) {
             Ok(fd) => fd,
             Err(Errno::EEXIST) => return Claim::Taken,
@@ -63,13 +62,13 @@ impl TaskFile {
             return Claim::Taken;
         }
         let identified = file::links_and_size(&fd).and_then(|untouched| match untouched {
-            (1, 0) => write(&fd, &identify(task)?.encode(), position::IDENTITY).map(Some),
+            (1, 0) => write(&fd, &identify(task, own)?.encode(), position::IDENTITY).map(Some),
             _ => Ok(None),
         });
         match identified {
             Ok(Some(())) => Claim::Made(Self {
                 fd,
-                durability: task.flags.durability,
+                durability: own.durability,
                 start: Fact::Unknown,
                 leader_exit: Fact::Unknown,
                 tree_end: Fact::Unknown,
@@ -87,8 +86,9 @@ impl TaskFile {
         &self.fd
     }
 
-    /// Writes what is due, in order, and then tells of it, all at once.
-    pub(super) fn settle(&mut self, control: &mut Control) {
+    /// Writes what is due, in order, and then tells of it, all at once, and what becomes of us if
+    /// that was all.
+    pub(super) fn settle(&mut self, control: &mut Control, after: After) {
         let mut news = [None; 3];
         let mut end_written = false;
         // Fails at the first record that cannot be written.
@@ -110,7 +110,7 @@ impl TaskFile {
                 .tree_end
                 .settle(&self.fd, position::TREE_END, TreeEnd::encode)?
             {
-                news[2] = Some(Report::TreeEnded);
+                news[2] = Some(Report::TreeEnded { shim: after });
                 end_written = true;
             }
             Ok(())
@@ -168,26 +168,16 @@ fn write(fd: &Fd, slot: &SlotBytes, at: u64) -> Result<()> {
     }
 }
 
-fn identify(task: &Task) -> Result<Identity> {
+fn identify(task: &Task<'_>, own: &Own) -> Result<Identity> {
     let cgroup = task.cgroup.map_or(Some(CgroupPath::NONE), |path| {
         CgroupPath::new(path.to_bytes())
     });
-    let shim_pid = process::own_pid();
-    let born_after = task.flags.born_after;
-    let start_ticks = born_after
-        .and_then(|earlier| ticks_between(earlier, clock::boot_nanos()))
-        .or_else(|| processes::stat(shim_pid).map(|stat| stat.start_ticks));
     Ok(Identity {
         task_uid: task.uid,
-        boot_id: task.flags.boot_id.map_or_else(read_boot_id, Ok)?,
-        shim_pid,
-        shim_start_ticks: start_ticks.ok_or(Errno::EINVAL)?,
+        boot_id: own.boot_id,
+        shim_pid: own.pid,
+        shim_start_ticks: own.start_ticks,
         cgroup: cgroup.ok_or(Errno::ENAMETOOLONG)?,
+        cpu_before_micros: own.cpu_micros,
     })
-}
-
-fn read_boot_id() -> Result<[u8; 16]> {
-    let mut text = [0; 36];
-    let boot_id = file::read_file(c"/proc/sys/kernel/random/boot_id", &mut text)?;
-    parse_uuid(boot_id).ok_or(Errno::EINVAL)
 }
