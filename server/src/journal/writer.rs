@@ -108,14 +108,21 @@ impl Writer {
 
     /// Makes a fact durable.
     pub(super) async fn append(&self, draft: Draft) -> Result<Arc<Event>, JournalError> {
-        let (reply, answer) = oneshot::channel();
+        let (reply, mut answer) = oneshot::channel();
         let draft = Box::new(draft);
         self.jobs
             .send(Job::Append { draft, reply })
             .await
             .map_err(|_| JournalError::Closed)?;
         match self.durability {
-            Durability::Process => self.write_in_passing(),
+            Durability::Process => {
+                // Whoever else has a fact in hand now puts it into the same transaction.
+                tokio::task::yield_now().await;
+                if let Ok(written) = answer.try_recv() {
+                    return written;
+                }
+                self.write_in_passing();
+            }
             Durability::Power => self.clerk_thread.unpark(),
         }
         answer.await.unwrap_or(Err(JournalError::Closed))
