@@ -25,7 +25,7 @@ pub(crate) enum Session {
     Own,
 }
 
-/// Serves until SIGTERM or SIGINT. Tasks outlive it.
+/// Serves until SIGTERM, SIGINT or a Shutdown call. Tasks outlive it unless it was told otherwise.
 pub(crate) fn run(config: Config, session: Session) -> Result<Exit, Failure> {
     if session == Session::Own {
         leave_caller().map_err(|error| failed("leave the caller's session", error))?;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use heeler_proto::v1::{
     CancelRequest, CancelResponse, CancelResult, InspectRequest, InspectResponse, ListRequest,
     ListResponse, ReadOutputRequest, ReadOutputResponse, RemoveRequest, RemoveResponse,
-    SpawnRequest, SpawnResponse, WaitRequest, WaitResponse,
+    ShutdownRequest, ShutdownResponse, SpawnRequest, SpawnResponse, WaitRequest, WaitResponse,
     background_tasks_client::BackgroundTasksClient, cancel_request::Target, remove_request,
 };
 use tokio::time::sleep;
@@ -230,6 +230,15 @@ impl Client {
             .remove(RemoveRequest { target })
             .await?
             .removed_task_ids)
+    }
+
+    /// Ends the daemon. The answer comes as it begins to close: it is gone a moment later.
+    pub async fn shutdown(&self, request: ShutdownRequest) -> Result<ShutdownResponse, Error> {
+        // Unlike others it is not repeated until somebody hears it, for that would be the next daemon.
+        let response = self.raw().shutdown(request).await;
+        response
+            .map(Response::into_inner)
+            .map_err(|status| Error::from_status(status, &self.address))
     }
 
     async fn call<T, F>(&self, repeat: Repeat, attempt: impl Fn(Stub) -> F) -> Result<T, Error>

@@ -19,6 +19,19 @@ pub struct Config {
     pub max_tasks: usize,
     /// Where tasks start that were given no directory; otherwise the user's home.
     pub working_directory: Option<PathBuf>,
+    /// What becomes of the live tasks when the server is told to end from outside.
+    pub on_exit: OnExit,
+}
+
+/// What becomes of the live tasks when the server is told to end from outside. A Shutdown call says for
+/// itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnExit {
+    /// They run on, and the next server takes them back.
+    #[default]
+    LeaveRunning,
+    /// They are stopped, and proven gone, before the server ends.
+    StopTasks,
 }
 
 impl Config {

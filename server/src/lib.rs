@@ -22,5 +22,5 @@ pub mod task;
 mod config;
 mod serve;
 
-pub use config::Config;
+pub use config::{Config, OnExit};
 pub use serve::{Ready, RunError, run};

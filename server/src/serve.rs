@@ -10,12 +10,12 @@ use std::{
 };
 
 use heeler_proto::v1::background_tasks_server::BackgroundTasksServer;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tonic::transport::Server;
 use tonic_health::{ServingStatus, server::HealthReporter};
 
 use crate::{
-    config::Config,
+    config::{Config, OnExit},
     journal::{Durability, Journal, JournalError},
     process::{
         self, StateLock,
@@ -25,8 +25,9 @@ use crate::{
         shim::{Records, Shims},
         task_file::TaskDir,
     },
-    service::{Closing, Edge, Gate, ListenError, Listener, NAME, Service},
-    supervisor::{Parts, Recovered, Supervisor},
+    service::{Closing, Edge, End, Gate, ListenError, Listener, NAME, Service},
+    supervisor::{CancelRequest, Cascade, Parts, Recovered, Supervisor},
+    task::{Actor, StopCause},
 };
 
 /// How long calls under way may take to end when the server goes down.
@@ -99,8 +100,8 @@ impl fmt::Display for Ready {
     }
 }
 
-/// Serves until `shutdown` completes; tasks outlive the server. `ready` is called once every earlier
-/// task has been taken back and calls are let in.
+/// Serves until `shutdown` completes or a Shutdown call ends it; tasks outlive the server unless it was
+/// told otherwise. `ready` is called once every earlier task has been taken back and calls are let in.
 pub async fn run(
     config: Config,
     shutdown: impl Future<Output = ()>,
@@ -125,7 +126,8 @@ async fn serve(
     let closing = Closing::new(closing);
     let (health, health_service) = tonic_health::server::health_reporter();
     set_health(&health, ServingStatus::NotServing).await;
-    let service = Service::new(supervisor.clone(), closing.clone());
+    let end = End::default();
+    let service = Service::new(supervisor.clone(), closing.clone(), end.clone());
     let connections = Listener::bind(&config.listen)?.connections(&closing);
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(heeler_proto::FILE_DESCRIPTOR_SET)
@@ -150,9 +152,12 @@ async fn serve(
         router.serve_with_incoming_shutdown(connections, async move { until.begun().await }),
     );
 
+    let (taken_back, all_taken_back) = oneshot::channel();
     let serving = async {
         let recovered = supervisor.recover().await?;
         gate.open();
+        // Nobody may be waiting for it.
+        let _ = taken_back.send(());
         set_health(&health, ServingStatus::Serving).await;
         ready(&Ready {
             addresses: config.listen.iter().map(address).collect(),
@@ -162,8 +167,20 @@ async fn serve(
         supervisor.parts().shims.stock_up();
         std::future::pending().await
     };
+    let ending = async {
+        shutdown.await;
+        match config.on_exit {
+            OnExit::LeaveRunning => {}
+            OnExit::StopTasks => {
+                // What has not been taken back yet could not be stopped.
+                let _ = all_taken_back.await;
+                stop_tasks(&supervisor).await;
+            }
+        }
+    };
     let broken = tokio::select! {
-        () = shutdown => None,
+        () = ending => None,
+        () = end.asked() => None,
         ended = &mut server => Some(ended),
         failed = serving => return failed,
     };
@@ -182,6 +199,23 @@ async fn serve(
     };
     supervisor.leave().await;
     ended.unwrap_or(Ok(())).map_err(RunError::from)
+}
+
+async fn stop_tasks(supervisor: &Supervisor) {
+    let stopped = supervisor
+        .stop_all(CancelRequest {
+            cause: StopCause::Shutdown,
+            mode: None,
+            actor: Actor::default(),
+            reason: None,
+            cascade: Cascade::Alone,
+        })
+        .await;
+    tracing::info!(
+        over = stopped.over,
+        left = stopped.left,
+        "stopped its tasks"
+    );
 }
 
 fn address(path: impl AsRef<Path>) -> String {

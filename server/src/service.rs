@@ -15,6 +15,7 @@ mod output;
 mod page_token;
 mod refusal;
 mod remove;
+mod shutdown;
 mod spawn;
 mod text;
 mod wait;
@@ -23,7 +24,7 @@ mod watch;
 use std::sync::Arc;
 
 use heeler_proto::v1::{self, background_tasks_server::BackgroundTasks};
-use tokio::sync::watch as channel;
+use tokio::sync::{Notify, watch as channel};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, transport::server::UdsConnectInfo};
 
@@ -45,6 +46,7 @@ pub struct Service {
     supervisor: Supervisor,
     started: Timestamp,
     closing: Closing,
+    end: End,
 }
 
 /// Tells what waits that the server is going down.
@@ -64,13 +66,29 @@ impl Closing {
     }
 }
 
+/// How a call asks whoever runs the server to end it.
+#[derive(Debug, Clone, Default)]
+pub struct End(Arc<Notify>);
+
+impl End {
+    fn ask(&self) {
+        self.0.notify_one();
+    }
+
+    /// Waits until a call has asked.
+    pub async fn asked(&self) {
+        self.0.notified().await;
+    }
+}
+
 impl Service {
     /// Over a supervisor that has taken its tasks back.
-    pub fn new(supervisor: Supervisor, closing: Closing) -> Self {
+    pub fn new(supervisor: Supervisor, closing: Closing, end: End) -> Self {
         Self {
             supervisor,
             started: Timestamp::now(),
             closing,
+            end,
         }
     }
 
@@ -177,5 +195,12 @@ impl BackgroundTasks for Service {
         Ok(Response::new(
             remove::remove(self, request.into_inner()).await?,
         ))
+    }
+
+    async fn shutdown(
+        &self,
+        request: Request<v1::ShutdownRequest>,
+    ) -> Result<Response<v1::ShutdownResponse>, Status> {
+        Ok(Response::new(shutdown::shutdown(self, request).await?))
     }
 }

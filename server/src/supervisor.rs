@@ -15,17 +15,23 @@
 //! and then in the world. A finished task has no actor: it is in the journal.
 
 mod actor;
+mod ending;
 mod lifecycle;
 mod observe;
 mod recovery;
 mod registry;
 mod spawn;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::PathBuf,
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
 
 use tokio::sync::watch;
 
 pub use actor::{CancelOutcome, Cancelled};
+pub use ending::Stopped;
 pub use recovery::Recovered;
 pub use registry::Handle;
 pub use spawn::{SpawnError, Spawned};
@@ -33,7 +39,7 @@ pub use spawn::{SpawnError, Spawned};
 use crate::{
     journal::{Journal, JournalError},
     process::{containment::Ladder, environment::BaseEnv, shim::Shims, task_file::TaskDir},
-    task::{Actor, Filter, StopMode, Task, TaskId},
+    task::{Actor, Filter, StopCause, StopMode, Task, TaskId},
 };
 use registry::Registry;
 use spawn::Requests;
@@ -69,6 +75,8 @@ struct Shared {
     parts: Parts,
     registry: Registry,
     requests: Requests,
+    /// True once no new task is let in.
+    closed: AtomicBool,
     /// How many actors there are.
     present: watch::Sender<usize>,
     /// True once the server is going down: actors leave their tasks to the next one.
@@ -78,6 +86,8 @@ struct Shared {
 /// How a task is to be stopped.
 #[derive(Debug, Clone)]
 pub struct CancelRequest {
+    /// What asks.
+    pub cause: StopCause,
     /// How; `None`: as the task's own policy says.
     pub mode: Option<CancelMode>,
     /// Who asks.
@@ -134,6 +144,7 @@ impl Supervisor {
         let shared = Shared {
             registry: Registry::new(parts.max_live),
             requests: Requests::default(),
+            closed: AtomicBool::new(false),
             present: watch::Sender::new(0),
             leaving: watch::Sender::new(false),
             parts,
@@ -188,6 +199,7 @@ impl Supervisor {
     /// Lets go of every task, and lets them run: the next server takes them back. Returns when the
     /// last actor is gone.
     pub async fn leave(&self) {
+        self.close();
         self.shared.leaving.send_replace(true);
         self.shared.parts.shims.dismiss();
         let mut present = self.shared.present.subscribe();

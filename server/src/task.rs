@@ -265,6 +265,8 @@ pub enum StopCause {
     Cancel,
     /// Its own timeout.
     Deadline,
+    /// The server goes down, and was told to take its tasks with it.
+    Shutdown,
 }
 
 /// Who asks for something.
@@ -372,6 +374,8 @@ pub enum EndReason {
     Cancelled,
     /// Its timeout.
     Deadline,
+    /// The server was told to stop its tasks.
+    ServerShutdown,
     /// Its supervision broke.
     SupervisionLost,
 }

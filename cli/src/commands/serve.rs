@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use heeler_client::{Address, Error, paths};
-use heeler_server::{Config, journal::Durability, process::containment::Wanted};
+use heeler_server::{Config, OnExit, journal::Durability, process::containment::Wanted};
 
 use crate::{
     exit::{Exit, Failure},
@@ -20,8 +20,8 @@ Examples:
   heeler serve --state-dir /srv/heeler --listen unix:/run/heeler.sock
   HEELER_LOG=debug heeler serve
 
-It says where it listens and which rung of the kill ladder it has. SIGTERM and SIGINT end it and leave
-its tasks running: the next daemon on the state directory takes them back.";
+It says where it listens and which rung of the kill ladder it has. SIGTERM, SIGINT and `heeler shutdown`
+end it and leave its tasks running: the next daemon on the state directory takes them back.";
 
 /// Run the daemon in the foreground
 #[derive(Debug, Args)]
@@ -52,6 +52,10 @@ pub(crate) struct Serve {
     /// Where tasks start that were given no directory [default: the user's home]
     #[arg(long, value_name = "DIR")]
     working_directory: Option<PathBuf>,
+
+    /// Stop every live task when SIGTERM or SIGINT ends the daemon
+    #[arg(long)]
+    stop_tasks_on_exit: bool,
 
     /// Leave the caller's session and close what was inherited from it
     #[arg(long, hide = true)]
@@ -109,6 +113,10 @@ impl Serve {
             working_directory: match &self.working_directory {
                 Some(dir) => Some(absolute("--working-directory", dir)?),
                 None => None,
+            },
+            on_exit: match self.stop_tasks_on_exit {
+                true => OnExit::StopTasks,
+                false => OnExit::LeaveRunning,
             },
         })
     }

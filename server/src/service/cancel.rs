@@ -8,7 +8,7 @@ use tonic::Request;
 use super::{Service, caller, check, convert, refusal::Refusal};
 use crate::{
     supervisor::{CancelMode, CancelOutcome, CancelRequest, Cancelled, Cascade},
-    task::{Filter, TaskId},
+    task::{Filter, StopCause, TaskId},
 };
 
 pub(super) async fn cancel(
@@ -19,6 +19,7 @@ pub(super) async fn cancel(
     let actor = caller(&request, name);
     let request = request.into_inner();
     let order = CancelRequest {
+        cause: StopCause::Cancel,
         mode: mode(&request)?,
         actor,
         reason: check::note("reason", request.reason, check::REASON)?,
@@ -139,6 +140,8 @@ async fn all_ended(
         let id = one.task.id.clone();
         if let Some(handle) = service.supervisor.live(&id) {
             let ended = tokio::select! {
+                // A shutdown that stops all tasks closes after their ends.
+                biased;
                 ended = handle.ended() => ended,
                 () = service.closing.begun() => None,
             };

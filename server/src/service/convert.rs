@@ -186,6 +186,7 @@ fn reason(reason: EndReason) -> v1::EndReason {
         EndReason::SpawnFailed => v1::EndReason::SpawnFailed,
         EndReason::Cancelled => v1::EndReason::Cancelled,
         EndReason::Deadline => v1::EndReason::Deadline,
+        EndReason::ServerShutdown => v1::EndReason::ServerShutdown,
         EndReason::SupervisionLost => v1::EndReason::SupervisionLost,
     }
 }
@@ -221,6 +222,7 @@ fn stop(stop: &Stop) -> v1::StopRecord {
         cause: match stop.cause {
             StopCause::Cancel => v1::EndReason::Cancelled,
             StopCause::Deadline => v1::EndReason::Deadline,
+            StopCause::Shutdown => v1::EndReason::ServerShutdown,
         }
         .into(),
         actor: Some(actor(&stop.actor)),

@@ -23,7 +23,7 @@ use crate::process::own_uid;
 
 /// Short calls at once; more wait their turn.
 const SHORT_CALLS: usize = 512;
-/// Cancels at once: a place of their own, so that one can always be made.
+/// Cancels and shutdowns at once: a place of their own, so that one can always be made.
 const CANCELS: usize = 16 * 1024;
 /// Long polls and streams at once; more are refused, since a place may not come free.
 const LONG_CALLS: usize = 16 * 1024;
@@ -96,7 +96,7 @@ impl Edge {
             Some("/WatchEvents" | "/Wait" | "/ReadOutput") => Arc::clone(&self.long)
                 .try_acquire_owned()
                 .map_err(|_| too_many(LONG_CALLS))?,
-            Some("/Cancel") => Arc::clone(&self.cancels)
+            Some("/Cancel" | "/Shutdown") => Arc::clone(&self.cancels)
                 .try_acquire_owned()
                 .map_err(|_| too_many(CANCELS))?,
             Some(_) | None => turn(&self.short).await?,

@@ -176,10 +176,20 @@ async fn within(
             None => std::future::pending().await,
         }
     };
+    tokio::pin!(done);
     tokio::select! {
         biased;
-        () = service.closing.begun() => Err(Refusal::not_serving("the server is shutting down")),
-        () = done => Ok(Over::Done),
+        () = service.closing.begun() => {
+            // A server that has stopped all its tasks closes after their ends: this wait is over too.
+            match service.supervisor.live_matching(&Filter::default()).is_empty() {
+                true => {
+                    done.await;
+                    Ok(Over::Done)
+                }
+                false => Err(Refusal::not_serving("the server is shutting down")),
+            }
+        }
+        () = &mut done => Ok(Over::Done),
         () = timed_out => Ok(Over::TimedOut),
     }
 }

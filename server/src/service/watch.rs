@@ -25,6 +25,9 @@ const SHORTEST_BOOKMARK: Duration = Duration::from_millis(100);
 /// Past this a bookmark never comes, and the timer's arithmetic stays sound.
 const LONGEST_BOOKMARK: Duration = Duration::from_secs(24 * 3600);
 
+/// How long a client may take, when the server closes, to read what was recorded before.
+const LAST_EVENTS: Duration = Duration::from_secs(2);
+
 type Sent = Result<v1::WatchEventsResponse, Status>;
 
 /// One watcher.
@@ -101,26 +104,45 @@ fn bookmark_interval(value: Option<prost_types::Duration>) -> Result<Duration, R
     Ok(span.min(LONGEST_BOOKMARK))
 }
 
+fn refuse(client: &mpsc::Sender<Sent>) {
+    let refusal = Refusal::not_serving("the server is shutting down");
+    // A client that does not read will see the connection close instead.
+    let _ = client.try_send(Err(refusal.into()));
+}
+
 impl Watcher {
     async fn run(mut self, initial: Vec<Arc<Task>>) {
         let closing = self.closing.clone();
         let client = self.client.clone();
+        // Where its client has gone, that needs no word.
         tokio::select! {
-            // Its client has gone: that needs no word.
-            _ = self.stream(initial) => {}
-            () = closing.begun() => {
-                let refusal = Refusal::not_serving("the server is shutting down");
-                // A client that does not read will see the connection close instead.
-                let _ = client.try_send(Err(refusal.into()));
-            }
+            begun = self.begin(initial) => if begun.is_err() { return },
+            () = closing.begun() => return refuse(&client),
         }
+        tokio::select! {
+            _ = self.follow() => return,
+            () = closing.begun() => {}
+        }
+        // The ends of tasks that were stopped with the server come before the end of the stream.
+        let _ = tokio::time::timeout(LAST_EVENTS, self.catch_up()).await;
+        refuse(&client);
     }
 
-    async fn stream(&mut self, initial: Vec<Arc<Task>>) -> Result<(), Gone> {
+    async fn begin(&mut self, initial: Vec<Arc<Task>>) -> Result<(), Gone> {
         for task in initial {
             self.send(Item::Initial(convert::task(&task))).await?;
         }
-        self.bookmark().await?;
+        self.bookmark().await
+    }
+
+    async fn catch_up(&mut self) -> Result<(), Gone> {
+        while self.cursor < self.journal.head() {
+            self.send_new_events().await?;
+        }
+        Ok(())
+    }
+
+    async fn follow(&mut self) -> Result<(), Gone> {
         let mut head = self.journal.watch();
         let mut bookmark_due = Instant::now() + self.bookmark_every;
         loop {

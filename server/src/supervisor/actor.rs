@@ -220,7 +220,7 @@ impl TaskActor {
         };
         let before = self.life.clone();
         let stop = StopRequest {
-            cause: StopCause::Cancel,
+            cause: request.cause,
             mode: request.mode_for(&self.life.task),
             actor: request.actor,
             reason: request.reason,
@@ -348,6 +348,7 @@ impl TaskActor {
             return;
         };
         let request = CancelRequest {
+            cause: StopCause::Cancel,
             mode: match stop.mode {
                 crate::task::StopMode::Graceful(_) => None,
                 crate::task::StopMode::Force => Some(super::CancelMode::Force),

@@ -452,6 +452,7 @@ fn verdict(task: &Task) -> (EndState, EndReason) {
         return match stop.cause {
             StopCause::Cancel => (EndState::Cancelled, EndReason::Cancelled),
             StopCause::Deadline => (EndState::TimedOut, EndReason::Deadline),
+            StopCause::Shutdown => (EndState::Cancelled, EndReason::ServerShutdown),
         };
     }
     let whole = task.capture_error.is_none();

@@ -164,6 +164,18 @@ impl Handle {
         Some(Arc::clone(&task))
     }
 
+    /// Waits until the task is over, or its kill is overdue; `None` if the server lets go of it first.
+    pub(super) async fn stopped(&self) -> Option<Arc<Task>> {
+        let mut state = self.state.clone();
+        let resists = |task: &Task| {
+            let proof = task.stop.as_ref().and_then(|stop| stop.proof.as_ref());
+            proof.is_some_and(|proof| !proof.survivors.is_empty())
+        };
+        let settled = |task: &Arc<Task>| !task.is_live() || resists(task);
+        let task = state.wait_for(settled).await.ok()?;
+        Some(Arc::clone(&task))
+    }
+
     /// Waits until the task has started or is over; `None` if the server lets go of it first.
     pub(super) async fn started(&self) -> Option<()> {
         let mut state = self.state.clone();

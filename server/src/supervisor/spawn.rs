@@ -112,9 +112,7 @@ impl Supervisor {
     }
 
     async fn start(&self, request: SpawnRequest) -> Result<Spawned, SpawnError> {
-        if *self.shared.leaving.borrow() {
-            return Err(SpawnError::Leaving);
-        }
+        self.check_open()?;
         let (spec, executable) = self.examine(&request)?;
         let parts = self.parts();
         let seq = parts.journal.next_seq();
@@ -133,8 +131,9 @@ impl Supervisor {
             revision: Revision(0),
         };
         let ends = self.shared.registry.admit(&Arc::new(task.clone()))?;
-        // Again, now that a stop of the parent would find it.
-        if let Err(refused) = self.check_parent(&request) {
+        // Again, now that a stop of the parent, or of all, would find it.
+        let checked = self.check_open().and_then(|()| self.check_parent(&request));
+        if let Err(refused) = checked {
             self.shared.registry.remove(&task.id);
             return Err(refused);
         }
