@@ -8,6 +8,7 @@ mod logs;
 mod ps;
 mod rm;
 pub(crate) mod serve;
+mod shutdown;
 mod spawn;
 mod wait;
 
@@ -37,6 +38,8 @@ pub(crate) enum Command {
     Events(events::Events),
     /// Forget finished tasks and delete their output
     Rm(rm::Rm),
+    /// End the daemon, and leave its tasks running unless told to stop them
+    Shutdown(shutdown::Shutdown),
     /// Print a script that completes arguments in a shell
     Completions(completions::Completions),
 }
@@ -55,6 +58,7 @@ impl Command {
             Self::Logs(args) => block_on(args.run()),
             Self::Events(args) => block_on(args.run()),
             Self::Rm(args) => block_on(args.run()),
+            Self::Shutdown(args) => block_on(args.run()),
         }
     }
 }

@@ -23,6 +23,16 @@ pub(crate) struct ClientArgs {
     json: bool,
 }
 
+impl ClientArgs {
+    /// Which daemon somebody chose; none if nobody did.
+    fn address(&self) -> Result<Option<Address>, Failure> {
+        match &self.addr {
+            Some(address) => Ok(Some(address.clone())),
+            None => Ok(Address::from_env().map_err(Error::from)?),
+        }
+    }
+}
+
 /// An open connection and the way to answer.
 #[derive(Debug)]
 pub(crate) struct Context {
@@ -35,19 +45,28 @@ pub(crate) struct Context {
 impl Context {
     /// Connects; where nobody said which daemon, one is started if there is none.
     pub(crate) async fn open(args: &ClientArgs) -> Result<Self, Failure> {
-        let chosen = match &args.addr {
-            Some(address) => Some(address.clone()),
-            None => Address::from_env().map_err(Error::from)?,
-        };
-        let client = match chosen {
+        let client = match args.address()? {
             Some(address) => Client::connect(address).await?,
             None => daemon::connect_or_start().await?,
         };
-        Ok(Self {
+        Ok(Self::new(client, args))
+    }
+
+    /// Connects to a daemon that is there; starts none.
+    pub(crate) async fn find(args: &ClientArgs) -> Result<Self, Failure> {
+        let address = match args.address()? {
+            Some(address) => address,
+            None => Address::default_for_user().map_err(Error::from)?,
+        };
+        Ok(Self::new(Client::connect(address).await?, args))
+    }
+
+    fn new(client: Client, args: &ClientArgs) -> Self {
+        Self {
             client,
             json: args.json.then(Json::new),
             out: Out::new(),
-        })
+        }
     }
 
     /// Prints the answer to a call as JSON, if that is the form; says whether it was.

@@ -32,6 +32,7 @@ named!(
     ListResponse,
     ReadOutputResponse,
     RemoveResponse,
+    ShutdownResponse,
     SpawnResponse,
     WaitResponse,
     WatchEventsResponse
@@ -126,6 +127,7 @@ mod tests {
         check::<v1::ListResponse>(&json);
         check::<ReadOutputResponse>(&json);
         check::<v1::RemoveResponse>(&json);
+        check::<v1::ShutdownResponse>(&json);
         check::<v1::SpawnResponse>(&json);
         check::<WaitResponse>(&json);
         check::<v1::WatchEventsResponse>(&json);

@@ -7,6 +7,7 @@ mod card;
 mod commands;
 mod context;
 mod daemon;
+mod departure;
 mod duration;
 mod exit;
 mod follow;
