@@ -247,6 +247,14 @@ impl Api {
         self.history().await.into_iter().filter(of).collect()
     }
 
+    /// Ends the server.
+    pub async fn shutdown(&self, request: ShutdownRequest) -> Result<ShutdownResponse, Status> {
+        self.raw()
+            .shutdown(request)
+            .await
+            .map(tonic::Response::into_inner)
+    }
+
     /// Kills whatever still lives, and waits for the proof.
     pub async fn stop_everything(&self) -> Result<CancelResponse, Status> {
         let target = Some(Target::Filter(request::live()));

@@ -154,9 +154,7 @@ impl Daemon {
     /// Asks it to end, and expects exit code 0 in time.
     pub fn terminate(&mut self) {
         kill(Pid::from_raw(self.pid()), Signal::SIGTERM).unwrap();
-        let status = self.exited(DEADLINE);
-        let status = status.unwrap_or_else(|| panic!("still there after SIGTERM:\n{}", self.log()));
-        assert_eq!(status.code(), Some(0), "{status}:\n{}", self.log());
+        self.ended();
     }
 
     /// Its exit status, if it ends in time.
@@ -171,6 +169,18 @@ impl Daemon {
             self.child = None;
         }
         status
+    }
+
+    /// That it has ended, or is about to, with exit code 0.
+    pub fn ended(&mut self) {
+        let status = self.exited(DEADLINE);
+        let status = status.unwrap_or_else(|| panic!("still there:\n{}", self.log()));
+        assert_eq!(status.code(), Some(0), "{status}:\n{}", self.log());
+    }
+
+    /// From its next start on it is another file of the program, as after an upgrade.
+    pub fn replace_program(&mut self) {
+        self.builder.program = Program::Copied;
     }
 
     /// Its process.
