@@ -38,6 +38,7 @@ async fn the_services_are_listed_and_described() {
         "List",
         "ReadOutput",
         "Remove",
+        "Shutdown",
         "Spawn",
         "Wait",
         "WatchEvents",
