@@ -211,7 +211,7 @@ mod tests {
 
     fn parse(args: &[&str]) -> Result<Cancel, clap::Error> {
         let cli = crate::Cli::try_parse_from([&["heeler", "cancel"], args].concat())?;
-        let crate::commands::Command::Cancel(args) = cli.command else {
+        let crate::commands::Command::Cancel(crate::deferred::Deferred(args)) = cli.command else {
             panic!("not cancel")
         };
         Ok(args)

@@ -147,7 +147,7 @@ mod tests {
 
     fn config(args: &[&str]) -> Config {
         let cli = crate::Cli::try_parse_from([&["heeler", "serve"], args].concat()).unwrap();
-        let crate::commands::Command::Serve(args) = cli.command else {
+        let crate::commands::Command::Serve(crate::deferred::Deferred(args)) = cli.command else {
             panic!("not serve")
         };
         args.config().unwrap()

@@ -217,7 +217,7 @@ mod tests {
     fn what_is_not_said_is_left_to_the_daemon() {
         use clap::Parser;
         let cli = crate::Cli::parse_from(["heeler", "spawn", "--cwd", "/", "--", "true"]);
-        let crate::commands::Command::Spawn(args) = cli.command else {
+        let crate::commands::Command::Spawn(crate::deferred::Deferred(args)) = cli.command else {
             panic!("not spawn")
         };
         let request = SpawnRequest::from(args.request().unwrap());

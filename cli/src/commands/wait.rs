@@ -120,7 +120,7 @@ mod tests {
 
     fn parse(args: &[&str]) -> Result<Wait, clap::Error> {
         let cli = crate::Cli::try_parse_from([&["heeler", "wait"], args].concat())?;
-        let crate::commands::Command::Wait(args) = cli.command else {
+        let crate::commands::Command::Wait(crate::deferred::Deferred(args)) = cli.command else {
             panic!("not wait")
         };
         Ok(args)
