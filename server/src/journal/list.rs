@@ -177,7 +177,7 @@ impl Listing {
         )
     }
 
-    /// Takes what fits. The one that does not tells that there is a next page.
+    /// Takes what fits, and one in any case. The one that does not tells that there is a next page.
     fn fill(
         self,
         listed: impl Iterator<Item = Result<Listed, JournalError>>,
@@ -190,20 +190,23 @@ impl Listing {
         let mut last = None;
         let mut bytes = 0;
         for (places, listed) in listed.enumerate() {
-            if places == self.query.limit() || bytes >= PAGE_BYTES {
+            if places == self.query.limit() {
                 page.next = last;
                 break;
             }
             let Listed { phase, seq, record } = listed?;
+            let size = record.as_ref().map_or(0, |(_, size)| *size);
+            if bytes > 0 && bytes + size > PAGE_BYTES {
+                page.next = last;
+                break;
+            }
+            bytes += size;
             last = Some(Position {
                 since: self.since,
                 phase,
                 below: seq,
             });
-            if let Some((task, size)) = record {
-                bytes += size;
-                page.tasks.push(task);
-            }
+            page.tasks.extend(record.map(|(task, _)| task));
         }
         Ok(page)
     }

@@ -319,3 +319,37 @@ async fn a_task_that_is_created_after_the_first_page_is_on_none_of_its_list() {
     let page = journal.list(query).await.unwrap();
     assert_eq!((page.tasks[0].seq, page.next), (last.seq, None));
 }
+
+/// L1
+#[tokio::test]
+async fn a_page_of_large_tasks_is_cut_before_it_is_too_large() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path());
+    let mut tasks = Vec::new();
+    for size in [100, 1_500_000, 1_500_000, 2_900_000] {
+        let spec = Spec {
+            name: "x".repeat(size),
+            ..spec()
+        };
+        let task = task_with(journal.id_key(), journal.next_seq(), spec);
+        append(&journal, EventKind::Created, &task).await;
+        tasks.push(task.seq);
+    }
+    let mut query = ListQuery {
+        page_size: 10,
+        ..Default::default()
+    };
+    let mut pages = Vec::new();
+    loop {
+        let page = journal.list(query.clone()).await.unwrap();
+        pages.push(page.tasks.iter().map(|task| task.seq).collect::<Vec<_>>());
+        query.position = page.next;
+        if page.next.is_none() {
+            break;
+        }
+    }
+    let [small, first, second, giant] = tasks[..] else {
+        panic!("there are four")
+    };
+    assert_eq!(pages, [vec![giant], vec![second], vec![first, small]]);
+}
