@@ -198,6 +198,9 @@ impl TaskFile {
 
     /// The offset behind the last byte: looked for in the last block that can be read.
     fn end(&self, blocks: u64) -> io::Result<u64> {
+        if blocks == 0 {
+            return Ok(0);
+        }
         let mut buffer = vec![0; BLOCK_SIZE];
         for index in (0..blocks).rev() {
             let read = read_up_to(&self.0, &mut buffer, block_position(index))?;

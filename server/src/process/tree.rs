@@ -2,16 +2,24 @@
 //! for the instant it was read and for no longer; nothing is ever signalled by what is found here.
 
 use std::{
-    fs, io,
-    time::{Duration, SystemTime},
+    fs::{self, File},
+    io::{self, Read},
+    time::Duration,
 };
 
-use nix::unistd::{SysconfVar, sysconf};
+use nix::{
+    time::{ClockId, clock_gettime},
+    unistd::{SysconfVar, sysconf},
+};
 
 use crate::task::{Survivor, Timestamp};
 
 /// A command line is cut here: enough to know a process by.
 const COMMAND_LIMIT: usize = 512;
+
+/// More than a command line that is shown has, with room for characters that are written longer; and
+/// more than the numbers of a process ever take.
+const BUFFER: usize = 4096;
 
 /// A tree is shown up to this size: one that runs away has no end.
 const LARGEST_TREE: usize = 4096;
@@ -48,24 +56,23 @@ pub struct Tree {
     pub memory: u64,
 }
 
-/// Everything that descends from a shim.
+/// Everything that descends from a shim. A process that hangs may hold up whoever looks at it.
 pub fn below(shim_pid: i32) -> Tree {
     let clock = Clock::read();
-    // What the shim itself has waited for are the tree's orphans.
-    let orphans = process(shim_pid, &clock).map_or(Duration::ZERO, |shim| shim.children_cpu);
-    let mut tree = Tree {
-        cpu: orphans,
-        ..Tree::default()
+    let mut tree = Tree::default();
+    let Ok(shim) = stat(shim_pid) else {
+        return tree;
     };
-    let mut open = children(shim_pid);
+    // What the shim itself has waited for are the tree's orphans.
+    tree.cpu = clock.span(shim.children_cpu_ticks);
+    let mut open = children(shim_pid, shim.threads);
     open.reverse();
     while let Some(pid) = open.pop()
         && tree.processes.len() < LARGEST_TREE
     {
-        let Ok(process) = process(pid, &clock) else {
-            continue;
-        };
-        open.extend(children(pid).into_iter().rev());
+        let Ok(stat) = stat(pid) else { continue };
+        open.extend(children(pid, stat.threads).into_iter().rev());
+        let process = process(pid, stat, &clock);
         tree.cpu += process.cpu + process.children_cpu;
         tree.memory += process.memory;
         tree.processes.push(process);
@@ -75,7 +82,7 @@ pub fn below(shim_pid: i32) -> Tree {
 
 /// A process that should be gone, if it is there.
 pub fn survivor(pid: i32) -> Option<Survivor> {
-    let process = process(pid, &Clock::read()).ok()?;
+    let process = process(pid, stat(pid).ok()?, &Clock::read());
     Some(Survivor {
         pid,
         parent_pid: process.parent_pid,
@@ -95,17 +102,23 @@ pub(super) fn all_pids() -> io::Result<impl Iterator<Item = i32>> {
     Ok(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()))
 }
 
-fn children(pid: i32) -> Vec<i32> {
+fn children(pid: i32, threads: u64) -> Vec<i32> {
+    // Its first thread has the process's own number; most have no other.
+    if threads == 1 {
+        return children_of_threads(pid, [pid]);
+    }
+    let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter();
+    let names = entries.flatten().flatten().map(|entry| entry.file_name());
+    children_of_threads(pid, names.filter_map(|name| name.to_str()?.parse().ok()))
+}
+
+fn children_of_threads(pid: i32, threads: impl IntoIterator<Item = i32>) -> Vec<i32> {
     let mut found = Vec::new();
-    for thread in fs::read_dir(format!("/proc/{pid}/task"))
-        .into_iter()
-        .flatten()
-        .flatten()
-    {
-        match fs::read_to_string(thread.path().join("children")) {
+    for thread in threads {
+        match read_whole(&format!("/proc/{pid}/task/{thread}/children")) {
             Ok(list) => found.extend(
-                list.split_ascii_whitespace()
-                    .filter_map(|p| p.parse::<i32>().ok()),
+                list.split(u8::is_ascii_whitespace)
+                    .filter_map(|p| str::from_utf8(p).ok()?.parse::<i32>().ok()),
             ),
             // A kernel without CONFIG_PROC_CHILDREN: ask everybody for their parent.
             Err(error) if error.kind() == io::ErrorKind::NotFound && is_alive(pid) => {
@@ -121,19 +134,32 @@ fn children(pid: i32) -> Vec<i32> {
     found
 }
 
-fn process(pid: i32, clock: &Clock) -> io::Result<Process> {
-    let stat = stat(pid)?;
-    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    Ok(Process {
+fn process(pid: i32, stat: Stat, clock: &Clock) -> Process {
+    let mut buffer = [0; BUFFER];
+    let line = read_beginning(&format!("/proc/{pid}/cmdline"), &mut buffer).unwrap_or_default();
+    Process {
         pid,
         parent_pid: stat.parent_pid,
-        command: command_line(&line, &stat.name),
+        command: command_line(line, &stat.name),
         state: stat.state,
         started: clock.time_of(stat.start_ticks),
         cpu: clock.span(stat.cpu_ticks),
         children_cpu: clock.span(stat.children_cpu_ticks),
         memory: stat.resident_pages * clock.page_size,
-    })
+    }
+}
+
+/// What one read gives: all of it, if the buffer holds it and the file is not made piece by piece.
+fn read_beginning<'a>(path: &str, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> {
+    let read = File::open(path)?.read(buffer)?;
+    Ok(&buffer[..read])
+}
+
+/// Files of /proc do not tell their size, so nobody is asked for it.
+fn read_whole(path: &str) -> io::Result<Vec<u8>> {
+    let mut content = Vec::with_capacity(BUFFER);
+    File::open(path)?.take(u64::MAX).read_to_end(&mut content)?;
+    Ok(content)
 }
 
 fn command_line(line: &[u8], name: &str) -> String {
@@ -155,6 +181,7 @@ struct Stat {
     name: String,
     state: char,
     parent_pid: i32,
+    threads: u64,
     cpu_ticks: u64,
     children_cpu_ticks: u64,
     start_ticks: u64,
@@ -162,8 +189,9 @@ struct Stat {
 }
 
 fn stat(pid: i32) -> io::Result<Stat> {
-    let text = fs::read(format!("/proc/{pid}/stat"))?;
-    parse_stat(&String::from_utf8_lossy(&text))
+    let mut buffer = [0; BUFFER];
+    let text = read_beginning(&format!("/proc/{pid}/stat"), &mut buffer)?;
+    parse_stat(&String::from_utf8_lossy(text))
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "an unknown form of stat"))
 }
 
@@ -179,6 +207,7 @@ fn parse_stat(text: &str) -> Option<Stat> {
         parent_pid: fields.get(1)?.parse().ok()?,
         cpu_ticks: number(11)? + number(12)?,
         children_cpu_ticks: number(13)? + number(14)?,
+        threads: number(17)?,
         start_ticks: number(19)?,
         resident_pages: number(21)?,
     })
@@ -193,21 +222,13 @@ struct Clock {
 
 impl Clock {
     fn read() -> Self {
-        let uptime = fs::read_to_string("/proc/uptime").unwrap_or_default();
-        let up = uptime
-            .split(' ')
-            .next()
-            .and_then(|seconds| seconds.parse::<f64>().ok());
-        let boot = SystemTime::now() - Duration::from_secs_f64(up.unwrap_or_default().max(0.0));
-        let since = boot
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .unwrap_or_default();
+        let up = clock_gettime(ClockId::CLOCK_BOOTTIME).map_or(Duration::ZERO, Duration::from);
         let positive = |var, default| match sysconf(var) {
             Ok(Some(value)) if value > 0 => value as u64,
             Ok(_) | Err(_) => default,
         };
         Self {
-            boot: Timestamp::default().saturating_add(since),
+            boot: Timestamp(Timestamp::now().0.saturating_sub(up.as_micros() as u64)),
             ticks_per_second: positive(SysconfVar::CLK_TCK, 100),
             page_size: positive(SysconfVar::PAGE_SIZE, 4096),
         }
@@ -224,6 +245,8 @@ impl Clock {
 
 #[cfg(test)]
 mod tests {
+    use std::{process::Command, thread};
+
     use super::*;
 
     #[test]
@@ -236,14 +259,31 @@ mod tests {
             ("a) b (c", 'R', 7)
         );
         assert_eq!((stat.cpu_ticks, stat.children_cpu_ticks), (30, 70));
+        assert_eq!(stat.threads, 1);
         assert_eq!((stat.start_ticks, stat.resident_pages), (500, 25));
+    }
+
+    #[test]
+    fn a_child_of_any_thread_is_found() {
+        let look = || {
+            let own = std::process::id() as i32;
+            let mut child = Command::new("sleep").arg("600").spawn().expect("it starts");
+            let threads = stat(own).expect("it is running").threads;
+            let found = children(own, threads);
+            child.kill().expect("it is there");
+            child.wait().expect("it is ours");
+            (child.id() as i32, found)
+        };
+        let (child, found) = thread::spawn(look).join().expect("it does not panic");
+        assert!(found.contains(&child), "{child} is not among {found:?}");
     }
 
     #[test]
     fn this_process_is_alive_and_has_used_memory() {
         let own = std::process::id() as i32;
         assert!(is_alive(own));
-        let process = process(own, &Clock::read()).expect("it is running");
+        let stat = stat(own).expect("it is running");
+        let process = process(own, stat, &Clock::read());
         assert!(process.memory > 0);
         assert!(Timestamp::now().since(process.started) < Duration::from_secs(3600));
     }
