@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use heeler_proto::v1::background_tasks_server::BackgroundTasksServer;
+use heeler_proto::server::BackgroundTasksServer;
 use tokio::sync::{oneshot, watch};
 use tonic::transport::Server;
 use tonic_health::{ServingStatus, server::HealthReporter};

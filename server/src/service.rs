@@ -7,6 +7,7 @@
 mod cancel;
 mod check;
 mod convert;
+mod encodings;
 mod inspect;
 mod layer;
 mod list;
@@ -23,9 +24,8 @@ mod watch;
 
 use std::sync::Arc;
 
-use heeler_proto::v1::{self, background_tasks_server::BackgroundTasks};
+use heeler_proto::{Encoded, server::BackgroundTasks, v1};
 use tokio::sync::{Notify, watch as channel};
-use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, transport::server::UdsConnectInfo};
 
 pub use layer::{Edge, Gate};
@@ -35,6 +35,7 @@ use crate::{
     supervisor::Supervisor,
     task::{Actor, Task, TaskId, Timestamp},
 };
+use encodings::Encodings;
 use refusal::Refusal;
 
 /// The service's name, as health checks know it.
@@ -47,6 +48,7 @@ pub struct Service {
     started: Timestamp,
     closing: Closing,
     end: End,
+    encodings: Arc<Encodings>,
 }
 
 /// Tells what waits that the server is going down.
@@ -57,6 +59,10 @@ impl Closing {
     /// Once the sender says true, or is gone.
     pub fn new(closing: channel::Receiver<bool>) -> Self {
         Self(closing)
+    }
+
+    fn has_begun(&self) -> bool {
+        *self.0.borrow() || self.0.has_changed().is_err()
     }
 
     /// Waits for it.
@@ -89,6 +95,7 @@ impl Service {
             started: Timestamp::now(),
             closing,
             end,
+            encodings: Arc::default(),
         }
     }
 
@@ -131,7 +138,7 @@ fn caller<T>(request: &Request<T>, name: Option<String>) -> Actor {
 
 #[tonic::async_trait]
 impl BackgroundTasks for Service {
-    type WatchEventsStream = ReceiverStream<Result<v1::WatchEventsResponse, Status>>;
+    type WatchEventsStream = watch::Messages;
 
     async fn spawn(
         &self,
@@ -152,14 +159,14 @@ impl BackgroundTasks for Service {
     async fn list(
         &self,
         request: Request<v1::ListRequest>,
-    ) -> Result<Response<v1::ListResponse>, Status> {
+    ) -> Result<Response<Encoded<v1::ListResponse>>, Status> {
         Ok(Response::new(list::list(self, request.into_inner()).await?))
     }
 
     async fn inspect(
         &self,
         request: Request<v1::InspectRequest>,
-    ) -> Result<Response<v1::InspectResponse>, Status> {
+    ) -> Result<Response<Encoded<v1::InspectResponse>>, Status> {
         Ok(Response::new(
             inspect::inspect(self, request.into_inner()).await?,
         ))

@@ -209,6 +209,34 @@ async fn the_initial_state_a_bookmark_and_what_follows_have_no_hole() {
     }
 }
 
+/// E3, E7
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_does_not_fit_into_one_go_comes_in_several_and_whole() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    // Each is more than is kept encoded, and all together more than waits for a client.
+    let mut started = Vec::new();
+    for _ in 0..12 {
+        let request = SpawnRequest {
+            name: "n".repeat(16 << 10),
+            ..argv(["sleep", "600"])
+        };
+        started.push(api.start(request).await);
+    }
+    let request = WatchEventsRequest {
+        initial_state: true,
+        ..Default::default()
+    };
+    let mut watch = daemon.api().await.watch(request).await.unwrap();
+    let (initial, bookmark) = watch.initial().await;
+    started.reverse();
+    assert_eq!(initial, started, "newest first, each as it was started");
+    api.stop_everything().await.unwrap();
+    let history = api.history().await;
+    let rest = watch.up_to(history.last().unwrap().revision).await;
+    assert_eq!(rest, history[bookmark.revision as usize..]);
+}
+
 /// E4
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_revision_that_is_not_there_is_refused_with_both_bounds() {

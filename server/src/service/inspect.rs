@@ -1,20 +1,27 @@
 //! Inspect: one task whole, with what only the operating system knows of it.
 
-use heeler_proto::v1;
+use std::{io, sync::Arc};
+
+use heeler_proto::{Encoded, v1};
 
 use super::{Service, check, convert, refusal::Refusal};
 use crate::{
-    process::tree::{self, Tree},
-    task::{Tail, Task, TaskId},
+    process::{
+        task_file::TaskDir,
+        tree::{self, Tree},
+    },
+    task::{Tail, Task},
 };
 
 const DEFAULT_TAIL: u32 = 4096;
 const LARGEST_TAIL: u32 = 256 * 1024;
+/// Up to this, reading it takes less than waking another thread.
+const SHORT_TAIL: usize = 4096;
 
 pub(super) async fn inspect(
     service: &Service,
     request: v1::InspectRequest,
-) -> Result<v1::InspectResponse, Refusal> {
+) -> Result<Encoded<v1::InspectResponse>, Refusal> {
     let id = check::task_id("task_id", &request.task_id)?;
     let tail_bytes = request.output_tail_bytes.unwrap_or(DEFAULT_TAIL);
     if tail_bytes > LARGEST_TAIL {
@@ -22,38 +29,53 @@ pub(super) async fn inspect(
         return Err(Refusal::field("output_tail_bytes", problem));
     }
     let task = service.find(&id).await?;
-    let (tail, tree) = observe(service, &id, &task, tail_bytes as usize).await?;
-    Ok(v1::InspectResponse {
-        task: Some(convert::task(&task)),
+    let (tail, tree) = observe(service, &task, tail_bytes as usize).await?;
+    let rest = v1::InspectResponse {
+        task: None,
         resources: Some(resources(&task, &tree)),
         processes: tree.processes.iter().map(convert::process).collect(),
         output_tail: Some(convert::tail(&tail)),
         revision: task.revision.0,
         server: Some(service.info()),
-    })
+    };
+    Ok(Encoded::from_parts(&[service.encodings.task(&task)], &rest))
 }
 
+/// What the system knows of a task.
 async fn observe(
     service: &Service,
-    id: &TaskId,
-    task: &Task,
+    task: &Arc<Task>,
     tail_bytes: usize,
 ) -> Result<(Tail, Tree), Refusal> {
-    let task_dir = service.supervisor.parts().task_dir.clone();
-    let (id, live) = (id.clone(), task.is_live());
-    let observed = tokio::task::spawn_blocking(move || {
-        let Some(file) = task_dir.open(&id)? else {
-            return Ok(Default::default());
-        };
-        let shim = file.records()?.identity.filter(|_| live);
-        let tree = shim.map_or_else(Tree::default, |shim| tree::below(shim.shim_pid as i32));
-        Ok::<_, std::io::Error>((file.tail(tail_bytes)?, tree))
-    });
-    match observed.await {
-        Ok(Ok(observed)) => Ok(observed),
-        Ok(Err(error)) => Err(Refusal::storage("read the task's file", &error)),
+    let unreadable = |error: io::Error| Refusal::storage("read the task's file", &error);
+    let task_dir = &service.supervisor.parts().task_dir;
+    if !task.is_live() && tail_bytes <= SHORT_TAIL {
+        return look(task_dir, task, tail_bytes).map_err(unreadable);
+    }
+    let (task_dir, task) = (task_dir.clone(), Arc::clone(task));
+    // A process that hangs may hold up whoever looks at it: not a thread that serves others too.
+    match tokio::task::spawn_blocking(move || look(&task_dir, &task, tail_bytes)).await {
+        Ok(looked) => looked.map_err(unreadable),
         Err(error) => Err(Refusal::storage("look at the task's processes", &error)),
     }
+}
+
+fn look(task_dir: &TaskDir, task: &Task, tail_bytes: usize) -> io::Result<(Tail, Tree)> {
+    // One that is over and wrote nothing has no end of output to look for.
+    if !task.is_live() && task.output_bytes == 0 {
+        return Ok(Default::default());
+    }
+    let Some(file) = task_dir.open(&task.id)? else {
+        return Ok(Default::default());
+    };
+    let tree = match task.is_live() {
+        true => file
+            .records()?
+            .identity
+            .map(|shim| tree::below(shim.shim_pid as i32)),
+        false => None,
+    };
+    Ok((file.tail(tail_bytes)?, tree.unwrap_or_default()))
 }
 
 fn resources(task: &Task, tree: &Tree) -> v1::ResourceUse {

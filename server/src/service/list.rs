@@ -1,10 +1,10 @@
 //! List: pages of tasks, read from the journal.
 
-use heeler_proto::v1;
+use heeler_proto::{Encoded, v1};
 use prost::Message;
 
 use super::{
-    Service, check, convert,
+    Service, check,
     page_token::{self, Fingerprint},
     refusal::Refusal,
 };
@@ -16,7 +16,7 @@ const LARGEST_PAGE: usize = 1000;
 pub(super) async fn list(
     service: &Service,
     request: v1::ListRequest,
-) -> Result<v1::ListResponse, Refusal> {
+) -> Result<Encoded<v1::ListResponse>, Refusal> {
     let fingerprint = fingerprint(&request);
     let position = page_token::read(&request.page_token, fingerprint)?;
     let page_size = match usize::try_from(request.page_size) {
@@ -34,12 +34,15 @@ pub(super) async fn list(
     let next = page
         .next
         .map(|position| page_token::write(position, fingerprint));
-    Ok(v1::ListResponse {
-        tasks: page.tasks.iter().map(|task| convert::task(task)).collect(),
+    let encoded = page.tasks.iter().map(|task| service.encodings.task(task));
+    let tasks: Vec<_> = encoded.collect();
+    let rest = v1::ListResponse {
+        tasks: Vec::new(),
         next_page_token: next.unwrap_or_default(),
         revision: page.revision.0,
         server: Some(service.info()),
-    })
+    };
+    Ok(Encoded::from_parts(&tasks, &rest))
 }
 
 /// A page token goes with what is listed; how many at a time may change.

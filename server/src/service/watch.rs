@@ -1,54 +1,73 @@
 //! WatchEvents: a cursor over the journal for each watcher.
 //!
 //! A watcher is a number. It is woken by a number, reads what it has not sent yet, and sends it as
-//! fast as its client takes it; one that stops reading stops here, and costs what its channel holds.
+//! fast as its client takes it; one that stops reading stops here, and costs the few messages that it
+//! has read ahead. It is driven by its connection, which asks for the next message when there is room
+//! for it: there is no task and no queue in between.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::VecDeque,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+    vec,
+};
 
-use heeler_proto::v1::{self, watch_events_response::Item};
-use tokio::{sync::mpsc, time::Instant};
-use tokio_stream::wrappers::ReceiverStream;
+use heeler_proto::{
+    Encoded,
+    v1::{self, watch_events_response::Item},
+};
+use prost::Message as _;
+use tokio::{
+    sync::watch,
+    time::{Instant, Sleep},
+};
+use tokio_stream::Stream;
 use tonic::{Request, Status};
 
-use super::{Closing, Service, check, convert, layer::CallPermit, refusal::Refusal};
+use super::{Closing, Service, check, encodings::Encodings, layer::CallPermit, refusal::Refusal};
 use crate::{
     journal::Journal,
     task::{Event, EventKind, Filter, Revision, Task},
 };
 
-/// Messages that wait for a client: enough to keep its connection busy.
-const AHEAD: usize = 64;
 /// Events that are read at once.
 const BATCH: usize = 256;
+/// Messages that wait for a client, in bytes: enough to keep its connection busy.
+const AHEAD: usize = 64 << 10;
 const DEFAULT_BOOKMARK: Duration = Duration::from_secs(15);
 const SHORTEST_BOOKMARK: Duration = Duration::from_millis(100);
 /// Past this a bookmark never comes, and the timer's arithmetic stays sound.
 const LONGEST_BOOKMARK: Duration = Duration::from_secs(24 * 3600);
 
-/// How long a client may take, when the server closes, to read what was recorded before.
-const LAST_EVENTS: Duration = Duration::from_secs(2);
-
-type Sent = Result<v1::WatchEventsResponse, Status>;
+type Message = Encoded<v1::WatchEventsResponse>;
 
 /// One watcher.
 struct Watcher {
     journal: Journal,
+    encodings: Arc<Encodings>,
     filter: Filter,
     kinds: Vec<EventKind>,
-    bookmark_every: Duration,
+    /// What is told before anything that happens.
+    initial: Option<vec::IntoIter<Arc<Task>>>,
     cursor: Revision,
-    client: mpsc::Sender<Sent>,
+    head: watch::Receiver<Revision>,
+    /// Events that were read, the first of them right after the cursor.
+    unsent: VecDeque<Arc<Event>>,
+    bookmark_every: Duration,
+    bookmark_due: Instant,
+    /// Goes off at `bookmark_due` or sooner: every event moves that, and most leave this alone.
+    alarm: Pin<Box<Sleep>>,
     closing: Closing,
     _permit: Option<CallPermit>,
 }
 
-/// The client has gone.
-struct Gone;
-
 pub(super) async fn watch_events(
     service: &Service,
     request: Request<v1::WatchEventsRequest>,
-) -> Result<ReceiverStream<Sent>, Refusal> {
+) -> Result<Messages, Refusal> {
     let permit = request.extensions().get::<CallPermit>().cloned();
     let request = request.into_inner();
     let journal = service.supervisor.parts().journal.clone();
@@ -74,20 +93,22 @@ pub(super) async fn watch_events(
         }
         (false, None) => (Vec::new(), journal.head()),
     };
-    let (client, stream) = mpsc::channel(AHEAD);
-    let closing = service.closing.clone();
-    let watcher = Watcher {
+    let bookmark_due = Instant::now() + bookmark_every;
+    Ok(Messages::of(Watcher {
+        head: journal.watch(),
         journal,
+        encodings: Arc::clone(&service.encodings),
         filter,
         kinds,
-        bookmark_every,
+        initial: Some(initial.into_iter()),
         cursor,
-        client,
-        closing,
+        unsent: VecDeque::new(),
+        bookmark_every,
+        bookmark_due,
+        alarm: Box::pin(tokio::time::sleep_until(bookmark_due)),
+        closing: service.closing.clone(),
         _permit: permit,
-    };
-    tokio::spawn(watcher.run(initial));
-    Ok(ReceiverStream::new(stream))
+    }))
 }
 
 fn bookmark_interval(value: Option<prost_types::Duration>) -> Result<Duration, Refusal> {
@@ -104,84 +125,82 @@ fn bookmark_interval(value: Option<prost_types::Duration>) -> Result<Duration, R
     Ok(span.min(LONGEST_BOOKMARK))
 }
 
-fn refuse(client: &mpsc::Sender<Sent>) {
-    let refusal = Refusal::not_serving("the server is shutting down");
-    // A client that does not read will see the connection close instead.
-    let _ = client.try_send(Err(refusal.into()));
-}
-
 impl Watcher {
-    async fn run(mut self, initial: Vec<Arc<Task>>) {
-        let closing = self.closing.clone();
-        let client = self.client.clone();
-        // Where its client has gone, that needs no word.
-        tokio::select! {
-            begun = self.begin(initial) => if begun.is_err() { return },
-            () = closing.begun() => return refuse(&client),
+    /// The next messages, at least one, as soon as there are any.
+    async fn next(&mut self) -> Result<Vec<Message>, Refusal> {
+        loop {
+            // The ends of tasks that were stopped with the server come before the end of the stream.
+            if self.closing.has_begun() && (self.initial.is_some() || self.has_told_all()) {
+                return Err(Refusal::not_serving("the server is shutting down"));
+            }
+            if self.initial.is_some() {
+                return Ok(self.initial_state());
+            }
+            self.head.mark_unchanged();
+            self.read().await?;
+            let events = self.wanted_events();
+            if !events.is_empty() {
+                self.bookmark_due = Instant::now() + self.bookmark_every;
+                return Ok(events);
+            }
+            if Instant::now() >= self.bookmark_due {
+                return Ok(vec![self.bookmark()]);
+            }
+            if !self.has_told_all() {
+                continue;
+            }
+            tokio::select! {
+                _ = self.head.changed() => {}
+                () = self.alarm.as_mut() => self.alarm.as_mut().reset(self.bookmark_due),
+                () = self.closing.begun() => {}
+            }
         }
-        tokio::select! {
-            _ = self.follow() => return,
-            () = closing.begun() => {}
-        }
-        // The ends of tasks that were stopped with the server come before the end of the stream.
-        let _ = tokio::time::timeout(LAST_EVENTS, self.catch_up()).await;
-        refuse(&client);
     }
 
-    async fn begin(&mut self, initial: Vec<Arc<Task>>) -> Result<(), Gone> {
-        for task in initial {
-            self.send(Item::Initial(convert::task(&task))).await?;
-        }
-        self.bookmark().await
+    fn has_told_all(&self) -> bool {
+        self.cursor >= self.journal.head()
     }
 
-    async fn catch_up(&mut self) -> Result<(), Gone> {
-        while self.cursor < self.journal.head() {
-            self.send_new_events().await?;
+    /// Some of the initial state; a bookmark is its end.
+    fn initial_state(&mut self) -> Vec<Message> {
+        let mut messages = Vec::new();
+        let mut bytes = 0;
+        while bytes < AHEAD {
+            let Some(task) = self.initial.as_mut().and_then(Iterator::next) else {
+                self.initial = None;
+                messages.push(self.bookmark());
+                break;
+            };
+            let task = self.encodings.task(&task);
+            bytes += task.len();
+            messages.push(Encoded::from_bytes(task));
+        }
+        messages
+    }
+
+    async fn read(&mut self) -> Result<(), Refusal> {
+        if self.unsent.is_empty() {
+            let events = self.journal.events_after(self.cursor, BATCH).await?;
+            self.unsent = events.into();
         }
         Ok(())
     }
 
-    async fn follow(&mut self) -> Result<(), Gone> {
-        let mut head = self.journal.watch();
-        let mut bookmark_due = Instant::now() + self.bookmark_every;
-        loop {
-            head.mark_unchanged();
-            if self.send_new_events().await? == Progress::Sent {
-                bookmark_due = Instant::now() + self.bookmark_every;
-            }
-            if Instant::now() >= bookmark_due {
-                self.bookmark().await?;
-                bookmark_due = Instant::now() + self.bookmark_every;
-            }
-            if self.cursor < self.journal.head() {
-                continue;
-            }
-            tokio::select! {
-                _ = head.changed() => {}
-                () = tokio::time::sleep_until(bookmark_due) => {}
-                () = self.client.closed() => return Err(Gone),
-            }
-        }
-    }
-
-    async fn send_new_events(&mut self) -> Result<Progress, Gone> {
-        let events = match self.journal.events_after(self.cursor, BATCH).await {
-            Ok(events) => events,
-            Err(error) => {
-                let _ = self.client.send(Err(Refusal::from(error).into())).await;
-                return Err(Gone);
-            }
-        };
-        let mut progress = Progress::Silent;
-        for event in events {
-            if self.wants(&event) {
-                self.send(Item::Event(convert::event(&event))).await?;
-                progress = Progress::Sent;
-            }
+    /// Takes from what was read as much as is to wait for the client.
+    fn wanted_events(&mut self) -> Vec<Message> {
+        let mut messages = Vec::new();
+        let mut bytes = 0;
+        while bytes < AHEAD
+            && let Some(event) = self.unsent.pop_front()
+        {
             self.cursor = event.revision;
+            if self.wants(&event) {
+                let message = self.encodings.event(&event);
+                bytes += message.encoded_len();
+                messages.push(message);
+            }
         }
-        Ok(progress)
+        messages
     }
 
     fn wants(&self, event: &Event) -> bool {
@@ -189,22 +208,71 @@ impl Watcher {
             && self.filter.matches(&event.task)
     }
 
-    async fn bookmark(&self) -> Result<(), Gone> {
+    fn bookmark(&mut self) -> Message {
+        self.bookmark_due = Instant::now() + self.bookmark_every;
         let bookmark = v1::Bookmark {
             revision: self.cursor.0,
             state_id: self.journal.state_id().to_string(),
         };
-        self.send(Item::Bookmark(bookmark)).await
-    }
-
-    async fn send(&self, item: Item) -> Result<(), Gone> {
-        let message = v1::WatchEventsResponse { item: Some(item) };
-        self.client.send(Ok(message)).await.map_err(|_| Gone)
+        Encoded::new(&v1::WatchEventsResponse {
+            item: Some(Item::Bookmark(bookmark)),
+        })
     }
 }
 
-#[derive(PartialEq, Eq)]
-enum Progress {
-    Sent,
-    Silent,
+/// What a watcher sends; without an end, unless the server goes down or the journal cannot be read.
+pub struct Messages {
+    /// Those that wait for the client.
+    ahead: vec::IntoIter<Message>,
+    /// `None` once it has failed.
+    next: Option<Next>,
+}
+
+/// A watcher on its way to its next messages.
+type Next = Pin<Box<dyn Future<Output = Result<(Watcher, Vec<Message>), Refusal>> + Send>>;
+
+impl Messages {
+    fn of(watcher: Watcher) -> Self {
+        Self {
+            ahead: vec::IntoIter::default(),
+            next: Some(next(watcher)),
+        }
+    }
+}
+
+fn next(mut watcher: Watcher) -> Next {
+    Box::pin(async move {
+        let messages = watcher.next().await?;
+        Ok((watcher, messages))
+    })
+}
+
+impl Stream for Messages {
+    type Item = Result<Message, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Some(message) = self.ahead.next() {
+            return Poll::Ready(Some(Ok(message)));
+        }
+        let Some(reading) = &mut self.next else {
+            return Poll::Ready(None);
+        };
+        match ready!(reading.as_mut().poll(context)) {
+            Ok((watcher, messages)) => {
+                self.next = Some(next(watcher));
+                self.ahead = messages.into_iter();
+                Poll::Ready(self.ahead.next().map(Ok))
+            }
+            Err(refusal) => {
+                self.next = None;
+                Poll::Ready(Some(Err(refusal.into())))
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Messages {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Messages").finish_non_exhaustive()
+    }
 }
