@@ -50,7 +50,7 @@ pub struct Process {
 pub struct Tree {
     /// Each after its parent.
     pub processes: Vec<Process>,
-    /// CPU time of all of them, and of those that are gone.
+    /// CPU time of all of them, and of those that the shim has waited for, for whatever task.
     pub cpu: Duration,
     /// Resident memory of all of them.
     pub memory: u64,
@@ -63,7 +63,7 @@ pub fn below(shim_pid: i32) -> Tree {
     let Ok(shim) = stat(shim_pid) else {
         return tree;
     };
-    // What the shim itself has waited for are the tree's orphans.
+    // What the shim itself has waited for are the tree's orphans, and those of the tasks before.
     tree.cpu = clock.span(shim.children_cpu_ticks);
     let mut open = children(shim_pid, shim.threads);
     open.reverse();

@@ -1,13 +1,13 @@
 //! Inspect: one task whole, with what only the operating system knows of it.
 
-use std::{io, sync::Arc};
+use std::{io, sync::Arc, time::Duration};
 
 use heeler_proto::{Encoded, v1};
 
 use super::{Service, check, convert, refusal::Refusal};
 use crate::{
     process::{
-        task_file::TaskDir,
+        task_file::{TaskDir, TaskFile},
         tree::{self, Tree},
     },
     task::{Tail, Task},
@@ -69,13 +69,25 @@ fn look(task_dir: &TaskDir, task: &Task, tail_bytes: usize) -> io::Result<(Tail,
         return Ok(Default::default());
     };
     let tree = match task.is_live() {
-        true => file
-            .records()?
-            .identity
-            .map(|shim| tree::below(shim.shim_pid as i32)),
-        false => None,
+        true => tree(&file)?,
+        false => Tree::default(),
     };
-    Ok((file.tail(tail_bytes)?, tree.unwrap_or_default()))
+    Ok((file.tail(tail_bytes)?, tree))
+}
+
+/// The processes below the task's shim. By the time they were looked at it may have had another
+/// task; then this one has ended.
+fn tree(file: &TaskFile) -> io::Result<Tree> {
+    let Some(shim) = file.records()?.identity else {
+        return Ok(Tree::default());
+    };
+    let before = Duration::from_micros(shim.cpu_before_micros);
+    let mut tree = tree::below(shim.shim_pid as i32);
+    tree.cpu = tree.cpu.saturating_sub(before);
+    Ok(match file.records()?.tree_end {
+        Some(_) => Tree::default(),
+        None => tree,
+    })
 }
 
 fn resources(task: &Task, tree: &Tree) -> v1::ResourceUse {
