@@ -4,7 +4,7 @@ use std::{io, path::Path, time::Duration};
 
 use hyper_util::rt::TokioIo;
 use nix::unistd::{Uid, geteuid};
-use tokio::{net::UnixStream, time};
+use tokio::{io::BufWriter, net::UnixStream, time};
 use tonic::transport::{Channel, Endpoint, Uri};
 use tower::service_fn;
 
@@ -23,7 +23,8 @@ pub(crate) async fn channel(address: &Address) -> Result<Channel, Error> {
     let path = address.path().to_owned();
     let connector = service_fn(move |_: Uri| {
         let path = path.clone();
-        async move { Ok::<_, io::Error>(TokioIo::new(open(&path).await?)) }
+        // Buffered, so that the preface and the settings are one write, and wake the daemon once.
+        async move { Ok::<_, io::Error>(TokioIo::new(BufWriter::new(open(&path).await?))) }
     });
     // HTTP/2 wants an authority; the connector does not look at it.
     let endpoint = Endpoint::from_static("http://localhost");
