@@ -145,6 +145,7 @@ pub(crate) fn proof(proof: &Proof) -> String {
         ProofMethod::NoChildren => "its shim has no child and no process carries its mark",
         ProofMethod::Sweep => "no process was in its cgroup or carried its mark",
         ProofMethod::NeverStarted => "nothing was ever started",
+        ProofMethod::Reboot => "the machine was restarted since",
     };
     format!("proven gone: {evidence}")
 }

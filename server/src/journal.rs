@@ -98,6 +98,15 @@ pub struct PriorRequest {
     pub answer: Option<Arc<Event>>,
 }
 
+/// What is known of an id that no task has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Memory {
+    /// Its task was removed.
+    Removed,
+    /// Nothing: no task here ever had it, or the record of the one that has it cannot be read.
+    None,
+}
+
 /// A handle on the journal; its clones are the same journal.
 #[derive(Debug, Clone)]
 pub struct Journal {
@@ -229,6 +238,16 @@ impl Journal {
         }
         let record = self.finished(id, |finished| finished.latest)?;
         Ok(record.map(|event| Arc::clone(&event.task)))
+    }
+
+    /// Those of the ids that no task has, live or finished.
+    pub async fn unknown(&self, ids: Vec<TaskId>) -> Result<Vec<(TaskId, Memory)>, JournalError> {
+        let key = self.id_key();
+        let given_out = Seq(self.shared.next_seq.load(Ordering::Relaxed));
+        let read = move |archive: &Archive, connection: &_| {
+            archive.unknown(connection, ids, key, given_out)
+        };
+        self.shared.archive.read_long(read).await
     }
 
     /// What a task's Spawn was answered with: see [`PriorRequest::answer`].

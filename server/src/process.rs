@@ -5,6 +5,7 @@
 //!
 //! | module | holds |
 //! | --- | --- |
+//! | [`boot`] | which boot of the machine this is |
 //! | [`containment`] | the kill ladder: which rung this machine offers |
 //! | [`environment`] | the variables that a task is started with |
 //! | [`program`] | which file a command means |
@@ -17,6 +18,7 @@
 
 #![allow(unsafe_code)]
 
+pub mod boot;
 pub mod containment;
 pub mod environment;
 pub mod link;

@@ -15,11 +15,14 @@
 //! and then in the world. A finished task has no actor: it is in the journal.
 
 mod actor;
+mod case;
 mod ending;
+mod leftovers;
 mod lifecycle;
 mod observe;
 mod recovery;
 mod registry;
+mod resume;
 mod spawn;
 
 use std::{
@@ -38,7 +41,9 @@ pub use spawn::{SpawnError, Spawned};
 
 use crate::{
     journal::{Journal, JournalError},
-    process::{containment::Ladder, environment::BaseEnv, shim::Shims, task_file::TaskDir},
+    process::{
+        containment::Ladder, environment::BaseEnv, shim::Shims, sweep::Lookout, task_file::TaskDir,
+    },
     task::{Actor, Filter, StopCause, StopMode, Task, TaskId},
 };
 use registry::Registry;
@@ -77,6 +82,8 @@ struct Shared {
     requests: Requests,
     /// True once no new task is let in.
     closed: AtomicBool,
+    /// Who looks for processes that no shim watches.
+    lookout: Lookout,
     /// How many actors there are.
     present: watch::Sender<usize>,
     /// True once the server is going down: actors leave their tasks to the next one.
@@ -145,6 +152,7 @@ impl Supervisor {
             registry: Registry::new(parts.max_live),
             requests: Requests::default(),
             closed: AtomicBool::new(false),
+            lookout: Lookout::default(),
             present: watch::Sender::new(0),
             leaving: watch::Sender::new(false),
             parts,

@@ -314,6 +314,8 @@ pub enum ProofMethod {
     Sweep,
     /// Nothing was ever started.
     NeverStarted,
+    /// The machine was started anew since: no process lives through that.
+    Reboot,
 }
 
 /// A process that outlived a kill.

@@ -12,14 +12,14 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use tokio::sync::Semaphore;
 
 use super::{
-    JournalError, PriorRequest,
+    JournalError, Memory, PriorRequest,
     error::RecordError,
     present::Present,
     record::{self, uint},
     ring::{Shelf, Weighed},
     schema, sql,
 };
-use crate::task::{Event, Revision, TaskId, Timestamp};
+use crate::task::{Event, IdKey, Revision, Seq, TaskId, Timestamp};
 
 /// How many long reads go on at once. Each costs a thread while it lasts, and a connection.
 const LONG_READS: usize = 2;
@@ -147,6 +147,31 @@ impl Archive {
             }
         }
         Ok(events)
+    }
+
+    /// Those of the ids that no task has. Numbers below `given_out` have had one.
+    pub(super) fn unknown(
+        &self,
+        connection: &Connection,
+        mut ids: Vec<TaskId>,
+        key: IdKey,
+        given_out: Seq,
+    ) -> Result<Vec<(TaskId, Memory)>, JournalError> {
+        let doing = || JournalError::storage("looking for tasks by their ids");
+        let mut select = connection.prepare_cached(sql::ID_BY_SEQ).map_err(doing())?;
+        let row = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?));
+        let mut unknown = Vec::new();
+        ids.retain(|id| self.present.task(id).is_none());
+        for id in ids {
+            let seq = key.seq(&id);
+            let found = select.query_row([record::int(seq.0)], row).optional();
+            match found.map_err(doing())? {
+                Some((known, true)) if known == id.as_str() => {}
+                None if seq < given_out => unknown.push((id, Memory::Removed)),
+                Some(_) | None => unknown.push((id, Memory::None)),
+            }
+        }
+        Ok(unknown)
     }
 
     /// The request that was made under an id, and what became of it.

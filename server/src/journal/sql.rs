@@ -51,6 +51,7 @@ statements! {
     FINISHED_BY_ID = "SELECT revision, coalesce(started_revision, end_revision)
         FROM tasks INDEXED BY tasks_id
         WHERE id = ?1 AND end_revision IS NOT NULL";
+    ID_BY_SEQ = "SELECT id, end_revision IS NOT NULL FROM tasks WHERE seq = ?1";
     REQUEST_BY_ID = "SELECT r.format, r.body, t.created_revision, t.revision,
             coalesce(t.started_revision, t.end_revision)
         FROM requests AS r CROSS JOIN tasks AS t ON t.seq = r.seq WHERE r.request_id = ?1";

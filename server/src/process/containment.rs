@@ -107,12 +107,11 @@ impl Ladder {
         }
     }
 
-    /// Removes the cgroups that nobody uses any more.
-    pub fn prune(&self) {
-        if let Self::Cgroup { root } = self {
-            for entry in fs::read_dir(root).into_iter().flatten().flatten() {
-                remove_tree(&entry.path());
-            }
+    /// The cgroups that tasks have, or have left behind.
+    pub fn leaves(&self) -> Vec<PathBuf> {
+        match self {
+            Self::Cgroup { root } => children(root),
+            Self::Subreaper { .. } => Vec::new(),
         }
     }
 }
@@ -128,13 +127,25 @@ impl fmt::Display for Ladder {
 
 /// Removes a cgroup and those below it, as far as they are empty: the kernel refuses the rest.
 pub fn remove_tree(cgroup: &Path) {
-    for entry in fs::read_dir(cgroup).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            remove_tree(&entry.path());
-        }
+    for child in children(cgroup) {
+        remove_tree(&child);
     }
     // A populated cgroup stays, by the kernel's own rule.
     let _ = fs::remove_dir(cgroup);
+}
+
+/// The cgroups right below one.
+pub fn children(cgroup: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(cgroup).into_iter().flatten().flatten();
+    entries
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .map(|entry| entry.path())
+        .collect()
+}
+
+/// Kills every member of a cgroup, if there is such a cgroup. Whether it worked is seen by looking.
+pub fn kill(cgroup: &Path) {
+    let _ = fs::write(cgroup.join("cgroup.kill"), "1");
 }
 
 fn explain(error: &ContainmentError) -> String {

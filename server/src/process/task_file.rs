@@ -1,7 +1,10 @@
 //! What a shim leaves behind: the records of a task's life, and its output.
 //!
-//! Read only, but for [`TaskFile::forestall`]: a shim writes its task file alone, and whoever reads
-//! takes what is there, be it still growing, cut short or damaged in places.
+//! Read only, but for an empty place (see `place`): a shim writes its task file alone, and whoever
+//! reads takes what is there, be it still growing, cut short or damaged in places.
+
+mod header;
+mod place;
 
 use std::{
     fs::{DirBuilder, File, OpenOptions},
@@ -10,16 +13,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use heeler_shim::{
-    log::{
-        BLOCK_HEADER, BLOCK_SIZE, BLOCKS_START, BlockHeader, FRAME_HEADER, FrameHeader,
-        Stream as Tag, block_position,
-    },
-    record::{Identity, LeaderExit, SLOT, SlotBytes, Start, TreeEnd, position},
+use heeler_shim::log::{
+    BLOCK_HEADER, BLOCK_SIZE, BLOCKS_START, BlockHeader, FRAME_HEADER, FrameHeader, Stream as Tag,
+    block_position,
 };
-use nix::fcntl::{Flock, FlockArg};
 
-use crate::task::{Chunk, Stream, Tail, TaskId, Timestamp};
+pub use header::{Records, Slot};
+pub use place::{Found, Place};
+
+use crate::task::{Chunk, Stream, Tail, TaskId, TaskUid, Timestamp};
 
 /// Where the task files of a state directory are.
 #[derive(Debug, Clone)]
@@ -28,19 +30,6 @@ pub struct TaskDir(PathBuf);
 /// One task's file.
 #[derive(Debug)]
 pub struct TaskFile(File);
-
-/// Everything that a shim has recorded so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Records {
-    /// Who made the file.
-    pub identity: Option<Identity>,
-    /// How the start went.
-    pub start: Option<Start>,
-    /// How the leader ended.
-    pub leader_exit: Option<LeaderExit>,
-    /// That the tree is empty.
-    pub tree_end: Option<TreeEnd>,
-}
 
 /// Some output, and where it ends.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -84,7 +73,12 @@ impl TaskDir {
 
     /// Opens a task's file; `None` if there is none.
     pub fn open(&self, id: &TaskId) -> io::Result<Option<TaskFile>> {
-        match File::open(self.path(id)) {
+        // Whatever else may be there, e.g. a FIFO, does not keep us waiting.
+        let opened = OpenOptions::new()
+            .read(true)
+            .custom_flags(nix::libc::O_NONBLOCK)
+            .open(self.path(id));
+        match opened {
             Ok(file) => Ok(Some(TaskFile(file))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -101,48 +95,17 @@ impl TaskDir {
 }
 
 impl TaskFile {
-    /// Takes the place of a file that its shim has not made yet. A shim never runs anything unless
-    /// it is the one that makes the file: after this it will not. False if the file is there.
-    pub fn forestall(path: &Path) -> io::Result<bool> {
-        match OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)
-        {
-            Ok(_) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Whether the shim that made it is alive: it holds a lock for as long as it is.
-    pub fn is_held(&self) -> io::Result<bool> {
-        match Flock::lock(self.0.try_clone()?, FlockArg::LockSharedNonblock) {
-            Ok(lock) => {
-                drop(lock);
-                Ok(false)
-            }
-            Err((_, nix::Error::EWOULDBLOCK)) => Ok(true),
-            Err((_, error)) => Err(error.into()),
-        }
+    /// Whether it is this task's, as far as it can say.
+    pub fn is_of(&self, uid: TaskUid) -> io::Result<bool> {
+        let identity = self.records()?.identity.whole();
+        Ok(identity.is_none_or(|identity| identity.task_uid == *uid.as_bytes()))
     }
 
     /// What the shim has recorded.
     pub fn records(&self) -> io::Result<Records> {
         let mut page = [0; BLOCKS_START as usize];
         read_up_to(&self.0, &mut page, 0)?;
-        let slot = |at: u64| -> SlotBytes {
-            let mut bytes = [0; SLOT];
-            bytes.copy_from_slice(&page[at as usize..at as usize + SLOT]);
-            bytes
-        };
-        Ok(Records {
-            identity: Identity::decode(&slot(position::IDENTITY)),
-            start: Start::decode(&slot(position::START)),
-            leader_exit: LeaderExit::decode(&slot(position::LEADER_EXIT)),
-            tree_end: TreeEnd::decode(&slot(position::TREE_END)),
-        })
+        Ok(Records::read(&page))
     }
 
     /// Up to `limit` bytes of output from `offset` on.

@@ -91,9 +91,25 @@ pub fn survivor(pid: i32) -> Option<Survivor> {
     })
 }
 
+/// Whether a process has a child, be it a zombie.
+pub fn has_children(pid: i32) -> bool {
+    stat(pid).is_ok_and(|stat| !children(pid, stat.threads).is_empty())
+}
+
 /// Whether there is such a process, and it is no zombie.
 pub(super) fn is_alive(pid: i32) -> bool {
-    stat(pid).is_ok_and(|stat| !matches!(stat.state, 'Z' | 'X'))
+    stat(pid).is_ok_and(|stat| stat.is_alive())
+}
+
+/// Whether the process that has this number now began then, and is no zombie.
+pub(super) fn is_alive_since(pid: i32, start_ticks: u64) -> bool {
+    stat(pid).is_ok_and(|stat| stat.is_alive() && stat.start_ticks == start_ticks)
+}
+
+/// The session of a process that is alive.
+pub(super) fn session_of(pid: i32) -> Option<i32> {
+    let stat = stat(pid).ok()?;
+    stat.is_alive().then_some(stat.session)
 }
 
 /// Every process there is.
@@ -181,11 +197,18 @@ struct Stat {
     name: String,
     state: char,
     parent_pid: i32,
+    session: i32,
     threads: u64,
     cpu_ticks: u64,
     children_cpu_ticks: u64,
     start_ticks: u64,
     resident_pages: u64,
+}
+
+impl Stat {
+    fn is_alive(&self) -> bool {
+        !matches!(self.state, 'Z' | 'X')
+    }
 }
 
 fn stat(pid: i32) -> io::Result<Stat> {
@@ -205,6 +228,7 @@ fn parse_stat(text: &str) -> Option<Stat> {
         name,
         state: fields.first()?.chars().next()?,
         parent_pid: fields.get(1)?.parse().ok()?,
+        session: fields.get(3)?.parse().ok()?,
         cpu_ticks: number(11)? + number(12)?,
         children_cpu_ticks: number(13)? + number(14)?,
         threads: number(17)?,
@@ -252,12 +276,13 @@ mod tests {
     #[test]
     fn a_name_full_of_parentheses_confuses_nobody() {
         let text =
-            "42 (a) b (c) R 7 42 42 0 -1 4194560 1 2 3 4 10 20 30 40 20 0 1 0 500 1000 25 18";
+            "42 (a) b (c) R 7 42 41 0 -1 4194560 1 2 3 4 10 20 30 40 20 0 1 0 500 1000 25 18";
         let stat = parse_stat(text).expect("it is well formed");
         assert_eq!(
             (stat.name.as_str(), stat.state, stat.parent_pid),
             ("a) b (c", 'R', 7)
         );
+        assert_eq!(stat.session, 41);
         assert_eq!((stat.cpu_ticks, stat.children_cpu_ticks), (30, 70));
         assert_eq!(stat.threads, 1);
         assert_eq!((stat.start_ticks, stat.resident_pages), (500, 25));

@@ -114,6 +114,7 @@ pub(super) fn proof(proof: &Proof) -> v1::Proof {
             ProofMethod::NoChildren => v1::ProofMethod::NoChildren,
             ProofMethod::Sweep => v1::ProofMethod::Sweep,
             ProofMethod::NeverStarted => v1::ProofMethod::NeverStarted,
+            ProofMethod::Reboot => v1::ProofMethod::Reboot,
         }
         .into(),
         verify_time: Some(timestamp(proof.at)),

@@ -78,13 +78,13 @@ fn look(task_dir: &TaskDir, task: &Task, tail_bytes: usize) -> io::Result<(Tail,
 /// The processes below the task's shim. By the time they were looked at it may have had another
 /// task; then this one has ended.
 fn tree(file: &TaskFile) -> io::Result<Tree> {
-    let Some(shim) = file.records()?.identity else {
+    let Some(shim) = file.records()?.identity.whole() else {
         return Ok(Tree::default());
     };
     let before = Duration::from_micros(shim.cpu_before_micros);
     let mut tree = tree::below(shim.shim_pid as i32);
     tree.cpu = tree.cpu.saturating_sub(before);
-    Ok(match file.records()?.tree_end {
+    Ok(match file.records()?.tree_end.whole() {
         Some(_) => Tree::default(),
         None => tree,
     })

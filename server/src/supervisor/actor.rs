@@ -33,7 +33,7 @@ use crate::{
 /// How much of the output's end an end is told with.
 const TAIL_BYTES: usize = 4096;
 /// How long a kill may take before the survivors are named.
-const KILL_WITHIN: Duration = Duration::from_secs(10);
+pub(super) const KILL_WITHIN: Duration = Duration::from_secs(10);
 /// How long to wait before a fact that could not be recorded is tried again.
 const STORAGE_RETRY: Duration = Duration::from_millis(250);
 /// How long to wait before a shim that lives and does not answer is called again: at first, and in
@@ -87,6 +87,17 @@ enum Turn {
     ChildrenEnded,
 }
 
+/// How long somebody has outlived every attempt to kill them.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Patience {
+    /// Nobody has.
+    Whole,
+    /// Since then.
+    Since(Instant),
+    /// Too long, and that was told.
+    Over,
+}
+
 /// The owner of one live task.
 pub(super) struct TaskActor {
     pub(super) shared: Arc<Shared>,
@@ -96,6 +107,10 @@ pub(super) struct TaskActor {
     pub(super) unreachable: bool,
     call_again: Duration,
     pub(super) shim_pid: Option<u32>,
+    /// How long a sweep for the tree has gone on.
+    pub(super) patience: Patience,
+    /// Whether it was said that records cannot be read.
+    pub(super) damage_told: bool,
     /// Whoever waits to hear that the task runs.
     pub(super) newborn: Option<oneshot::Sender<Result<Arc<Event>, JournalError>>>,
     ends: Ends,
@@ -114,6 +129,8 @@ impl TaskActor {
             unreachable: false,
             call_again: CALL_AGAIN,
             shim_pid: None,
+            patience: Patience::Whole,
+            damage_told: false,
             newborn: None,
             ends,
             children: JoinSet::new(),
@@ -310,7 +327,10 @@ impl TaskActor {
             return Tail::default();
         }
         let file = self.shared.parts.task_dir.open(&self.life.task.id);
-        let tail = file.and_then(|file| file.map_or(Ok(Tail::default()), |f| f.tail(TAIL_BYTES)));
+        let tail = file.and_then(|file| match file {
+            Some(file) if file.is_of(self.life.task.uid)? => file.tail(TAIL_BYTES),
+            Some(_) | None => Ok(Tail::default()),
+        });
         tail.unwrap_or_else(|error| {
             tracing::warn!(task = %self.life.task.id, %error, "its output cannot be read");
             Tail::default()

@@ -9,7 +9,7 @@
 //!     │  └──────> STOPPING <─┘  │
 //!     │ SpawnFailed  │ GraceOver: kill
 //!     v              v          v
-//!   ended <──────────┴──────────┘   TreeEnded, Swept (and, with cascade, ChildrenEnded)
+//!   ended <──────────┴──────────┘   TreeEnded, Unseen (and, with cascade, ChildrenEnded)
 //! ```
 //!
 //! Wherever a task is, its end comes last and once: [`Life::step`] ignores what comes after it.
@@ -52,10 +52,10 @@ pub(super) enum Input {
     LeaderExited { end: LeaderEnd, output_bytes: u64 },
     /// Its shim has no child left.
     TreeEnded(TreeEnded),
-    /// Its shim is gone, and whatever could be found of its tree was swept away.
-    Swept {
-        survivors: Vec<Survivor>,
-        detail: String,
+    /// Its shim is gone, and nobody is left of its tree.
+    Unseen {
+        end: LeaderEnd,
+        method: ProofMethod,
         output_bytes: u64,
     },
     /// Somebody wants it stopped.
@@ -78,7 +78,6 @@ pub(super) struct TreeEnded {
     pub(super) leader: Option<LeaderEnd>,
     pub(super) at: Timestamp,
     pub(super) method: ProofMethod,
-    pub(super) survivors: Vec<Survivor>,
     pub(super) output_bytes: u64,
     pub(super) capture_error: Option<String>,
     pub(super) cpu: Duration,
@@ -191,11 +190,11 @@ impl Life {
             Input::SpawnFailed(failure) => self.spawn_failed(failure, now),
             Input::LeaderExited { end, output_bytes } => self.leader_exited(end, output_bytes),
             Input::TreeEnded(end) => self.tree_ended(end, now),
-            Input::Swept {
-                survivors,
-                detail,
+            Input::Unseen {
+                end,
+                method,
                 output_bytes,
-            } => self.swept(survivors, detail, output_bytes, now),
+            } => self.unseen(end, method, output_bytes, now),
             Input::StopRequested(request) => self.stop_requested(request, now),
             Input::DeadlineReached => self.deadline_reached(now),
             Input::GraceOver => self.grace_over(now),
@@ -225,7 +224,6 @@ impl Life {
                 }),
                 at: now,
                 method: ProofMethod::NeverStarted,
-                survivors: Vec::new(),
                 output_bytes: 0,
                 capture_error: None,
                 cpu: Duration::ZERO,
@@ -249,23 +247,18 @@ impl Life {
         self.end_if_over(now)
     }
 
-    fn swept(
+    fn unseen(
         &mut self,
-        survivors: Vec<Survivor>,
-        detail: String,
+        end: LeaderEnd,
+        method: ProofMethod,
         output_bytes: u64,
         now: Timestamp,
     ) -> Vec<Effect> {
-        let lost = LeaderEnd {
-            outcome: Outcome::Unknown(detail),
-            at: now,
-        };
         self.tree_ended(
             TreeEnded {
-                leader: Some(lost),
+                leader: Some(end),
                 at: now,
-                method: ProofMethod::Sweep,
-                survivors,
+                method,
                 output_bytes,
                 capture_error: None,
                 cpu: Duration::ZERO,
@@ -385,13 +378,15 @@ impl Life {
 
     fn kill_overdue(&mut self, survivors: Vec<Survivor>, now: Timestamp) -> Vec<Effect> {
         let method = self.proof_method();
-        if let Some(stop) = &mut self.task.stop {
-            stop.proof = Some(Proof {
-                method,
-                at: now,
-                survivors,
-            });
-        }
+        // Where nobody has asked for a stop, nobody waits to hear how it goes.
+        let Some(stop) = &mut self.task.stop else {
+            return Vec::new();
+        };
+        stop.proof = Some(Proof {
+            method,
+            at: now,
+            survivors,
+        });
         vec![Effect::Record(EventKind::KillOverdue)]
     }
 
@@ -431,7 +426,7 @@ impl Life {
             stop.proof = Some(Proof {
                 method: over.method,
                 at: over.at,
-                survivors: over.survivors,
+                survivors: Vec::new(),
             });
         }
         let (state, reason) = verdict(task);

@@ -1,28 +1,28 @@
-//! What an actor learns from its task file, and what it does when the shim is gone.
+//! What an actor learns from its task file.
 
-use std::{io, time::Duration};
+use std::{io, path::PathBuf, time::Duration};
 
-use heeler_shim::record::{Exit, LeaderExit, Stage, Start, TreeEnd};
+use heeler_shim::record::{CgroupPath, Exit, LeaderExit, Stage, Start, TreeEnd};
 
 use super::{
     actor::TaskActor,
-    lifecycle::{Input, StopOrder, TreeEnded},
+    lifecycle::{Input, TreeEnded},
 };
 use crate::{
     process::{
         errno_text,
-        link::Link,
-        sweep::Sweep,
-        task_file::{Records, TaskFile},
+        sweep::{Sweep, Swept},
+        task_file::Records,
+        tree,
     },
     task::{
-        Command, Containment, LeaderEnd, Outcome, ProofMethod, Signal, SpawnFailure, Started,
-        Survivor, Task, Timestamp,
+        Command, Containment, LeaderEnd, Outcome, ProofMethod, Signal, SpawnFailure, Started, Task,
+        Timestamp,
     },
 };
 
-/// How long a sweep may take before the survivors are named.
-const SWEEP_WITHIN: Duration = Duration::from_secs(5);
+/// How long the sweep at the end of a cancel goes on before the actor hears others again.
+const SWEEP_ROUND: Duration = Duration::from_secs(5);
 
 impl TaskActor {
     /// Takes in whatever the task file has recorded and the task does not know yet. What cannot be
@@ -35,15 +35,16 @@ impl TaskActor {
     }
 
     async fn take_in(&mut self, records: Records, leader: LeaderExits) {
-        if let Some(identity) = records.identity {
+        self.tell_damage(&records);
+        if let Some(identity) = records.identity.whole() {
             self.shim_pid = Some(identity.shim_pid);
         }
-        if let (None, Some(start)) = (&self.life.task.started, records.start) {
+        if let (None, Some(start)) = (&self.life.task.started, records.start.whole()) {
             self.learn_start(start).await;
         }
-        match (records.tree_end, records.leader_exit) {
+        match (records.tree_end.whole(), records.leader_exit.whole()) {
             (Some(end), leader) => self.learn_end(end, leader).await,
-            (None, Some(exit)) if leader == LeaderExits::Count => {
+            (None, Some(exit)) if leader == LeaderExits::Count && self.others_live_on() => {
                 let output_bytes = exit.output_end;
                 let end = leader_end(exit);
                 self.learn(Input::LeaderExited { end, output_bytes }).await;
@@ -52,7 +53,25 @@ impl TaskActor {
         }
     }
 
-    fn look_again(&mut self, error: &io::Error) {
+    /// A cgroup may count a member for a moment after its end; the shim, which has no child then,
+    /// waits for that before it records the tree's end.
+    fn others_live_on(&self) -> bool {
+        self.shim_pid
+            .is_none_or(|shim_pid| tree::has_children(shim_pid as i32))
+    }
+
+    /// Says once which records cannot be read.
+    pub(super) fn tell_damage(&mut self, records: &Records) {
+        let records = records.unreadable();
+        if !records.is_empty() && !self.damage_told {
+            self.damage_told = true;
+            let file = self.shared.parts.task_dir.path(&self.life.task.id);
+            let (task, file) = (&self.life.task.id, file.display());
+            tracing::warn!(%task, %file, ?records, "records of its task file cannot be read");
+        }
+    }
+
+    pub(super) fn look_again(&mut self, error: &io::Error) {
         tracing::error!(task = %self.life.task.id, %error, "its task file cannot be used now");
         self.unreachable = true;
     }
@@ -63,78 +82,6 @@ impl TaskActor {
         self.learn(Input::SpawnFailed(failure)).await;
     }
 
-    /// There is no link: the shim has ended, was killed, has dropped us for being slow, or has not
-    /// been called yet.
-    pub(super) async fn shim_gone(&mut self) {
-        self.link = None;
-        self.unreachable = false;
-        // Whether it lives is asked before what it wrote: a dead shim writes no more.
-        let observed = self
-            .shim_state()
-            .and_then(|shim| Ok((shim, self.records()?)));
-        let (shim, records) = match observed {
-            Ok(observed) => observed,
-            Err(error) => return self.look_again(&error),
-        };
-        let leader = match shim {
-            ShimState::Alive => LeaderExits::AwaitWord,
-            ShimState::Dead | ShimState::NeverWas => LeaderExits::Count,
-        };
-        self.take_in(records, leader).await;
-        if !self.life.task.is_live() || self.life.is_over() {
-            return;
-        }
-        match shim {
-            ShimState::Alive => match Link::connect(self.life.task.uid) {
-                Ok(link) => {
-                    self.reached(link);
-                    self.order_again().await;
-                }
-                // It is about to listen, or about to end; or it cannot be reached from here.
-                Err(_) => self.unreachable = true,
-            },
-            ShimState::Dead => self.sweep_away().await,
-            ShimState::NeverWas => {
-                let failure = SpawnFailure {
-                    operation: "start its shim".to_owned(),
-                    message: "the shim ended before it began".to_owned(),
-                    errno: 0,
-                };
-                self.learn(Input::SpawnFailed(failure)).await;
-            }
-        }
-    }
-
-    /// What went to a link that broke, or was ordered by a server that is gone, may not have been
-    /// heard.
-    async fn order_again(&mut self) {
-        match self.life.order() {
-            Some(StopOrder::Ask(signal)) => self.signal(signal).await,
-            Some(StopOrder::Kill) => self.kill().await,
-            None => {}
-        }
-    }
-
-    /// Looks at the task file's lock. A file that is not there is made, so that a shim which is
-    /// only about to begin finds its place taken and starts nothing.
-    fn shim_state(&self) -> io::Result<ShimState> {
-        let task_dir = &self.shared.parts.task_dir;
-        let id = &self.life.task.id;
-        match task_dir.open(id)? {
-            Some(file) => Ok(match file.is_held()? {
-                true => ShimState::Alive,
-                false => ShimState::Dead,
-            }),
-            None => {
-                let forestalled = TaskFile::forestall(&task_dir.path(id))?;
-                Ok(match forestalled && self.life.task.started.is_none() {
-                    true => ShimState::NeverWas,
-                    false => ShimState::Dead,
-                })
-            }
-        }
-    }
-
     fn records(&self) -> io::Result<Records> {
         match self.shared.parts.task_dir.open(&self.life.task.id)? {
             Some(file) => file.records(),
@@ -142,7 +89,7 @@ impl TaskActor {
         }
     }
 
-    async fn learn_start(&mut self, start: Start) {
+    pub(super) async fn learn_start(&mut self, start: Start) {
         let input = match start {
             Start::Running {
                 pid,
@@ -165,7 +112,7 @@ impl TaskActor {
         self.learn(input).await;
     }
 
-    async fn learn_end(&mut self, end: TreeEnd, leader: Option<LeaderExit>) {
+    pub(super) async fn learn_end(&mut self, end: TreeEnd, leader: Option<LeaderExit>) {
         if !self.life.task.is_live() || self.life.is_over() {
             return;
         }
@@ -176,19 +123,17 @@ impl TaskActor {
         // A cancel on the lower rung also looks for whatever a process of the tree may have had
         // started for it elsewhere, with the task's mark.
         let wants_sweep = self.life.task.stop.is_some() && method == ProofMethod::NoChildren;
-        let survivors = match wants_sweep {
-            // The shim, which carries the mark too, is about to end by itself.
-            true => match self.sweep(self.shim_pid).await {
-                Ok(survivors) => survivors,
+        if wants_sweep {
+            match self.sweep_after_shim().await {
+                Ok(Swept::Gone { .. }) => {}
+                Ok(Swept::NotGone(survivors)) => return self.not_gone_yet(survivors).await,
                 Err(error) => return self.look_again(&error),
-            },
-            false => Vec::new(),
-        };
+            }
+        }
         let ended = TreeEnded {
             leader: Some(leader.map_or_else(lost_leader, leader_end)),
             at: Timestamp(end.time_micros),
             method,
-            survivors,
             output_bytes: end.output_end,
             capture_error: capture_error(&end),
             cpu: Duration::from_micros(end.cpu_micros),
@@ -197,37 +142,24 @@ impl TaskActor {
         self.learn(Input::TreeEnded(ended)).await;
     }
 
-    /// Nobody is left to say how the task ends, so it is ended here. A shim that had only just begun
-    /// is swept away with the rest.
-    async fn sweep_away(&mut self) {
-        let file = self.shared.parts.task_dir.open(&self.life.task.id);
-        let output_bytes = file.and_then(|file| file.map_or(Ok(0), |file| Ok(file.tail(0)?.end)));
-        match (self.sweep(None).await, output_bytes) {
-            (Ok(survivors), Ok(output_bytes)) => {
-                let detail = "its shim was gone, and left no record of the end".to_owned();
-                self.learn(Input::Swept {
-                    survivors,
-                    detail,
-                    output_bytes,
-                })
-                .await;
-            }
-            (Err(error), _) | (_, Err(error)) => self.look_again(&error),
-        }
-    }
-
-    async fn sweep(&self, shim_pid: Option<u32>) -> io::Result<Vec<Survivor>> {
-        let cgroup = self.records()?.identity.and_then(|identity| {
-            let path = str::from_utf8(identity.cgroup.as_bytes()).ok()?;
-            (!path.is_empty()).then(|| path.into())
-        });
+    /// Looks for what the shim could not know of. The shim itself, which carries the mark too, is
+    /// about to end.
+    async fn sweep_after_shim(&self) -> io::Result<Swept> {
+        let identity = self.records()?.identity.whole();
         let sweep = Sweep {
             uid: self.life.task.uid,
-            cgroup,
-            shim_pid,
+            cgroup: identity.and_then(|identity| cgroup_path(&identity.cgroup)),
+            leader: None,
+            spared: identity.map(|identity| identity.shim_pid),
         };
-        tokio::task::spawn_blocking(move || sweep.run(SWEEP_WITHIN)).await?
+        self.shared.lookout.sweep(&sweep, SWEEP_ROUND).await
     }
+}
+
+/// A cgroup as it stands in a record; `None` if there was none.
+pub(super) fn cgroup_path(cgroup: &CgroupPath) -> Option<PathBuf> {
+    let path = str::from_utf8(cgroup.as_bytes()).ok()?;
+    (!path.is_empty()).then(|| path.into())
 }
 
 /// What the record of a leader's exit means where there is none of the tree's end: the two may be
@@ -240,14 +172,7 @@ pub(super) enum LeaderExits {
     AwaitWord,
 }
 
-/// What a task file's lock says.
-enum ShimState {
-    Alive,
-    Dead,
-    NeverWas,
-}
-
-fn leader_end(exit: LeaderExit) -> LeaderEnd {
+pub(super) fn leader_end(exit: LeaderExit) -> LeaderEnd {
     let outcome = match exit.exit {
         Exit::Code(code) => Outcome::Exited(code),
         Exit::Signal {

@@ -1,8 +1,8 @@
 //! Taking back the tasks of a server that is gone.
 //!
-//! Every live task in the journal gets an actor again, and every actor looks at its task file as it
-//! would after any broken link: an end that was recorded meanwhile is taken in; a living shim is
-//! called; a dead one's tree is swept away; a shim that never was will not be.
+//! Every live task in the journal gets an actor again, and every actor finds out by itself which case
+//! it is in and acts, as it would after any broken link: see `case` for the cases and `resume` for
+//! what is done about each. What no task accounts for is dealt with afterwards: see `leftovers`.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ impl Supervisor {
                 tokio::spawn(actor.run());
             }
         }
-        self.parts().ladder.prune();
+        self.clear_leftovers();
         Ok(found)
     }
 }

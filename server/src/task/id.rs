@@ -59,12 +59,32 @@ impl IdKey {
         TaskId(format!("{prefix}-{digits}").into())
     }
 
+    /// The number of the task that has this id, or would have it.
+    pub fn seq(self, id: &TaskId) -> Seq {
+        let digits = id.as_str().bytes().rev().take(DIGITS);
+        let bits = digits.enumerate().fold(0, |bits, (place, digit)| {
+            let value = ALPHABET.iter().position(|known| *known == digit);
+            bits | (value.unwrap_or_default() as u64) << (5 * place)
+        });
+        Seq(self.invert(bits))
+    }
+
     /// A Feistel network: whatever the round function, it is a bijection.
     fn permute(self, value: u64) -> u64 {
         let mut left = (value >> HALF_BITS) as u32;
         let mut right = value as u32 & HALF_MASK;
         for round in 0..ROUNDS {
             (left, right) = (right, left ^ self.round(round, right));
+        }
+        u64::from(left) << HALF_BITS | u64::from(right)
+    }
+
+    /// The same, backwards.
+    fn invert(self, value: u64) -> u64 {
+        let mut left = (value >> HALF_BITS) as u32;
+        let mut right = value as u32 & HALF_MASK;
+        for round in (0..ROUNDS).rev() {
+            (left, right) = (right ^ self.round(round, left), left);
         }
         u64::from(left) << HALF_BITS | u64::from(right)
     }
@@ -160,6 +180,14 @@ mod tests {
             .map(|seq| key.task_id(Kind::Shell, Seq(seq)))
             .collect();
         assert_eq!(ids.len(), 100_000);
+    }
+
+    #[test]
+    fn an_id_tells_its_number_to_whoever_has_the_key() {
+        for seq in [0, 1, 2, 77, 1 << 20, (1 << 50) - 1] {
+            let id = IdKey(0x5eed).task_id(Kind::Agent, Seq(seq));
+            assert_eq!(IdKey(0x5eed).seq(&id), Seq(seq));
+        }
     }
 
     #[test]

@@ -63,7 +63,6 @@ fn tree_ended(code: i32) -> Input {
         leader: Some(exited(code)),
         at: Timestamp(20),
         method: ProofMethod::CgroupEmpty,
-        survivors: Vec::new(),
         output_bytes: 3,
         capture_error: None,
         cpu: Duration::ZERO,
@@ -289,9 +288,12 @@ fn any_input() -> impl Strategy<Value = Input> {
             at: Timestamp(1),
             processes: 1
         })),
-        Just(Input::Swept {
-            survivors: Vec::new(),
-            detail: "gone".to_owned(),
+        Just(Input::Unseen {
+            end: LeaderEnd {
+                outcome: Outcome::Unknown("gone".to_owned()),
+                at: Timestamp(1),
+            },
+            method: ProofMethod::Sweep,
             output_bytes: 0
         }),
     ]
