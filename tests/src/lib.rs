@@ -16,6 +16,7 @@
 //! | [`grpcurl`] | the same calls by a client that has only reflection |
 //! | [`refusal`] | what a refused call says |
 //! | [`rung`] | the rungs of the kill ladder |
+//! | [`task_file`] | task files, byte by byte |
 //! | [`waiting`] | waiting for a condition, with a deadline |
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -32,6 +33,7 @@ pub mod process;
 pub mod refusal;
 pub mod request;
 pub mod rung;
+pub mod task_file;
 pub mod waiting;
 pub mod watch;
 

@@ -182,6 +182,46 @@ async fn a_crash_under_load_loses_no_task_that_was_answered_and_tells_each_end_o
     daemon.no_processes().await;
 }
 
+/// R1
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_is_served_before_every_task_has_been_taken_back() {
+    const TASKS: usize = 40;
+    let mut daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let gate = daemon.gate("gate");
+    let script = format!("gate {} exit 3", daemon.file("gate"));
+    for _ in 0..TASKS {
+        api.start(daemon.script(&script)).await;
+    }
+    daemon.kill9();
+    gate.open();
+    daemon.no_processes().await;
+    let address = daemon.address();
+    let first_answer = tokio::spawn(async move {
+        let request = ListRequest {
+            include_finished: true,
+            page_size: 1000,
+            ..Default::default()
+        };
+        loop {
+            tokio::task::yield_now().await;
+            let Ok(api) = Api::connect(&address).await else {
+                continue;
+            };
+            match api.list(request.clone()).await {
+                Ok(page) => return page,
+                Err(status) => assert_eq!(status.code(), tonic::Code::Unavailable),
+            }
+        }
+    });
+    daemon.restart().await;
+    let page = first_answer.await.unwrap();
+    assert_eq!(page.tasks.len(), TASKS);
+    for task in page.tasks {
+        assert_eq!(task.outcome.unwrap().result, Some(Ended::ExitCode(3)));
+    }
+}
+
 /// R6
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_second_server_on_the_same_state_is_refused() {
