@@ -29,7 +29,12 @@ pub mod sweep;
 pub mod task_file;
 pub mod tree;
 
-use std::{io, os::fd::AsFd, path::Path};
+use std::{
+    io,
+    os::fd::AsFd,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use nix::{
     fcntl::{Flock, FlockArg},
@@ -58,9 +63,26 @@ pub fn raise_descriptor_limit() -> Option<u64> {
 #[derive(Debug)]
 pub struct StateLock(#[allow(dead_code, reason = "held, never read")] Flock<std::fs::File>);
 
+/// How long a lock may outlive its server. A shim that was being started has the descriptor too, until
+/// it executes its program: a moment, or several on a machine that is busy.
+const LOCK_OUTLIVES: Duration = Duration::from_secs(1);
+/// How long to wait between two attempts.
+const LOCK_STEP: Duration = Duration::from_millis(5);
+
 impl StateLock {
-    /// Takes the lock; `None` if another process has it.
+    /// Takes the lock; `None` if another process has it and keeps it. Blocks meanwhile.
     pub fn take(path: &Path) -> io::Result<Option<Self>> {
+        let end = Instant::now() + LOCK_OUTLIVES;
+        loop {
+            let lock = Self::try_take(path)?;
+            if lock.is_some() || Instant::now() >= end {
+                return Ok(lock);
+            }
+            std::thread::sleep(LOCK_STEP);
+        }
+    }
+
+    fn try_take(path: &Path) -> io::Result<Option<Self>> {
         use std::os::unix::fs::OpenOptionsExt;
         let file = std::fs::OpenOptions::new()
             .create(true)
@@ -168,5 +190,19 @@ mod tests {
         assert!(StateLock::take(&path).expect("lockable").is_none());
         drop(first);
         assert!(StateLock::take(&path).expect("lockable").is_some());
+    }
+
+    /// R1
+    #[test]
+    fn a_lock_that_outlives_its_server_for_a_moment_is_waited_for() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("lock");
+        let first = StateLock::take(&path).expect("lockable").expect("free");
+        let holder = std::thread::spawn(move || {
+            std::thread::sleep(LOCK_STEP * 20);
+            drop(first);
+        });
+        assert!(StateLock::take(&path).expect("lockable").is_some());
+        holder.join().expect("it lets go");
     }
 }
