@@ -20,6 +20,7 @@ pub mod supervisor;
 pub mod task;
 
 mod config;
+mod crash;
 mod serve;
 
 pub use config::{Config, OnExit};

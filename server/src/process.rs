@@ -98,6 +98,14 @@ impl StateLock {
     }
 }
 
+/// Ends this process as `kill -9` does.
+#[cfg(all(feature = "crash-points", debug_assertions))]
+pub(crate) fn die_at_once() -> ! {
+    // It does not return.
+    let _ = nix::sys::signal::raise(Signal::SIGKILL);
+    std::process::abort()
+}
+
 /// The name of a signal, e.g. `SIGTERM`.
 pub fn signal_name(number: i32) -> String {
     match Signal::try_from(number) {

@@ -22,6 +22,7 @@ use super::{
     registry::Ends,
 };
 use crate::{
+    crash,
     journal::{Entry, JournalError},
     process::{link::Link, tree},
     task::{
@@ -157,6 +158,7 @@ impl TaskActor {
                 Turn::ChildrenEnded => {}
             }
         }
+        crash::point("end.recorded");
         self.shared.registry.remove(&self.life.task.id);
         if let Some(link) = self.link.take() {
             let retired = self.shared.parts.shims.retire(link);
@@ -235,6 +237,7 @@ impl TaskActor {
             Some(_) => CancelOutcome::AlreadyStopping,
             None => CancelOutcome::Requested,
         };
+        crash::point("cancel.before-intent");
         let before = self.life.clone();
         let stop = StopRequest {
             cause: request.cause,
@@ -338,12 +341,16 @@ impl TaskActor {
     }
 
     pub(super) async fn signal(&mut self, Signal(number): Signal) {
+        crash::point("cancel.before-signal");
         self.order(Order::Signal { number }).await;
+        crash::point("cancel.signal-ordered");
     }
 
     pub(super) async fn kill(&mut self) {
         let within_millis = KILL_WITHIN.as_millis() as u64;
+        crash::point("cancel.before-kill");
         self.order(Order::Kill { within_millis }).await;
+        crash::point("cancel.kill-ordered");
     }
 
     /// A shim that cannot be told something is called anew, and then told again.

@@ -9,6 +9,7 @@ use super::{
     lifecycle::{Input, TreeEnded},
 };
 use crate::{
+    crash,
     process::{
         errno_text,
         sweep::{Sweep, Swept},
@@ -45,6 +46,7 @@ impl TaskActor {
         match (records.tree_end.whole(), records.leader_exit.whole()) {
             (Some(end), leader) => self.learn_end(end, leader).await,
             (None, Some(exit)) if leader == LeaderExits::Count && self.others_live_on() => {
+                crash::point("end.leader-seen");
                 let output_bytes = exit.output_end;
                 let end = leader_end(exit);
                 self.learn(Input::LeaderExited { end, output_bytes }).await;
@@ -90,6 +92,7 @@ impl TaskActor {
     }
 
     pub(super) async fn learn_start(&mut self, start: Start) {
+        crash::point("spawn.start-seen");
         let input = match start {
             Start::Running {
                 pid,
@@ -130,6 +133,7 @@ impl TaskActor {
                 Err(error) => return self.look_again(&error),
             }
         }
+        crash::point("end.seen");
         let ended = TreeEnded {
             leader: Some(leader.map_or_else(lost_leader, leader_end)),
             at: Timestamp(end.time_micros),

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::{Supervisor, actor::TaskActor};
-use crate::journal::JournalError;
+use crate::{crash, journal::JournalError};
 
 /// What was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -21,6 +21,7 @@ pub struct Recovered {
 impl Supervisor {
     /// Takes every task back; each is known to be live or over when this returns.
     pub async fn recover(&self) -> Result<Recovered, JournalError> {
+        crash::point("recovery.begun");
         let tasks = self.parts().journal.live().await?;
         let mut found = Recovered {
             tasks: tasks.len(),
@@ -40,9 +41,11 @@ impl Supervisor {
             if let Ok(actor) = arrived {
                 found.live += usize::from(actor.life.task.is_live());
                 tokio::spawn(actor.run());
+                crash::point("recovery.one-taken-back");
             }
         }
         self.clear_leftovers();
+        crash::point("recovery.done");
         Ok(found)
     }
 }

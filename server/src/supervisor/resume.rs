@@ -16,6 +16,7 @@ use super::{
     observe::leader_end,
 };
 use crate::{
+    crash,
     process::{
         boot::BootId,
         containment,
@@ -257,6 +258,7 @@ impl TaskActor {
         method: ProofMethod,
         output_bytes: u64,
     ) {
+        crash::point("end.swept");
         let unknown = || LeaderEnd {
             outcome: Outcome::Unknown(lost),
             at: Timestamp::now(),

@@ -17,6 +17,7 @@ use super::{
     registry::{Ends, LimitReached},
 };
 use crate::{
+    crash,
     journal::JournalError,
     process::{
         error_text,
@@ -141,7 +142,9 @@ impl Supervisor {
         let mut actor = self.actor(task, ends);
         actor.newborn = Some(reply);
         tokio::spawn(actor.begin(request, executable));
-        match answer.await {
+        let answer = answer.await;
+        crash::point("spawn.started-recorded");
+        match answer {
             Ok(event) => spawned(event?),
             Err(_) => Err(SpawnError::Leaving),
         }
@@ -232,6 +235,7 @@ impl TaskActor {
                 .base_env
                 .for_task(&request, &task.id, task.uid)
         };
+        crash::point("spawn.before-intent");
         if let Err(error) = self.record(EventKind::Created, Some(request)).await {
             self.shared.registry.remove(&self.life.task.id);
             if let Some(newborn) = self.newborn.take() {
@@ -239,6 +243,7 @@ impl TaskActor {
             }
             return;
         }
+        crash::point("spawn.intent-recorded");
         let parts = &self.shared.parts;
         let task = &self.life.task;
         let (task_file, cgroup) = (parts.task_dir.path(&task.id), parts.ladder.leaf(&task.id));
@@ -251,7 +256,9 @@ impl TaskActor {
             argv: &executable.argv,
             env: &env,
         };
-        match parts.shims.launch(&launch).await {
+        let launched = parts.shims.launch(&launch).await;
+        crash::point("spawn.shim-launched");
+        match launched {
             Ok(link) => self.link = Some(link),
             Err(error) => self.learn(Input::SpawnFailed(not_launched(&error))).await,
         }

@@ -7,6 +7,7 @@ use tokio::sync::mpsc;
 
 use super::{BATCH, Job, Reply};
 use crate::{
+    crash,
     journal::{JournalError, ledger, present::Present, ring::Weighed},
     task::{Event, Revision, Timestamp},
 };
@@ -136,7 +137,9 @@ impl Desk {
             written.push(Written { first, at, removed });
             first.0 += events;
         }
+        crash::point("journal.before-commit");
         transaction.commit().map_err(doing())?;
+        crash::point("journal.committed");
         Ok(written)
     }
 
