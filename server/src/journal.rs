@@ -170,6 +170,17 @@ impl Journal {
         Seq(self.shared.next_seq.fetch_add(1, Ordering::Relaxed))
     }
 
+    /// The number that will be given out next.
+    pub fn upcoming_seq(&self) -> Seq {
+        Seq(self.shared.next_seq.load(Ordering::Relaxed))
+    }
+
+    /// Gives out no number up to this one any more.
+    pub fn pass_over(&self, seq: Seq) {
+        let next_seq = &self.shared.next_seq;
+        next_seq.fetch_max(seq.0 + 1, Ordering::Relaxed);
+    }
+
     /// Makes a fact durable, then tells it.
     ///
     /// Dropping the future does not take the fact back: it may or may not be appended.

@@ -19,6 +19,7 @@ mod case;
 mod ending;
 mod leftovers;
 mod lifecycle;
+mod numbers;
 mod observe;
 mod recovery;
 mod registry;

@@ -22,6 +22,7 @@ impl Supervisor {
     /// Takes every task back; each is known to be live or over when this returns.
     pub async fn recover(&self) -> Result<Recovered, JournalError> {
         crash::point("recovery.begun");
+        self.pass_over_taken_numbers();
         let tasks = self.parts().journal.live().await?;
         let mut found = Recovered {
             tasks: tasks.len(),
