@@ -169,19 +169,21 @@ impl Api {
 
     /// All that a task has written so far, from the first byte on.
     pub async fn output(&self, id: &str) -> Vec<u8> {
+        self.try_output(id).await.expect("readable")
+    }
+
+    /// The same where the server may be dying.
+    pub async fn try_output(&self, id: &str) -> Result<Vec<u8>, Status> {
         let mut all = Vec::new();
         loop {
-            let answer = self
-                .read(read(id, all.len() as u64))
-                .await
-                .expect("readable");
+            let answer = self.read(read(id, all.len() as u64)).await?;
             if answer.chunks.is_empty() {
                 assert_eq!(
                     answer.next_offset,
                     all.len() as u64,
                     "the end of what was read"
                 );
-                return all;
+                return Ok(all);
             }
             for chunk in &answer.chunks {
                 assert_eq!(chunk.offset, all.len() as u64, "no gap and no overlap");

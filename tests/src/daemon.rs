@@ -54,6 +54,13 @@ impl Daemon {
 
     /// Starts it on the same state, and waits until it serves.
     pub async fn restart(&mut self) {
+        self.launch();
+        self.serving().await;
+        self.meet().await;
+    }
+
+    /// Starts it on the same state, and waits for nothing.
+    pub fn launch(&mut self) {
         assert!(self.child.is_none(), "it runs already");
         let mut command = self.command();
         command
@@ -77,8 +84,6 @@ impl Daemon {
             .stdout(log.try_clone().unwrap())
             .stderr(log);
         self.child = Some(command.spawn().expect("the daemon can be started"));
-        self.serving().await;
-        self.meet().await;
     }
 
     /// Asks whoever serves here which state it has, so that what it leaves can be told.
@@ -144,11 +149,11 @@ impl Daemon {
             .expect("a daemon that takes connections")
     }
 
-    /// Ends it as a crash would.
-    pub fn kill9(&mut self) {
+    /// Ends it as a crash would; how it ended, which may have been by itself before.
+    pub fn kill9(&mut self) -> ExitStatus {
         let mut child = self.child.take().expect("it runs");
         child.kill().expect("it can be killed");
-        child.wait().expect("it can be reaped");
+        child.wait().expect("it can be reaped")
     }
 
     /// Asks it to end, and expects exit code 0 in time.

@@ -6,6 +6,8 @@
 //! | [`binary`] | which `heeler` is under test |
 //! | [`builder`] | how a daemon is to be started |
 //! | [`daemon`] | one daemon in a directory of its own |
+//! | [`crash`] | deaths at named points of the server |
+//! | [`follower`] | a watcher that comes back after every crash |
 //! | [`cleanup`] | what is checked, and removed, when a test is over |
 //! | [`process`] | processes as the kernel shows them |
 //! | [`fixture`] | the child that misbehaves: starting one, knowing its processes |
@@ -26,8 +28,10 @@ pub mod binary;
 pub mod builder;
 pub mod cleanup;
 pub mod cli;
+pub mod crash;
 pub mod daemon;
 pub mod fixture;
+pub mod follower;
 pub mod grpcurl;
 pub mod process;
 pub mod refusal;
@@ -40,6 +44,7 @@ pub mod watch;
 pub use api::Api;
 pub use daemon::Daemon;
 pub use fixture::Fixture;
+pub use follower::Follower;
 pub use heeler_proto::v1;
 pub use process::Process;
 pub use refusal::Refusal;

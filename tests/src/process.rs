@@ -166,6 +166,15 @@ pub fn memory(pid: i32, field: &str) -> u64 {
     kib.parse::<u64>().expect("a number") * 1024
 }
 
+/// What a process has open: paths, and the kernel's names for what has none.
+pub fn open_files(pid: i32) -> Vec<String> {
+    let descriptors = fs::read_dir(format!("/proc/{pid}/fd"));
+    let links = descriptors.into_iter().flatten().flatten();
+    links
+        .filter_map(|link| Some(fs::read_link(link.path()).ok()?.to_str()?.to_owned()))
+        .collect()
+}
+
 /// How many descriptors a process has open.
 pub fn descriptors(pid: i32) -> usize {
     fs::read_dir(format!("/proc/{pid}/fd"))

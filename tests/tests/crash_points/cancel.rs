@@ -1,0 +1,97 @@
+//! Cancel, from before its intent to the record of the end.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use heeler_tests::{Daemon, Fixture, api::cancel, eventually, micros, millis, v1::*, watch::types};
+
+use crate::{at_each_point, doomed, outlive};
+
+/// How far the cancel had come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Got {
+    /// Not onto the disk: the task goes on.
+    Nowhere,
+    /// Into the grace, which the next server must not begin anew.
+    Asking,
+    /// Beyond the grace.
+    Killing,
+}
+
+at_each_point! { a_cancel_cut_short:
+    before_the_intent => "cancel.before-intent", Got::Nowhere;
+    before_the_intent_is_committed => "journal.before-commit:3", Got::Nowhere;
+    after_the_intent_is_committed => "journal.committed:3", Got::Asking;
+    before_the_signal => "cancel.before-signal", Got::Asking;
+    after_the_signal => "cancel.signal-ordered", Got::Asking;
+    before_the_kill => "cancel.before-kill", Got::Killing;
+    after_the_kill => "cancel.kill-ordered", Got::Killing;
+    after_the_end_is_seen => "end.seen", Got::Killing;
+    before_the_end_is_committed => "journal.before-commit:4", Got::Killing;
+    after_the_end_is_committed => "journal.committed:4", Got::Killing;
+    after_the_end => "end.recorded", Got::Killing;
+}
+
+const GRACE: Duration = Duration::from_millis(1500);
+
+/// R3, C13, E2
+async fn a_cancel_cut_short(point: &str, got: Got) {
+    let (mut daemon, follower) = doomed(point).await;
+    let script = "ignore TERM fork [ setsid pid hidden forever ] pid ready forever";
+    let mut fixture = daemon.run(&daemon.api().await, script).await;
+    fixture.processes(&["ready", "hidden"]).await;
+    let asked = now();
+    let answer = daemon.api().await.cancel(stop(&fixture.id)).await;
+    assert!(answer.is_err(), "an answer from the dead: {answer:?}");
+    if got == Got::Asking {
+        let over = now() + GRACE.as_micros() as i64;
+        eventually("the end of the grace", || now() > over).await;
+    }
+    let restarted = now();
+    outlive(&mut daemon, point).await;
+
+    let api = daemon.api().await;
+    if got == Got::Nowhere {
+        let task = api.task(&fixture.id).await;
+        assert_eq!((task.state(), task.stop), (TaskState::Running, None));
+        let hidden = fixture.process("hidden").await;
+        assert!(hidden.is_alive());
+        api.cancel_one(stop(&fixture.id)).await;
+    }
+    let task = api.ended(&fixture.id).await;
+    fixture.assert_gone();
+    assert_eq!(task.state(), TaskState::Cancelled);
+    let stop = task.stop.unwrap();
+    let requested = micros(&stop.request_time);
+    assert!(stop.proof.unwrap().survivors.is_empty());
+    assert!(requested >= asked, "the time of the first request");
+    let (grace, ended) = (GRACE.as_micros() as i64, micros(&task.end_time));
+    assert!(ended >= requested + grace, "not before the grace was over");
+    if got != Got::Nowhere {
+        assert!(requested < restarted, "the time of the first request");
+        assert!(ended < restarted + grace, "the grace was begun anew");
+    }
+    told_once(&daemon, &fixture).await;
+    follower.assert_whole(&api).await;
+}
+
+/// Stopping once, ended once and last; the leader may have been seen to go before the rest.
+async fn told_once(daemon: &Daemon, fixture: &Fixture) {
+    use TaskEventType::{Created, Ended, LeaderExited, Started, Stopping};
+    let mut history = types(&daemon.api().await.history_of(&fixture.id).await);
+    history.retain(|kind| *kind != LeaderExited);
+    assert_eq!(history, [Created, Started, Stopping, Ended]);
+    daemon.no_processes().await;
+}
+
+fn stop(id: &str) -> CancelRequest {
+    CancelRequest {
+        grace: Some(millis(GRACE.as_millis() as u64)),
+        wait: true,
+        ..cancel(id)
+    }
+}
+
+fn now() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    now.as_micros() as i64
+}

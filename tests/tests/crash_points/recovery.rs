@@ -1,0 +1,76 @@
+//! Recovery itself: the next server dies while it takes back what the first one left.
+
+use heeler_tests::{
+    Daemon, Follower,
+    api::cancel,
+    eventually, millis,
+    v1::{outcome::Result as Ended, *},
+    watch::types,
+};
+
+use crate::{at_each_point, outlive};
+
+at_each_point! { a_recovery_cut_short:
+    before_it => "recovery.begun", ();
+    before_its_first_fact_is_committed => "journal.before-commit:1", ();
+    after_its_first_fact_is_committed => "journal.committed:1", ();
+    after_the_first_task => "recovery.one-taken-back:1", ();
+    after_the_second_task => "recovery.one-taken-back:2", ();
+    after_the_third_task => "recovery.one-taken-back:3", ();
+    before_serving => "recovery.done", ();
+}
+
+/// R1, R3, C13, E2
+async fn a_recovery_cut_short(point: &str, (): ()) {
+    let mut daemon = Daemon::start().await;
+    let follower = Follower::of(daemon.address());
+    let api = daemon.api().await;
+    let gate = daemon.gate("gate");
+    let live = daemon.run(&api, "print live forever").await;
+    let script = format!("print out gate {} exit 9", daemon.file("gate"));
+    let ending = daemon.run(&api, &script).await;
+    let mut stopping = daemon
+        .run(
+            &api,
+            "ignore TERM fork [ setsid pid hidden forever ] pid ready forever",
+        )
+        .await;
+    stopping.processes(&["ready", "hidden"]).await;
+    let before = api.task(&live.id).await;
+    let request = CancelRequest {
+        grace: Some(millis(100)),
+        ..cancel(&stopping.id)
+    };
+    api.cancel_one(request).await;
+    daemon.kill9();
+    gate.open();
+    let leader = ending.process("leader").await;
+    eventually("an end that no server sees", || !leader.is_alive()).await;
+    daemon.die_at(point);
+    daemon.launch();
+    outlive(&mut daemon, point).await;
+
+    let api = daemon.api().await;
+    assert_eq!(
+        api.task(&live.id).await,
+        before,
+        "the same in every respect"
+    );
+    assert_eq!(api.lines(&live.id).await, ["live"]);
+    let task = api.ended(&ending.id).await;
+    assert_eq!(task.outcome.unwrap().result, Some(Ended::ExitCode(9)));
+    assert_eq!(api.lines(&ending.id).await, ["out"]);
+    let task = api.ended(&stopping.id).await;
+    stopping.assert_gone();
+    assert_eq!(task.state(), TaskState::Cancelled);
+    for id in [&ending.id, &stopping.id] {
+        let history = types(&api.history_of(id).await);
+        let ends = history
+            .iter()
+            .filter(|kind| **kind == TaskEventType::Ended)
+            .count();
+        assert_eq!((ends, history.last()), (1, Some(&TaskEventType::Ended)));
+    }
+    assert_eq!(api.all().await.len(), 3);
+    follower.assert_whole(&api).await;
+}
