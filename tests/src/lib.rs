@@ -8,6 +8,9 @@
 //! | [`daemon`] | one daemon in a directory of its own |
 //! | [`crash`] | deaths at named points of the server |
 //! | [`follower`] | a watcher that comes back after every crash |
+//! | [`storm`] | a load under which the server is killed again and again |
+//! | [`audit`] | the account of a storm |
+//! | [`chance`] | numbers that look random and can be had again |
 //! | [`cleanup`] | what is checked, and removed, when a test is over |
 //! | [`process`] | processes as the kernel shows them |
 //! | [`fixture`] | the child that misbehaves: starting one, knowing its processes |
@@ -24,8 +27,10 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 pub mod api;
+pub mod audit;
 pub mod binary;
 pub mod builder;
+pub mod chance;
 pub mod cleanup;
 pub mod cli;
 pub mod crash;
@@ -37,6 +42,7 @@ pub mod process;
 pub mod refusal;
 pub mod request;
 pub mod rung;
+pub mod storm;
 pub mod task_file;
 pub mod waiting;
 pub mod watch;
