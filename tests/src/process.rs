@@ -141,6 +141,12 @@ fn shim_for(pid: i32, path: impl Fn(&Path) -> bool) -> bool {
     words.next() == Some(Path::new("heeler-shim")) && words.any(path)
 }
 
+/// The children that a process has.
+pub fn children_of(parent: i32) -> Vec<i32> {
+    let child = |pid: &i32| Stat::of(*pid).is_some_and(|stat| stat.parent == parent);
+    pids().into_iter().filter(child).collect()
+}
+
 /// The children that a process has not reaped.
 pub fn zombies_of(parent: i32) -> Vec<i32> {
     let zombie =

@@ -77,7 +77,7 @@ pub struct Aftermath {
     pub seen: Seen,
     /// The file in which every leader has said that it began.
     pub ran: String,
-    /// How many descriptors an idle server had before it all, less those of the journal.
+    /// How many descriptors an idle server had before it all: see [`descriptors`].
     pub descriptors: usize,
     /// What was wrong so far.
     pub faults: Vec<String>,
@@ -259,12 +259,13 @@ impl Weather {
     }
 }
 
-/// How many descriptors the server has, but for those with which it reads the journal: of these there
-/// are as many as were ever needed at once.
+/// How many descriptors the server has, but for one to each shim that it keeps and those with which it
+/// reads the journal, of which there are as many as were ever needed at once.
 pub fn descriptors(daemon: &Daemon) -> usize {
     let mut open = process::open_files(daemon.pid());
     open.retain(|path| !path.contains("/journal.db"));
-    open.len()
+    let shims = process::children_of(daemon.pid());
+    open.len().saturating_sub(shims.len())
 }
 
 fn from_env<T: FromStr>(name: &str) -> Option<T> {
