@@ -1,7 +1,9 @@
 //! The intake of an end: of a task's own, of its leader's alone, and of one whose shim was killed.
 
 use heeler_tests::{
-    Api, Daemon, Fixture, Process, eventually,
+    Api, Daemon, Fixture, Process,
+    api::read,
+    eventually, secs,
     v1::{outcome::Result as Ended, *},
     watch::types,
 };
@@ -50,6 +52,12 @@ async fn an_end_cut_short(point: &str, end: End) {
         End::AtOnce | End::LeaderFirst => gate.open(),
         End::ShimKilled => {
             let hidden = fixture.process("hidden").await;
+            // What the shim has not read from the pipe goes with it.
+            let request = ReadOutputRequest {
+                wait: Some(secs(30)),
+                ..read(&fixture.id, 0)
+            };
+            daemon.api().await.read(request).await.unwrap();
             shim_of(&daemon, &fixture).await.signal(Signal::SIGKILL);
             eventually("the sweep", || hidden.is_gone()).await;
         }
