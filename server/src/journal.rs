@@ -24,13 +24,17 @@
 
 mod archive;
 mod error;
+mod file;
 mod finished;
+mod holdings;
 mod ledger;
 mod list;
 mod present;
 mod record;
 mod ring;
 mod schema;
+mod seen;
+mod shedding;
 mod sql;
 mod startup;
 mod writer;
@@ -50,18 +54,22 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use self::{
-    archive::Archive,
+    archive::{Archive, Batch},
+    holdings::Holdings,
     ledger::Draft,
     present::{LiveQuery, Present},
     schema::Identity,
+    seen::Seen,
     writer::Writer,
 };
 use crate::task::{
     Event, EventKind, Filter, IdKey, Revision, Seq, SpawnRequest, Tail, Task, TaskId,
 };
 
-pub use error::{JournalError, ReadError, RecordError};
+pub use error::{DiskTrouble, JournalError, ReadError, RecordError};
+pub use holdings::Finished;
 pub use list::{ListQuery, Page, Position};
+pub use shedding::Candidate;
 
 /// What an append has to survive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -116,9 +124,10 @@ pub struct Journal {
 #[derive(Debug)]
 struct Shared {
     identity: Identity,
-    oldest: Revision,
     next_seq: AtomicU64,
     present: Arc<Present>,
+    holdings: Arc<Holdings>,
+    seen: Seen,
     archive: Arc<Archive>,
     writer: Writer,
 }
@@ -129,29 +138,41 @@ impl Journal {
     ///
     /// That no other server has it open is for the caller to see to.
     pub fn open(dir: &Path, durability: Durability) -> Result<Self, JournalError> {
-        let path = schema::file(dir);
-        let (connection, identity) = schema::open_writer(&path, durability)?;
+        let path = file::file(dir);
+        Self::open_file(&path, durability).map_err(JournalError::while_opening(&path))
+    }
+
+    fn open_file(path: &Path, durability: Durability) -> Result<Self, JournalError> {
+        let (connection, identity) = file::open_writer(path, durability)?;
         let (oldest, head) = startup::bounds(&connection)?;
         let next_seq = AtomicU64::new(startup::highest_seq(&connection)?.0 + 1);
         let present = Arc::new(Present::new(head, startup::live_tasks(&connection)?));
-        let checkpointer = schema::open_checkpointer(&path)?;
-        let writer = Writer::start(connection, checkpointer, Arc::clone(&present), durability)
-            .map_err(|source| JournalError::Open {
-                path: path.clone(),
-                source,
-            })?;
-        let archive = Arc::new(Archive::new(path, Arc::clone(&present)));
+        let holdings = Arc::new(Holdings::new(oldest));
+        let checkpointer = file::open_checkpointer(path)?;
+        let shared = (Arc::clone(&present), Arc::clone(&holdings));
+        let writer = Writer::start(connection, checkpointer, shared.0, shared.1, durability);
+        let writer = writer.map_err(|source| JournalError::Open {
+            path: path.into(),
+            source,
+        })?;
+        let archive = Arc::new(Archive::new(path.into(), Arc::clone(&present)));
         let shared = Shared {
             identity,
-            oldest,
             next_seq,
             present,
+            holdings,
+            seen: Seen::new(),
             archive,
             writer,
         };
         Ok(Self {
             shared: Arc::new(shared),
         })
+    }
+
+    /// Whether a state directory has no journal, so that [`Journal::open`] would begin one.
+    pub fn is_missing(dir: &Path) -> bool {
+        file::is_missing(&file::file(dir))
     }
 
     /// Which state directory this is; made once, with its journal.
@@ -201,7 +222,7 @@ impl Journal {
 
     /// The first revision whose event can still be read; 1 where nothing was ever forgotten.
     pub fn oldest(&self) -> Revision {
-        self.shared.oldest
+        self.shared.holdings.oldest()
     }
 
     /// The head, and a wake-up whenever it moves.
@@ -226,7 +247,10 @@ impl Journal {
         if let Some(events) = self.shared.present.after(after, limit) {
             return Ok(events);
         }
-        Ok(archive::events_after(&self.shared.archive, after, limit).await?)
+        match archive::events_after(&self.shared.archive, after, limit).await? {
+            Batch::Events(events) => Ok(events),
+            Batch::Dropped { oldest } => Err(ReadError::OutOfRange { oldest, newest }),
+        }
     }
 
     /// The event at a revision, if there is one.
@@ -234,12 +258,17 @@ impl Journal {
         if revision < self.oldest() || revision > self.head() {
             return Ok(None);
         }
+        self.recorded_at(revision).map(Some)
+    }
+
+    /// The event at a revision that something points to, told or not.
+    fn recorded_at(&self, revision: Revision) -> Result<Arc<Event>, JournalError> {
         let archive = &self.shared.archive;
         if let Some(weighed) = archive.remembered(revision) {
-            return Ok(Some(weighed.event));
+            return Ok(weighed.event);
         }
         let weighed = archive.read(|archive, connection| archive.event(connection, revision))?;
-        Ok(Some(weighed.event))
+        Ok(weighed.event)
     }
 
     /// A task, live or finished, as it is now.
@@ -265,7 +294,7 @@ impl Journal {
     pub async fn first_answer(&self, id: &TaskId) -> Result<Option<Arc<Event>>, JournalError> {
         match self.shared.present.task(id) {
             Some(live) => match live.started {
-                Some(revision) => self.event_at(revision).await,
+                Some(revision) => self.recorded_at(revision).map(Some),
                 None => Ok(None),
             },
             None => self.finished(id, |finished| finished.answer),

@@ -8,16 +8,17 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::{Connection, OptionalExtension, Row, Rows};
 use tokio::sync::Semaphore;
 
 use super::{
     JournalError, Memory, PriorRequest,
     error::RecordError,
+    file,
     present::Present,
     record::{self, uint},
     ring::{Shelf, Weighed},
-    schema, sql,
+    sql,
 };
 use crate::task::{Event, IdKey, Revision, Seq, TaskId, Timestamp};
 
@@ -47,6 +48,18 @@ pub(super) struct Finished {
     pub(super) answer: Revision,
 }
 
+/// What was found after a revision.
+#[derive(Debug)]
+pub(super) enum Batch {
+    /// At least one event.
+    Events(Vec<Arc<Event>>),
+    /// The first of them has been dropped meanwhile.
+    Dropped {
+        /// The first that can still be read.
+        oldest: Revision,
+    },
+}
+
 impl Archive {
     pub(super) fn new(path: PathBuf, present: Arc<Present>) -> Self {
         let permits = Arc::new(Semaphore::new(LONG_READS));
@@ -66,7 +79,7 @@ impl Archive {
         read: impl FnOnce(&Self, &Connection) -> Result<T, JournalError>,
     ) -> Result<T, JournalError> {
         let idle = self.idle().pop();
-        let connection = idle.map_or_else(|| schema::open_reader(&self.path), Ok)?;
+        let connection = idle.map_or_else(|| file::open_reader(&self.path), Ok)?;
         let answer = read(self, &connection);
         self.idle().push(connection);
         answer
@@ -116,37 +129,46 @@ impl Archive {
         Ok(weighed)
     }
 
-    /// Up to `limit` events after a revision; a damaged one ends the batch, or is the error.
+    /// Up to `limit` events after a revision, without a gap; a damaged one, or one that is missing,
+    /// ends the batch, or is the error.
     fn batch(
         &self,
         connection: &Connection,
         after: Revision,
         limit: usize,
-    ) -> Result<Vec<Arc<Event>>, JournalError> {
+    ) -> Result<Batch, JournalError> {
         let doing = || JournalError::storage("reading events");
-        let mut select = connection
+        // One snapshot: what was readable when this began is, even if it is being dropped.
+        let snapshot = connection.unchecked_transaction().map_err(doing())?;
+        let oldest = oldest(&snapshot).map_err(doing())?;
+        if after.0 + 1 < oldest.0 {
+            return Ok(Batch::Dropped { oldest });
+        }
+        let mut select = snapshot
             .prepare_cached(sql::EVENTS_AFTER)
             .map_err(doing())?;
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let mut rows = select
             .query([record::int(after.0), limit])
             .map_err(doing())?;
-        let mut events = Vec::new();
+        let mut events: Vec<Arc<Event>> = Vec::new();
         let mut bytes = 0;
-        while bytes < BATCH_BYTES
-            && let Some(row) = rows.next().map_err(doing())?
-        {
-            match decode(row) {
-                Ok(weighed) => {
+        for revision in (after.0 + 1..).map(Revision) {
+            match next_event(&mut rows, revision) {
+                Ok(Some(weighed)) => {
                     self.shelf.put(&weighed);
                     bytes += weighed.bytes;
                     events.push(weighed.event);
                 }
+                Ok(None) if events.is_empty() => return Err(missing(revision)),
                 Err(error) if events.is_empty() => return Err(error),
-                Err(_) => break,
+                Ok(None) | Err(_) => break,
+            }
+            if bytes >= BATCH_BYTES {
+                break;
             }
         }
-        Ok(events)
+        Ok(Batch::Events(events))
     }
 
     /// Those of the ids that no task has. Numbers below `given_out` have had one.
@@ -221,17 +243,17 @@ pub(super) async fn events_after(
     archive: &Arc<Archive>,
     after: Revision,
     limit: usize,
-) -> Result<Vec<Arc<Event>>, JournalError> {
+) -> Result<Batch, JournalError> {
     let remembered = archive.shelf.after(after, limit);
     if !remembered.is_empty() {
-        return Ok(remembered);
+        return Ok(Batch::Events(remembered));
     }
     let read = move |archive: &Archive, connection: &Connection| {
         let remembered = archive.shelf.after(after, limit);
         if remembered.is_empty() {
             archive.batch(connection, after, limit)
         } else {
-            Ok(remembered)
+            Ok(Batch::Events(remembered))
         }
     };
     archive.read_long(read).await
@@ -257,51 +279,66 @@ pub(super) fn finished(
         .map_err(JournalError::storage("looking for a finished task"))
 }
 
+/// The first event that is told.
+fn oldest(connection: &Connection) -> rusqlite::Result<Revision> {
+    connection
+        .prepare_cached(sql::OLDEST_REVISION)?
+        .query_row([], |row| row.get(0).map(|oldest| Revision(uint(oldest))))
+}
+
 /// The event at a revision, from the disk.
 pub(super) fn stored_event(
     connection: &Connection,
     revision: Revision,
 ) -> Result<Weighed, JournalError> {
-    let missing = || JournalError::Damaged {
-        revision,
-        source: RecordError::Missing,
+    let find = |mut find: rusqlite::CachedStatement<'_>| {
+        let mut rows = find.query([record::int(revision.0)])?;
+        Ok(next_event(&mut rows, revision))
     };
     connection
         .prepare_cached(sql::EVENT_AT)
-        .and_then(|mut find| {
-            find.query_row([record::int(revision.0)], |row| Ok(decode(row)))
-                .optional()
-        })
-        .map_err(JournalError::storage("reading an event"))?
-        .ok_or_else(missing)?
+        .and_then(find)
+        .map_err(JournalError::storage("reading an event"))??
+        .ok_or_else(|| missing(revision))
+}
+
+fn missing(revision: Revision) -> JournalError {
+    JournalError::Damaged {
+        revision,
+        source: RecordError::Missing,
+    }
+}
+
+/// The event in the next row, which is to be the one at this revision; none if there is no row, or
+/// only a later one.
+fn next_event(rows: &mut Rows<'_>, revision: Revision) -> Result<Option<Weighed>, JournalError> {
+    let damaged = |source| JournalError::Damaged { revision, source };
+    let row = rows
+        .next()
+        .map_err(|source| match JournalError::is_damage(&source) {
+            true => damaged(RecordError::Unreadable(source)),
+            false => JournalError::storage("reading an event")(source),
+        })?;
+    let Some(row) = row else { return Ok(None) };
+    match row.get(0).map(uint) {
+        Ok(found) if found == revision.0 => decode(row, revision).map(Some).map_err(damaged),
+        Ok(_) | Err(_) => Ok(None),
+    }
 }
 
 /// The event in a row of revision, at, kind, format, record and tail.
-fn decode(row: &Row<'_>) -> Result<Weighed, JournalError> {
-    let read = || -> rusqlite::Result<_> {
-        let revision = Revision(uint(row.get(0)?));
-        let record = row.get_ref(4)?.as_bytes()?;
-        let tail = row.get_ref(5)?.as_blob_or_null()?;
-        let parts = || {
-            let kind = record::event_kind(&row.get::<_, String>(2).unwrap_or_default())?;
-            let task = record::task(row.get(3).unwrap_or(0), record, revision)?;
-            Ok((kind, task, tail.map(record::decode_tail).transpose()?))
-        };
-        let bytes = record.len() + tail.map_or(0, <[u8]>::len);
-        Ok((revision, Timestamp(uint(row.get(1)?)), parts(), bytes))
-    };
-    let (revision, at, parts, bytes) =
-        read().map_err(JournalError::storage("reading an event's row"))?;
-    let (kind, task, tail) = parts.map_err(|source| JournalError::Damaged { revision, source })?;
+fn decode(row: &Row<'_>, revision: Revision) -> Result<Weighed, RecordError> {
+    let record = row.get_ref(4)?.as_bytes()?;
+    let tail = row.get_ref(5)?.as_blob_or_null()?;
     let event = Event {
         revision,
-        at,
-        kind,
-        task: Arc::new(task),
-        tail,
+        at: Timestamp(uint(row.get(1)?)),
+        kind: record::event_kind(&row.get::<_, String>(2)?)?,
+        task: Arc::new(record::task(row.get(3)?, record, revision)?),
+        tail: tail.map(record::decode_tail).transpose()?,
     };
     Ok(Weighed {
         event: Arc::new(event),
-        bytes,
+        bytes: record.len() + tail.map_or(0, <[u8]>::len),
     })
 }

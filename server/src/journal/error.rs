@@ -1,6 +1,11 @@
 //! What can go wrong with the journal.
 
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use rusqlite::ErrorCode;
 
 use crate::task::{EventKind, Revision, TaskId};
 
@@ -17,7 +22,7 @@ pub enum JournalError {
     },
 
     /// The file is there, and somebody else's. It was left as it is.
-    #[error("{path} is not a journal of Heeler's")]
+    #[error("{path} is not a journal of Heeler's, or its first page is damaged")]
     Foreign {
         /// Which file.
         path: PathBuf,
@@ -32,6 +37,33 @@ pub enum JournalError {
         found: i32,
         /// The latest schema known here.
         known: i32,
+    },
+
+    /// The file has nothing in it, and its WAL has. Both were left as they are.
+    #[error("{path} has been emptied: only its WAL is left")]
+    Emptied {
+        /// Which file.
+        path: PathBuf,
+    },
+
+    /// The file is ours, and what has to be read of it at first cannot be. It was left as it is.
+    #[error("the journal {path} is damaged")]
+    Corrupt {
+        /// Which file.
+        path: PathBuf,
+        /// What the engine found.
+        source: rusqlite::Error,
+    },
+
+    /// The storage engine could not open the file.
+    #[error("cannot open the journal {path}: {operation} failed")]
+    Unopened {
+        /// Which file.
+        path: PathBuf,
+        /// What was being done.
+        operation: &'static str,
+        /// The engine's reason.
+        source: rusqlite::Error,
     },
 
     /// The storage engine failed: the disk is full, broken or gone. It may work the next time.
@@ -133,14 +165,85 @@ pub enum RecordError {
     #[error("the output tail is malformed")]
     MalformedTail,
 
+    /// Its row is not what a row is.
+    #[error("the row does not hold what it should")]
+    MalformedRow(#[from] rusqlite::types::FromSqlError),
+
+    /// The page of the file that it is on is damaged, or its row is.
+    #[error("the row cannot be read")]
+    Unreadable(#[from] rusqlite::Error),
+
     /// The row that should be there is not.
     #[error("the record is missing")]
     Missing,
 }
 
+/// What is wrong with the disk, as far as a failure tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiskTrouble {
+    /// There is no space left.
+    Full,
+    /// It cannot be written to.
+    ReadOnly,
+    /// What is on it is not what was put there.
+    Damaged,
+    /// Something else.
+    Other,
+}
+
 impl JournalError {
+    /// What is wrong with the disk, where that is the reason.
+    pub fn disk_trouble(&self) -> Option<DiskTrouble> {
+        match self {
+            Self::Storage { source, .. } | Self::Unopened { source, .. } => Some(trouble(source)),
+            Self::Corrupt { .. } | Self::Emptied { .. } => Some(DiskTrouble::Damaged),
+            Self::Open { .. }
+            | Self::Foreign { .. }
+            | Self::Newer { .. }
+            | Self::Closed
+            | Self::Misplaced { .. }
+            | Self::RequestTaken { .. }
+            | Self::Unwritable { .. }
+            | Self::NotFinished { .. }
+            | Self::NotFound { .. }
+            | Self::Damaged { .. } => None,
+        }
+    }
+
+    /// For `map_err`: whatever the engine failed in, it was while this file was being opened.
+    pub(super) fn while_opening(path: &Path) -> impl FnOnce(Self) -> Self {
+        move |error| {
+            let Self::Storage { operation, source } = error else {
+                return error;
+            };
+            let path = path.into();
+            match trouble(&source) {
+                DiskTrouble::Damaged => Self::Corrupt { path, source },
+                DiskTrouble::Full | DiskTrouble::ReadOnly | DiskTrouble::Other => Self::Unopened {
+                    path,
+                    operation,
+                    source,
+                },
+            }
+        }
+    }
+
+    /// Whether the engine has met something on the disk that it did not put there.
+    pub(super) fn is_damage(source: &rusqlite::Error) -> bool {
+        trouble(source) == DiskTrouble::Damaged
+    }
+
     /// For `map_err`: the engine failed in this operation.
     pub(super) fn storage(operation: &'static str) -> impl FnOnce(rusqlite::Error) -> Self {
         move |source| Self::Storage { operation, source }
+    }
+}
+
+fn trouble(source: &rusqlite::Error) -> DiskTrouble {
+    match source.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => DiskTrouble::Full,
+        Some(ErrorCode::ReadOnly) => DiskTrouble::ReadOnly,
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => DiskTrouble::Damaged,
+        Some(_) | None => DiskTrouble::Other,
     }
 }

@@ -56,7 +56,8 @@ pub(super) fn find(
         let found = select.query_map(params_from_iter(search.values), |row| {
             Ok(Found {
                 seq: Seq(uint(row.get(0)?)),
-                latest: Revision(uint(row.get(1)?)),
+                // A damaged one is that of no record, and costs its own task.
+                latest: Revision(row.get(1).map_or(0, uint)),
             })
         })?;
         found.collect::<Result<_, _>>()

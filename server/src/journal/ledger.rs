@@ -1,7 +1,7 @@
 //! What each fact does to the tables. Everything here happens inside the writer's transaction, and
 //! an error means that the transaction is rolled back.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, ops::Range, sync::Arc};
 
 use rusqlite::{Connection, ErrorCode, params};
 
@@ -12,7 +12,7 @@ use super::{
     ring::Weighed,
     sql,
 };
-use crate::task::{Event, EventKind, Revision, SpawnRequest, Tail, Task, TaskId, Timestamp};
+use crate::task::{Event, EventKind, Revision, Seq, SpawnRequest, Tail, Task, TaskId, Timestamp};
 
 /// A fact that is ready to be written, encoded by whoever appends it: the writer has enough to do.
 #[derive(Debug)]
@@ -75,6 +75,11 @@ impl Draft {
             event: Arc::new(event),
             bytes,
         }
+    }
+
+    /// Whose fact it is.
+    pub(super) fn task_id(&self) -> &TaskId {
+        &self.task.id
     }
 
     fn misplaced(&self) -> JournalError {
@@ -191,7 +196,8 @@ fn change(connection: &Connection, draft: &Draft, revision: Revision) -> Result<
                     seq,
                     at,
                     started,
-                    record::end_state_name(ended.state)
+                    record::end_state_name(ended.state),
+                    int(task.output_bytes),
                 ])
             }),
     };
@@ -240,6 +246,7 @@ pub(super) fn remove(
     connection: &Connection,
     present: &Present,
     ids: &[TaskId],
+    oldest: Revision,
     first: Revision,
     at: Timestamp,
 ) -> Result<Vec<Weighed>, JournalError> {
@@ -255,15 +262,22 @@ pub(super) fn remove(
             request: None,
         })?;
         insert_event(connection, &draft, revision, at)
-            .and_then(|()| erase(connection, &draft.task))
+            .and_then(|()| erase(connection, &draft.task, oldest))
             .map_err(JournalError::storage("removing a task"))?;
         removed.push(draft.into_event(revision, at));
     }
     Ok(removed)
 }
 
-fn erase(connection: &Connection, task: &Task) -> rusqlite::Result<()> {
+/// What it is known by goes as well where it lies below the `oldest` event that is told.
+fn erase(connection: &Connection, task: &Task, oldest: Revision) -> rusqlite::Result<()> {
     let seq = int(task.seq.0);
+    connection
+        .prepare_cached(sql::DELETE_KEPT_EVENTS)?
+        .execute([seq, int(oldest.0)])?;
+    connection
+        .prepare_cached(sql::DELETE_SEEN)?
+        .execute([int(task.revision.0)])?;
     for (key, value) in &task.spec.labels {
         connection
             .prepare_cached(sql::DELETE_LABEL)?
@@ -279,6 +293,47 @@ fn erase(connection: &Connection, task: &Task) -> rusqlite::Result<()> {
         .prepare_cached(sql::RAISE_HIGHEST_REMOVED)?
         .execute([seq])?;
     Ok(())
+}
+
+/// Deletes what a task was known by until now, once nobody else needs it.
+pub(super) fn drop_superseded(connection: &Connection, task: &Task) -> Result<(), JournalError> {
+    let delete = |mut statement: rusqlite::CachedStatement<'_>| {
+        statement.execute([int(task.revision.0), int(task.seq.0)])
+    };
+    connection
+        .prepare_cached(sql::DELETE_SUPERSEDED)
+        .and_then(delete)
+        .map(drop)
+        .map_err(JournalError::storage("dropping an old record"))
+}
+
+/// Drops the events of these revisions, but for those that a task is known by.
+pub(super) fn compact(
+    connection: &Connection,
+    revisions: Range<Revision>,
+) -> Result<(), JournalError> {
+    let (from, to) = (int(revisions.start.0), int(revisions.end.0));
+    let run = || {
+        connection
+            .prepare_cached(sql::DELETE_EVENTS)?
+            .execute([from, to])?;
+        connection
+            .prepare_cached(sql::SET_OLDEST_REVISION)?
+            .execute([to])
+            .map(drop)
+    };
+    run().map_err(JournalError::storage("dropping old events"))
+}
+
+/// Writes down whose ends have been seen.
+pub(super) fn mark_seen(connection: &Connection, seqs: &[Seq]) -> Result<(), JournalError> {
+    let mark = |seq: &Seq| {
+        let mut mark = connection.prepare_cached(sql::MARK_SEEN)?;
+        mark.execute([int(seq.0)]).map(drop)
+    };
+    seqs.iter()
+        .try_for_each(mark)
+        .map_err(JournalError::storage("noting what was seen"))
 }
 
 fn started(task: &Task, revision: Revision) -> Option<i64> {

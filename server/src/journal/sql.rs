@@ -9,13 +9,19 @@ macro_rules! statements {
     };
 }
 
+/// Reads every finished task, and is asked once, beside everything else.
+pub(super) const CENSUS: &str = "SELECT count(*), ifnull(sum(output_bytes), 0) FROM tasks
+    WHERE end_revision IS NOT NULL";
+
 statements! {
     TABLE_COUNT = "SELECT count(*) FROM sqlite_schema";
     NEW_IDENTITY = "INSERT INTO journal (state_id, id_key, highest_removed_seq)
         VALUES (?1, random(), 0)";
     IDENTITY = "SELECT state_id, id_key FROM journal";
 
-    REVISION_BOUNDS = "SELECT (SELECT min(revision) FROM events), (SELECT max(revision) FROM events)";
+    REVISION_BOUNDS = "SELECT (SELECT oldest_revision FROM journal),
+        (SELECT max(revision) FROM events)";
+    OLDEST_REVISION = "SELECT oldest_revision FROM journal";
     /// Removing takes the row away, and with it the memory of its number.
     HIGHEST_SEQ = "SELECT max(
         (SELECT highest_removed_seq FROM journal), ifnull((SELECT max(seq) FROM tasks), 0))";
@@ -33,7 +39,7 @@ statements! {
         WHERE seq = ?1 AND end_revision IS NULL";
     END_TASK = "UPDATE tasks
         SET revision = ?2, started_revision = coalesce(started_revision, ?3),
-            end_revision = ?2, end_state = ?4
+            end_revision = ?2, end_state = ?4, output_bytes = ?5
         WHERE seq = ?1 AND end_revision IS NULL";
     INSERT_LABEL = "INSERT INTO labels (key, value, seq) VALUES (?1, ?2, ?3)";
     INSERT_REQUEST = "INSERT INTO requests (seq, format, body, request_id)
@@ -44,6 +50,41 @@ statements! {
     DELETE_REQUEST = "DELETE FROM requests WHERE seq = ?1";
     RAISE_HIGHEST_REMOVED = "UPDATE journal
         SET highest_removed_seq = max(highest_removed_seq, ?1)";
+
+    DELETE_SEEN = "DELETE FROM seen WHERE end_revision = ?1";
+    /// Below what is told to anybody, only its task has kept them.
+    DELETE_KEPT_EVENTS = "DELETE FROM events
+        WHERE revision IN (
+            SELECT created_revision FROM tasks WHERE seq = ?1
+            UNION ALL SELECT started_revision FROM tasks WHERE seq = ?1
+            UNION ALL SELECT revision FROM tasks WHERE seq = ?1)
+        AND revision < ?2";
+
+    /// Leaves what a task is known by, and what a request would be answered with again.
+    DELETE_EVENTS = "DELETE FROM events
+        WHERE revision >= ?1 AND revision < ?2 AND NOT EXISTS (
+            SELECT 1 FROM tasks AS t WHERE t.seq = events.task_seq AND (
+                t.revision = events.revision
+                OR (t.end_revision IS NULL
+                    AND events.revision IN (t.created_revision, t.started_revision))
+                OR (t.started_revision = events.revision
+                    AND EXISTS (SELECT 1 FROM requests AS r WHERE r.seq = t.seq))))";
+    DELETE_SUPERSEDED = "DELETE FROM events WHERE revision = ?1 AND NOT EXISTS (
+        SELECT 1 FROM tasks AS t WHERE t.seq = ?2
+            AND ?1 IN (t.revision, t.created_revision, t.started_revision))";
+    SET_OLDEST_REVISION = "UPDATE journal SET oldest_revision = ?1";
+    /// A task that is gone by now leaves nothing.
+    MARK_SEEN = "INSERT OR IGNORE INTO seen (end_revision, seq)
+        SELECT end_revision, seq FROM tasks WHERE seq = ?1 AND end_revision IS NOT NULL";
+
+    OLDEST_SEEN = "SELECT t.id, t.output_bytes, e.at
+        FROM seen AS s CROSS JOIN tasks AS t ON t.seq = s.seq
+            LEFT JOIN events AS e ON e.revision = t.end_revision
+        WHERE s.end_revision > 0 ORDER BY s.end_revision LIMIT ?1";
+    OLDEST_FINISHED = "SELECT t.id, t.output_bytes, e.at
+        FROM tasks AS t INDEXED BY tasks_ended
+            LEFT JOIN events AS e ON e.revision = t.end_revision
+        WHERE t.end_revision > 0 ORDER BY t.end_revision LIMIT ?1";
 
     EVENT_AT = "SELECT revision, at, kind, format, record, tail FROM events WHERE revision = ?1";
     EVENTS_AFTER = "SELECT revision, at, kind, format, record, tail

@@ -9,13 +9,12 @@ use crate::task::{Revision, Seq};
 
 /// The first revision that can be read and the last.
 pub(super) fn bounds(connection: &Connection) -> Result<(Revision, Revision), JournalError> {
-    let bound = |row: &Row<'_>, column| row.get::<_, Option<i64>>(column);
-    let bounds = |row: &Row<'_>| Ok((bound(row, 0)?, bound(row, 1)?));
+    let bounds = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, Option<i64>>(1)?));
     let (oldest, newest) = connection
         .query_row(sql::REVISION_BOUNDS, [], bounds)
         .map_err(JournalError::storage("reading the revisions"))?;
     Ok((
-        Revision(oldest.map_or(1, uint)),
+        Revision(uint(oldest).max(1)),
         Revision(newest.map_or(0, uint)),
     ))
 }
@@ -35,8 +34,10 @@ pub(super) fn live_tasks(connection: &Connection) -> Result<Vec<LiveTask>, Journ
     let mut rows = select.query([]).map_err(doing())?;
     let mut live = Vec::new();
     while let Some(row) = rows.next().map_err(doing())? {
-        let place = Place::new(row).map_err(doing())?;
-        live.extend(place.read(connection));
+        match Place::new(row) {
+            Ok(place) => live.extend(place.read(connection)),
+            Err(error) => tracing::error!(%error, "a live task is lost: its row cannot be read"),
+        }
     }
     Ok(live)
 }

@@ -2,14 +2,17 @@
 
 mod appending;
 mod damage;
+mod damaged_file;
 mod listing;
 mod opening;
 mod plans;
 mod reading;
+mod shedding;
+mod upgrading;
 
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
-use super::{Durability, Entry, Journal, schema};
+use super::{Durability, Entry, Journal, file};
 use crate::task::{
     Chunk, Command, Containment, EndReason, EndState, Ended, EnvDefaults, Event, EventKind, IdKey,
     Kind, LeaderEnd, Outcome, Revision, Seq, Signal, SpawnRequest, Spec, Started, StopPolicy,
@@ -27,7 +30,7 @@ fn open(dir: &Path) -> Journal {
 
 /// For what no journal would do to its own file.
 fn raw(dir: &Path) -> rusqlite::Connection {
-    rusqlite::Connection::open(schema::file(dir)).expect("the file opens")
+    rusqlite::Connection::open(file::file(dir)).expect("the file opens")
 }
 
 pub(super) fn spec() -> Spec {

@@ -28,8 +28,8 @@ use std::{
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Durability, JournalError, ledger::Draft, present::Present};
-use crate::task::{Event, TaskId};
+use super::{Durability, JournalError, holdings::Holdings, ledger::Draft, present::Present};
+use crate::task::{Event, Revision, Seq, TaskId};
 use desk::Desk;
 
 /// How many jobs may wait. More would not be done sooner; who appends is held back instead.
@@ -55,6 +55,10 @@ pub(super) enum Job {
         ids: Vec<TaskId>,
         reply: Reply<Vec<Arc<Event>>>,
     },
+    /// Drop the events below a revision.
+    Compact { up_to: Revision, reply: Reply<()> },
+    /// Write down whose ends have been seen.
+    MarkSeen { seqs: Vec<Seq>, reply: Reply<()> },
 }
 
 pub(super) type Reply<T> = oneshot::Sender<Result<T, JournalError>>;
@@ -83,10 +87,11 @@ impl Writer {
         connection: Connection,
         checkpointer: Connection,
         present: Arc<Present>,
+        holdings: Arc<Holdings>,
         durability: Durability,
     ) -> io::Result<Self> {
         let (jobs, queue) = mpsc::channel(QUEUE);
-        let desk = Mutex::new(Desk::new(connection, present, queue));
+        let desk = Mutex::new(Desk::new(connection, present, holdings, queue));
         let office = Arc::new(Office {
             desk,
             closing: AtomicBool::new(false),
@@ -130,9 +135,30 @@ impl Writer {
 
     /// Forgets tasks; there may be a great many.
     pub(super) async fn remove(&self, ids: Vec<TaskId>) -> Result<Vec<Arc<Event>>, JournalError> {
+        self.hand_over(|reply| Job::Remove { ids, reply }).await
+    }
+
+    /// Drops the events below a revision, but for those that a task is known by.
+    pub(super) async fn compact(&self, up_to: Revision) -> Result<(), JournalError> {
+        self.hand_over(|reply| Job::Compact { up_to, reply }).await
+    }
+
+    /// Writes down whose ends have been seen.
+    pub(super) async fn mark_seen(&self, seqs: Vec<Seq>) -> Result<(), JournalError> {
+        self.hand_over(|reply| Job::MarkSeen { seqs, reply }).await
+    }
+
+    /// Does something while nothing is being committed.
+    pub(super) fn between_commits<T>(&self, what: impl FnOnce() -> T) -> T {
+        let _desk = self.office.desk();
+        what()
+    }
+
+    /// Has the thread do it.
+    async fn hand_over<T>(&self, job: impl FnOnce(Reply<T>) -> Job) -> Result<T, JournalError> {
         let (reply, answer) = oneshot::channel();
         self.jobs
-            .send(Job::Remove { ids, reply })
+            .send(job(reply))
             .await
             .map_err(|_| JournalError::Closed)?;
         self.clerk_thread.unpark();

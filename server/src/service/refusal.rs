@@ -1,13 +1,16 @@
 //! How a call is refused: one shape for every error, one exhaustive map from each kind of failure.
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    io::{self, ErrorKind},
+};
 
 use heeler_proto::v1::{self, ErrorReason};
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
 use crate::{
-    journal::{JournalError, ReadError},
+    journal::{DiskTrouble, JournalError, ReadError},
     process::error_text,
     supervisor::SpawnError,
 };
@@ -17,6 +20,17 @@ const DOMAIN: &str = "heeler.dev";
 const LONGEST_MESSAGE: usize = 1024;
 /// The longest that a value or a field's name may be.
 const LONGEST_VALUE: usize = 256;
+
+const DISK_FULL: (Code, ErrorReason, &str) = (
+    Code::ResourceExhausted,
+    ErrorReason::StorageFull,
+    "the disk of the state directory is full",
+);
+const DISK_READ_ONLY: (Code, ErrorReason, &str) = (
+    Code::Unavailable,
+    ErrorReason::StorageReadOnly,
+    "the disk of the state directory takes no writes",
+);
 
 /// Why a call is refused. Nothing has been changed.
 #[derive(Debug)]
@@ -109,6 +123,25 @@ impl Refusal {
         Self::new(Code::Internal, ErrorReason::StorageFailed, message).with("operation", operation)
     }
 
+    fn journal(error: &JournalError) -> Self {
+        let refusal = Self::storage("use the journal", error);
+        match error.disk_trouble() {
+            Some(DiskTrouble::Full) => refusal.because(DISK_FULL),
+            Some(DiskTrouble::ReadOnly) => refusal.because(DISK_READ_ONLY),
+            Some(DiskTrouble::Damaged) => Self {
+                code: Code::DataLoss,
+                ..refusal
+            },
+            Some(DiskTrouble::Other) | None => refusal,
+        }
+    }
+
+    fn because(mut self, (code, reason, why): (Code, ErrorReason, &str)) -> Self {
+        (self.code, self.reason) = (code, reason);
+        self.message = format!("{why}: {}", self.message);
+        self
+    }
+
     fn details(&self) -> ErrorDetails {
         let metadata: HashMap<String, String> = self
             .metadata
@@ -173,7 +206,10 @@ impl From<JournalError> for Refusal {
             | JournalError::RequestTaken { .. }
             | JournalError::Foreign { .. }
             | JournalError::Newer { .. }
-            | JournalError::Storage { .. } => Self::storage("use the journal", &error),
+            | JournalError::Emptied { .. }
+            | JournalError::Corrupt { .. }
+            | JournalError::Unopened { .. }
+            | JournalError::Storage { .. } => Self::journal(&error),
         }
     }
 }
@@ -211,10 +247,22 @@ impl From<SpawnError> for Refusal {
             SpawnError::Program(unusable) => failed(ErrorReason::ProgramUnusable)
                 .with("program", unusable.program)
                 .with("os_error", error_text(&unusable.source)),
-            SpawnError::Failed { task_id, failure } => failed(ErrorReason::SpawnFailed)
-                .with("task_id", task_id)
-                .with("operation", failure.operation)
-                .with("os_error", failure.message),
+            SpawnError::Failed { task_id, failure } => {
+                let refusal = failed(ErrorReason::SpawnFailed)
+                    .with("task_id", task_id)
+                    .with("operation", failure.operation)
+                    .with("os_error", failure.message);
+                // Where the disk is the reason, it is the same as for a journal.
+                let disk = io::Error::from_raw_os_error(failure.errno).kind();
+                let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded];
+                if full.contains(&disk) {
+                    refusal.because(DISK_FULL)
+                } else if disk == ErrorKind::ReadOnlyFilesystem {
+                    refusal.because(DISK_READ_ONLY)
+                } else {
+                    refusal
+                }
+            }
             SpawnError::Limit(limit) => Self::new(
                 Code::ResourceExhausted,
                 ErrorReason::TaskLimitReached,

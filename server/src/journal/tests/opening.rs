@@ -37,7 +37,7 @@ async fn every_file_of_the_journal_is_its_owners_alone() {
 fn a_file_that_others_could_read_is_made_private() {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path()));
-    let path = schema::file(dir.path());
+    let path = file::file(dir.path());
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
     drop(open(dir.path()));
     assert_eq!(
@@ -51,7 +51,7 @@ fn a_file_that_others_could_read_is_made_private() {
 fn a_file_that_is_not_ours_is_refused_and_left_as_it_is() {
     let text = tempfile::tempdir().unwrap();
     fs::write(
-        schema::file(text.path()),
+        file::file(text.path()),
         "remember the milk, and a good deal more of it\n",
     )
     .unwrap();
@@ -60,13 +60,13 @@ fn a_file_that_is_not_ours_is_refused_and_left_as_it_is() {
         .execute_batch("CREATE TABLE milk (litres INTEGER)")
         .unwrap();
     for dir in [text, database] {
-        let before = fs::read(schema::file(dir.path())).unwrap();
+        let before = fs::read(file::file(dir.path())).unwrap();
         let refused = Journal::open(dir.path(), Durability::Process);
         assert!(
             matches!(refused, Err(JournalError::Foreign { .. })),
             "{refused:?}"
         );
-        assert_eq!(fs::read(schema::file(dir.path())).unwrap(), before);
+        assert_eq!(fs::read(file::file(dir.path())).unwrap(), before);
     }
 }
 
@@ -79,15 +79,15 @@ async fn a_file_of_a_newer_version_is_refused_and_left_as_it_is() {
     journal.close().await.unwrap();
     drop(journal);
     raw(dir.path())
-        .pragma_update(None, "user_version", 2)
+        .pragma_update(None, "user_version", 3)
         .unwrap();
     let refused = Journal::open(dir.path(), Durability::Process);
     assert!(
         matches!(
             refused,
             Err(JournalError::Newer {
-                found: 2,
-                known: 1,
+                found: 3,
+                known: 2,
                 ..
             })
         ),
@@ -95,7 +95,7 @@ async fn a_file_of_a_newer_version_is_refused_and_left_as_it_is() {
     );
 
     raw(dir.path())
-        .pragma_update(None, "user_version", 1)
+        .pragma_update(None, "user_version", 2)
         .unwrap();
     let journal = open(dir.path());
     assert_eq!(*journal.task(&task.id).await.unwrap().unwrap(), task);
@@ -106,7 +106,7 @@ fn a_missing_directory_is_an_error_that_names_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let missing = dir.path().join("nowhere");
     match Journal::open(&missing, Durability::Process) {
-        Err(JournalError::Open { path, .. }) => assert_eq!(path, schema::file(&missing)),
+        Err(JournalError::Open { path, .. }) => assert_eq!(path, file::file(&missing)),
         other => panic!("{other:?}"),
     }
 }
@@ -115,6 +115,6 @@ fn a_missing_directory_is_an_error_that_names_the_file() {
 #[test]
 fn an_empty_file_becomes_a_journal() {
     let dir = tempfile::tempdir().unwrap();
-    fs::write(schema::file(dir.path()), "").unwrap();
+    fs::write(file::file(dir.path()), "").unwrap();
     assert_eq!(open(dir.path()).head(), Revision(0));
 }

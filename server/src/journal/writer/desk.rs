@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use super::{BATCH, Job, Reply};
 use crate::{
     crash,
-    journal::{JournalError, ledger, present::Present, ring::Weighed},
+    journal::{JournalError, holdings::Holdings, ledger, present::Present, ring::Weighed},
     task::{Event, Revision, Timestamp},
 };
 
@@ -16,21 +16,26 @@ use crate::{
 /// own, which a returning server reads in some 20 ms.
 const CHECKPOINT_EVENTS: u64 = 1024;
 
+/// How many dropped events weigh as much in the WAL as one that is appended: they lie side by side.
+const DROPPED_PER_EVENT: u64 = 4;
+
 /// The connection that writes, and what is to be written.
 #[derive(Debug)]
 pub(super) struct Desk {
     connection: Connection,
     present: Arc<Present>,
+    holdings: Arc<Holdings>,
     jobs: mpsc::Receiver<Job>,
-    /// The head at the last checkpoint.
-    checkpointed: Revision,
+    /// What has gone into the WAL since the last checkpoint, in events.
+    unmoved: u64,
 }
 
 /// What the transaction made of a job.
-struct Written {
-    first: Revision,
-    at: Timestamp,
-    removed: Vec<Weighed>,
+enum Written {
+    Appended { revision: Revision, at: Timestamp },
+    Removed(Vec<Weighed>),
+    Compacted { oldest: Revision, dropped: u64 },
+    Marked,
 }
 
 /// A job that is durable, and who waits for it.
@@ -43,20 +48,23 @@ enum Done {
         events: Vec<Weighed>,
         reply: Reply<Vec<Arc<Event>>>,
     },
+    /// Nothing has happened that anybody is to be told of.
+    Tidied { reply: Reply<()> },
 }
 
 impl Desk {
     pub(super) fn new(
         connection: Connection,
         present: Arc<Present>,
+        holdings: Arc<Holdings>,
         jobs: mpsc::Receiver<Job>,
     ) -> Self {
-        let checkpointed = present.head();
         Self {
             connection,
             present,
+            holdings,
             jobs,
-            checkpointed,
+            unmoved: 0,
         }
     }
 
@@ -65,14 +73,14 @@ impl Desk {
     }
 
     pub(super) fn needs_checkpoint(&self) -> bool {
-        self.present.head().0 - self.checkpointed.0 >= CHECKPOINT_EVENTS
+        self.unmoved >= CHECKPOINT_EVENTS
     }
 
     /// Whether one is due; whoever asks makes it.
     pub(super) fn take_checkpoint(&mut self) -> bool {
         let due = self.needs_checkpoint();
         if due {
-            self.checkpointed = self.present.head();
+            self.unmoved = 0;
         }
         due
     }
@@ -102,10 +110,12 @@ impl Desk {
         }
         match self.commit(&batch) {
             Ok(written) => {
+                self.unmoved += written.iter().map(Written::weight).sum::<u64>();
+                self.follow(&written);
                 let done = batch
                     .into_iter()
                     .zip(written)
-                    .map(|(job, written)| job.done(written));
+                    .filter_map(|(job, written)| job.done(written));
                 self.publish(done.collect());
             }
             Err(error) if batch.len() == 1 => batch.remove(0).fail(error),
@@ -120,22 +130,36 @@ impl Desk {
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(doing())?;
-        let at = Timestamp::now();
-        let mut first = Revision(self.present.head().0 + 1);
+        let (at, oldest) = (Timestamp::now(), self.holdings.oldest());
+        let mut next = Revision(self.present.head().0 + 1);
         let mut written = Vec::with_capacity(batch.len());
         for job in batch {
-            let (events, removed) = match job {
+            let made = match job {
                 Job::Append { draft, .. } => {
-                    ledger::append(&transaction, draft, first, at)?;
-                    (1, Vec::new())
+                    ledger::append(&transaction, draft, next, at)?;
+                    drop_superseded(&transaction, &self.present, draft, oldest)?;
+                    Written::Appended { revision: next, at }
                 }
                 Job::Remove { ids, .. } => {
-                    let removed = ledger::remove(&transaction, &self.present, ids, first, at)?;
-                    (removed.len() as u64, removed)
+                    let present = &self.present;
+                    let removed = ledger::remove(&transaction, present, ids, oldest, next, at)?;
+                    Written::Removed(removed)
+                }
+                Job::Compact { up_to, .. } => {
+                    let up_to = *up_to.max(&oldest);
+                    ledger::compact(&transaction, oldest..up_to)?;
+                    Written::Compacted {
+                        oldest: up_to,
+                        dropped: up_to.0 - oldest.0,
+                    }
+                }
+                Job::MarkSeen { seqs, .. } => {
+                    ledger::mark_seen(&transaction, seqs)?;
+                    Written::Marked
                 }
             };
-            written.push(Written { first, at, removed });
-            first.0 += events;
+            next.0 += made.revisions();
+            written.push(made);
         }
         crash::point("journal.before-commit");
         transaction.commit().map_err(doing())?;
@@ -143,26 +167,83 @@ impl Desk {
         Ok(written)
     }
 
+    /// What is no longer told is known before anybody can look for it in vain.
+    fn follow(&self, written: &[Written]) {
+        for written in written {
+            if let Written::Compacted { oldest, .. } = written {
+                self.holdings.raise_oldest(*oldest);
+            }
+        }
+    }
+
     /// First what is read, then the number that says so, then the answers: whoever is woken reads
     /// the truth.
     fn publish(&self, done: Vec<Done>) {
+        for weighed in done.iter().flat_map(Done::events) {
+            self.holdings.follow(&weighed.event);
+        }
         self.present
             .publish(done.iter().flat_map(Done::events).cloned());
         done.into_iter().for_each(Done::answer);
     }
 }
 
-impl Job {
-    fn done(self, written: Written) -> Done {
+/// What a task was known by below the `oldest` event that is told was only kept for it.
+fn drop_superseded(
+    connection: &Connection,
+    present: &Present,
+    draft: &ledger::Draft,
+    oldest: Revision,
+) -> Result<(), JournalError> {
+    if oldest.0 <= 1 {
+        return Ok(());
+    }
+    match present.task(draft.task_id()) {
+        Some(live) if live.task.revision < oldest => {
+            ledger::drop_superseded(connection, &live.task)
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+impl Written {
+    fn revisions(&self) -> u64 {
         match self {
-            Self::Append { draft, reply } => Done::Appended {
-                event: draft.into_event(written.first, written.at),
-                reply,
-            },
-            Self::Remove { reply, .. } => Done::Removed {
-                events: written.removed,
-                reply,
-            },
+            Self::Appended { .. } => 1,
+            Self::Removed(events) => events.len() as u64,
+            Self::Compacted { .. } | Self::Marked => 0,
+        }
+    }
+
+    fn weight(&self) -> u64 {
+        match self {
+            Self::Appended { .. } | Self::Marked => 1,
+            Self::Removed(events) => events.len() as u64,
+            Self::Compacted { dropped, .. } => dropped.div_ceil(DROPPED_PER_EVENT),
+        }
+    }
+}
+
+impl Job {
+    /// None where what was written is not what the job was, which cannot be.
+    fn done(self, written: Written) -> Option<Done> {
+        match (self, written) {
+            (Self::Append { draft, reply }, Written::Appended { revision, at }) => {
+                let event = draft.into_event(revision, at);
+                Some(Done::Appended { event, reply })
+            }
+            (Self::Remove { reply, .. }, Written::Removed(events)) => {
+                Some(Done::Removed { events, reply })
+            }
+            (Self::Compact { reply, .. }, Written::Compacted { .. })
+            | (Self::MarkSeen { reply, .. }, Written::Marked) => Some(Done::Tidied { reply }),
+            (
+                Self::Append { .. }
+                | Self::Remove { .. }
+                | Self::Compact { .. }
+                | Self::MarkSeen { .. },
+                _,
+            ) => None,
         }
     }
 
@@ -171,6 +252,9 @@ impl Job {
         match self {
             Self::Append { reply, .. } => drop(reply.send(Err(error))),
             Self::Remove { reply, .. } => drop(reply.send(Err(error))),
+            Self::Compact { reply, .. } | Self::MarkSeen { reply, .. } => {
+                drop(reply.send(Err(error)));
+            }
         }
     }
 }
@@ -180,6 +264,7 @@ impl Done {
         match self {
             Self::Appended { event, .. } => std::slice::from_ref(event),
             Self::Removed { events, .. } => events,
+            Self::Tidied { .. } => &[],
         }
     }
 
@@ -191,6 +276,7 @@ impl Done {
                     events.into_iter().map(|weighed| weighed.event).collect(),
                 )));
             }
+            Self::Tidied { reply } => drop(reply.send(Ok(()))),
         }
     }
 }
@@ -201,7 +287,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        journal::{Durability, ledger::Draft, schema, startup, tests},
+        journal::{Durability, file, ledger::Draft, startup, tests},
         task::{EventKind, IdKey, Seq, Spec, Task},
     };
 
@@ -216,12 +302,13 @@ mod tests {
     impl Scene {
         fn new() -> Self {
             let dir = tempfile::tempdir().unwrap();
-            let path = schema::file(dir.path());
-            let (connection, _) = schema::open_writer(&path, Durability::Process).unwrap();
+            let path = file::file(dir.path());
+            let (connection, _) = file::open_writer(&path, Durability::Process).unwrap();
             let present = Arc::new(Present::new(Revision(0), Vec::new()));
+            let holdings = Arc::new(Holdings::new(Revision(1)));
             let (jobs, queue) = mpsc::channel(10);
             Self {
-                desk: Desk::new(connection, present, queue),
+                desk: Desk::new(connection, present, holdings, queue),
                 jobs,
                 _dir: dir,
             }
