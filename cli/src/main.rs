@@ -16,6 +16,7 @@ mod json;
 mod lines;
 mod out;
 mod serve;
+mod size;
 mod table;
 mod text;
 mod tree;

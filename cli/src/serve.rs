@@ -43,9 +43,10 @@ pub(crate) fn run(config: Config, session: Session) -> Result<Exit, Failure> {
                 RunError::ForeignOwner { .. }
                 | RunError::Io { .. }
                 | RunError::Containment(_)
-                | RunError::Journal(_)
+                | RunError::JournalMissing { .. }
                 | RunError::Listen(_)
                 | RunError::Transport(_) => Failure::Serve(error.to_string()),
+                RunError::Journal(error) => Failure::Serve(with_causes(&error)),
             })
     })?;
     Ok(Exit::Done)
@@ -93,6 +94,17 @@ fn shutdown() -> io::Result<impl Future<Output = ()>> {
 fn announce(ready: &Ready) {
     // With stderr closed there is nobody to tell; serving goes on.
     let _ = io::stderr().write_all(format!("{ready}\n").as_bytes());
+}
+
+/// An error with its causes, in one line.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
 }
 
 fn failed(operation: &str, error: io::Error) -> Failure {

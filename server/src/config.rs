@@ -1,6 +1,6 @@
 //! What an operator can choose.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use crate::{journal::Durability, process::containment::Wanted};
 
@@ -21,6 +21,8 @@ pub struct Config {
     pub working_directory: Option<PathBuf>,
     /// What becomes of the live tasks when the server is told to end from outside.
     pub on_exit: OnExit,
+    /// What is kept of the past.
+    pub retention: Retention,
 }
 
 /// What becomes of the live tasks when the server is told to end from outside. A Shutdown call says for
@@ -32,6 +34,32 @@ pub enum OnExit {
     LeaveRunning,
     /// They are stopped, and proven gone, before the server ends.
     StopTasks,
+}
+
+/// What is kept of the past. Beyond any of the limits the oldest go first, a few at a time, while the
+/// server runs. A live task is never removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// How many finished tasks.
+    pub finished: u64,
+    /// How much output finished tasks may have between them, in bytes.
+    pub output_bytes: u64,
+    /// How long a finished task is kept once somebody has seen its end; none: however long.
+    pub age: Option<Duration>,
+    /// How many events, at least one; beside them whatever a task that is kept is known by.
+    pub events: u64,
+}
+
+impl Default for Retention {
+    /// Some 2 GB of journal and 10 GiB of output at the most.
+    fn default() -> Self {
+        Self {
+            finished: 200_000,
+            output_bytes: 10 << 30,
+            age: None,
+            events: 1_000_000,
+        }
+    }
 }
 
 impl Config {

@@ -64,6 +64,16 @@ pub enum RunError {
     /// The rung that was asked for cannot be had.
     #[error("the kill ladder has no cgroup rung here: {0}")]
     Containment(#[from] ContainmentError),
+    /// There are tasks, and nothing that knows of them.
+    #[error(
+        "{} has task files but no journal: bring journal.db back, or move {} away to begin anew",
+        state_dir.display(),
+        state_dir.join("tasks").display()
+    )]
+    JournalMissing {
+        /// Where.
+        state_dir: PathBuf,
+    },
     /// The journal cannot be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -155,6 +165,7 @@ async fn serve(
     let (taken_back, all_taken_back) = oneshot::channel();
     let serving = async {
         let recovered = supervisor.recover().await?;
+        supervisor.keep_within(config.retention);
         gate.open();
         // Nobody may be waiting for it.
         let _ = taken_back.send(());
@@ -262,8 +273,12 @@ fn assemble(config: &Config) -> Result<Supervisor, RunError> {
         move |source| RunError::Io { operation, source }
     };
     let descriptors = process::raise_descriptor_limit();
-    let journal = Journal::open(&config.state_dir, config.durability)?;
     let task_dir = TaskDir::new(&config.state_dir);
+    if Journal::is_missing(&config.state_dir) && !task_dir.is_empty() {
+        let state_dir = config.state_dir.clone();
+        return Err(RunError::JournalMissing { state_dir });
+    }
+    let journal = Journal::open(&config.state_dir, config.durability)?;
     task_dir
         .create()
         .map_err(failed("make the task directories"))?;

@@ -108,6 +108,11 @@ impl Service {
         task.ok_or_else(|| Refusal::task_not_found(id.as_str()))
     }
 
+    /// A client is about to have this task before its eyes: if it is over, its end has been seen.
+    fn tell(&self, task: &Task) {
+        self.supervisor.parts().journal.note_seen(task);
+    }
+
     fn info(&self) -> v1::ServerInfo {
         let parts = self.supervisor.parts();
         let ladder = &parts.ladder;

@@ -24,6 +24,7 @@ mod observe;
 mod recovery;
 mod registry;
 mod resume;
+mod retention;
 mod spawn;
 
 use std::{

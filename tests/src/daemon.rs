@@ -52,6 +52,11 @@ impl Daemon {
         Builder::default()
     }
 
+    /// One more argument of `serve`, from the next start on.
+    pub fn add_arg(&mut self, arg: &str) {
+        self.builder.args.push(arg.to_owned());
+    }
+
     /// Starts it on the same state, and waits until it serves.
     pub async fn restart(&mut self) {
         self.launch();

@@ -21,6 +21,7 @@
 //! | [`grpcurl`] | the same calls by a client that has only reflection |
 //! | [`refusal`] | what a refused call says |
 //! | [`rung`] | the rungs of the kill ladder |
+//! | [`small_disk`] | a disk that is soon full |
 //! | [`task_file`] | task files, byte by byte |
 //! | [`waiting`] | waiting for a condition, with a deadline |
 
@@ -42,6 +43,7 @@ pub mod process;
 pub mod refusal;
 pub mod request;
 pub mod rung;
+pub mod small_disk;
 pub mod storm;
 pub mod task_file;
 pub mod waiting;
@@ -56,6 +58,7 @@ pub use process::Process;
 pub use refusal::Refusal;
 pub use request::{argv, micros, millis, secs, shell};
 pub use rung::Rung;
+pub use small_disk::SmallDisk;
 pub use waiting::{DEADLINE, eventually, eventually_some, within};
 pub use watch::Watch;
 

@@ -1,14 +1,18 @@
 //! `heeler serve`: what an operator can choose. Running the daemon is `crate::serve`'s.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, value_parser};
 use heeler_client::{Address, Error, paths};
-use heeler_server::{Config, OnExit, journal::Durability, process::containment::Wanted};
+use heeler_server::{Config, OnExit, Retention, journal::Durability, process::containment::Wanted};
 
 use crate::{
+    duration,
     exit::{Exit, Failure},
-    serve,
+    serve, size,
 };
 
 /// The flag of a daemon that nobody holds in the foreground.
@@ -18,7 +22,12 @@ const EXAMPLES: &str = "\
 Examples:
   heeler serve
   heeler serve --state-dir /srv/heeler --listen unix:/run/heeler.sock
+  heeler serve --keep-finished 1000 --keep-output 500MiB --keep-for 72h
   HEELER_LOG=debug heeler serve
+
+Beyond a limit the oldest finished tasks go first, with their output, and those whose end nobody has
+been told of yet go last; --keep-for counts for ends that were told only. Live tasks never go. A
+watcher that asks for an event that is no longer kept is told which is the oldest.
 
 It says where it listens and which rung of the kill ladder it has. SIGTERM, SIGINT and `heeler shutdown`
 end it and leave its tasks running: the next daemon on the state directory takes them back.";
@@ -56,6 +65,23 @@ pub(crate) struct Serve {
     /// Stop every live task when SIGTERM or SIGINT ends the daemon
     #[arg(long)]
     stop_tasks_on_exit: bool,
+
+    /// How many finished tasks to keep
+    #[arg(long, value_name = "N", default_value_t = Retention::default().finished)]
+    keep_finished: u64,
+
+    /// How much output finished tasks may have between them, e.g. 500MiB [default: 10GiB]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    keep_output: Option<u64>,
+
+    /// How long to keep a finished task once its end was seen, e.g. 72h [default: however long]
+    #[arg(long, value_name = "T", value_parser = duration::parse)]
+    keep_for: Option<Duration>,
+
+    /// How many events to keep; at least 1
+    #[arg(long, value_name = "N", default_value_t = Retention::default().events,
+          value_parser = value_parser!(u64).range(1..))]
+    keep_events: u64,
 
     /// Leave the caller's session and close what was inherited from it
     #[arg(long, hide = true)]
@@ -118,6 +144,14 @@ impl Serve {
                 true => OnExit::StopTasks,
                 false => OnExit::LeaveRunning,
             },
+            retention: Retention {
+                finished: self.keep_finished,
+                output_bytes: self
+                    .keep_output
+                    .unwrap_or(Retention::default().output_bytes),
+                age: self.keep_for,
+                events: self.keep_events,
+            },
         })
     }
 
@@ -165,6 +199,36 @@ mod tests {
         let config = config(&["--state-dir", "s", "--working-directory", "w"]);
         assert_eq!(config.state_dir, here.join("s"));
         assert_eq!(config.working_directory, Some(here.join("w")));
+    }
+
+    /// L7
+    #[test]
+    fn what_is_kept_can_be_chosen() {
+        let args = [
+            "--keep-finished",
+            "0",
+            "--keep-output",
+            "1.5",
+            "--keep-for",
+            "1h",
+        ];
+        assert!(crate::Cli::try_parse_from([&["heeler", "serve"], &args[..]].concat()).is_err());
+        let chosen = config(&[
+            "--keep-finished=5",
+            "--keep-output=2MiB",
+            "--keep-for=1h",
+            "--keep-events=7",
+        ]);
+        let expected = Retention {
+            finished: 5,
+            output_bytes: 2 << 20,
+            age: Some(Duration::from_secs(3600)),
+            events: 7,
+        };
+        assert_eq!(chosen.retention, expected);
+        assert_eq!(config(&[]).retention, Retention::default());
+        let none = ["heeler", "serve", "--keep-events", "0"];
+        assert!(crate::Cli::try_parse_from(none).is_err());
     }
 
     #[test]

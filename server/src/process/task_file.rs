@@ -65,6 +65,12 @@ impl TaskDir {
         Ok(())
     }
 
+    /// Whether there is no task file at all, as far as can be seen.
+    pub fn is_empty(&self) -> bool {
+        let below = |dir: &Path| std::fs::read_dir(dir).into_iter().flatten().flatten();
+        below(&self.0).all(|part| below(&part.path()).next().is_none())
+    }
+
     /// Where a task's file is, or will be.
     pub fn path(&self, id: &TaskId) -> PathBuf {
         let last = id.as_str().chars().next_back().unwrap_or('a');

@@ -39,6 +39,7 @@ pub(super) async fn cancel(
         true => all_ended(service, cancelled).await?,
         false => cancelled,
     };
+    cancelled.iter().for_each(|one| service.tell(&one.task));
     let revision = service.supervisor.parts().journal.head().0;
     Ok(v1::CancelResponse {
         results: cancelled.iter().map(result).collect(),

@@ -30,6 +30,7 @@ pub(super) async fn inspect(
     }
     let task = service.find(&id).await?;
     let (tail, tree) = observe(service, &task, tail_bytes as usize).await?;
+    service.tell(&task);
     let rest = v1::InspectResponse {
         task: None,
         resources: Some(resources(&task, &tree)),

@@ -31,6 +31,7 @@ pub(super) async fn list(
         position,
     };
     let page = service.supervisor.parts().journal.list(query).await?;
+    page.tasks.iter().for_each(|task| service.tell(task));
     let next = page
         .next
         .map(|position| page_token::write(position, fingerprint));

@@ -4,9 +4,7 @@ use heeler_proto::v1::{self, remove_request::Target};
 
 use super::{Service, check, convert, refusal::Refusal};
 use crate::{
-    crash,
     journal::{JournalError, ListQuery},
-    process::task_file::TaskDir,
     task::{Filter, TaskId},
 };
 
@@ -71,31 +69,6 @@ async fn remove_finished(service: &Service, filter: Filter) -> Result<Vec<TaskId
     }
 }
 
-/// In a future of its own: a caller that leaves meanwhile leaves no file behind.
 async fn forget(service: &Service, ids: Vec<TaskId>) -> Result<(), JournalError> {
-    if ids.is_empty() {
-        return Ok(());
-    }
-    let journal = service.supervisor.parts().journal.clone();
-    let task_dir = service.supervisor.parts().task_dir.clone();
-    let forgotten = tokio::spawn(async move {
-        crash::point("remove.before-journal");
-        journal.remove(ids.clone()).await?;
-        crash::point("remove.forgotten");
-        let deleted = tokio::task::spawn_blocking(move || delete(&task_dir, &ids));
-        // It has no way to fail but by a panic, and the records are gone in any case.
-        let _ = deleted.await;
-        Ok(())
-    });
-    forgotten.await.unwrap_or(Err(JournalError::Closed))
-}
-
-fn delete(task_dir: &TaskDir, ids: &[TaskId]) {
-    for id in ids {
-        crash::point("remove.before-file");
-        // The record is gone; a file that stays is only space, and said to be there.
-        if let Err(error) = task_dir.remove(id) {
-            tracing::warn!(task = %id, %error, "its output could not be deleted");
-        }
-    }
+    service.supervisor.forget(ids).await
 }

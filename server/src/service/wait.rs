@@ -203,6 +203,7 @@ fn answer(
     pending: &[Arc<Task>],
     satisfied: bool,
 ) -> v1::WaitResponse {
+    met.iter().for_each(|task| service.tell(task));
     v1::WaitResponse {
         satisfied,
         met: met.iter().map(|task| convert::task(task)).collect(),

@@ -195,6 +195,7 @@ impl Watcher {
         {
             self.cursor = event.revision;
             if self.wants(&event) {
+                self.journal.note_seen(&event.task);
                 let message = self.encodings.event(&event);
                 bytes += message.encoded_len();
                 messages.push(message);
