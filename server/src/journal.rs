@@ -43,7 +43,7 @@ mod writer;
 mod tests;
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -173,6 +173,12 @@ impl Journal {
     /// Whether a state directory has no journal, so that [`Journal::open`] would begin one.
     pub fn is_missing(dir: &Path) -> bool {
         file::is_missing(&file::file(dir))
+    }
+
+    /// The file that every fact is written to first. It may have room reserved in it, and must not
+    /// be changed otherwise.
+    pub fn wal_file(dir: &Path) -> PathBuf {
+        file::wal(&file::file(dir))
     }
 
     /// Which state directory this is; made once, with its journal.

@@ -20,6 +20,7 @@
 
 pub mod boot;
 pub mod containment;
+pub mod disk;
 pub mod environment;
 pub mod link;
 pub mod program;

@@ -20,6 +20,7 @@ use crate::{
     process::{
         self, StateLock,
         containment::{ContainmentError, Ladder},
+        disk,
         environment::BaseEnv,
         own_uid,
         shim::{Records, Shims},
@@ -34,6 +35,8 @@ use crate::{
 const LAST_CALLS: Duration = Duration::from_secs(3);
 /// What is asked for comes back in events and lists, where clients take 4 MiB at a time.
 const LARGEST_REQUEST: usize = 3 * 1024 * 1024;
+/// Space that is kept for facts when the disk is full: some hundreds of cancels, ends and removals.
+const WAL_RESERVE: i64 = 4 << 20;
 /// Streams that one connection may have open.
 const STREAMS: u32 = 16 * 1024;
 
@@ -279,6 +282,10 @@ fn assemble(config: &Config) -> Result<Supervisor, RunError> {
         return Err(RunError::JournalMissing { state_dir });
     }
     let journal = Journal::open(&config.state_dir, config.durability)?;
+    let wal = Journal::wal_file(&config.state_dir);
+    if let Err(error) = disk::reserve(&wal, WAL_RESERVE) {
+        tracing::warn!(%error, "no space is reserved: on a full disk no task can be cancelled");
+    }
     task_dir
         .create()
         .map_err(failed("make the task directories"))?;

@@ -25,18 +25,46 @@ async fn state(api: &Api, id: &str) -> TaskState {
     api.task(id).await.state()
 }
 
-/// Until calls that need space are refused for the want of it.
-async fn until_refused(api: &Api) {
+/// Until the space that the journal has reserved is used up: no start is recorded any more.
+async fn until_nothing_is_recorded(api: &Api) {
     let end = tokio::time::Instant::now() + DEADLINE;
-    while api.spawn(shell("true")).await.is_ok() {
-        assert!(tokio::time::Instant::now() < end, "still taken");
+    loop {
+        let refused = api.spawn(shell("true")).await.expect_err("no space");
+        let refusal = Refusal::of(&refused);
+        assert_eq!(refusal.reason, "STORAGE_FULL", "{refusal:?}");
+        if !refusal.metadata.contains_key("task_id") {
+            return;
+        }
+        assert!(tokio::time::Instant::now() < end, "still recorded");
     }
+}
+
+/// O14: what fills a disk is often a task, so it can be stopped, and what is finished removed.
+#[tokio::test]
+async fn on_a_full_disk_tasks_can_be_cancelled_and_removed() {
+    let Some(disk) = SmallDisk::mount(16) else {
+        return;
+    };
+    let mut daemon = disk.daemon(Daemon::builder());
+    daemon.restart().await;
+    let api = daemon.api().await;
+    let finished = api.start(shell("head -c 1000000 /dev/zero")).await.id;
+    api.ended(&finished).await;
+    let sleeper = api.start(shell("sleep 1000")).await.id;
+    disk.fill();
+    assert_full(api.spawn(shell("true")).await);
+    let stopped = api.stop(&sleeper, CancelMode::Force).await;
+    assert_eq!(stopped.task.unwrap().state(), TaskState::Cancelled);
+    api.remove([&finished]).await.expect("it makes space");
+    let after = api.start(shell("echo after")).await.id;
+    assert_eq!(api.ended(&after).await.state(), TaskState::Completed);
+    disk.free();
 }
 
 /// O14
 #[tokio::test]
 async fn on_a_full_disk_calls_are_refused_by_name_and_tasks_go_on() {
-    let Some(disk) = SmallDisk::mount(8) else {
+    let Some(disk) = SmallDisk::mount(16) else {
         return;
     };
     let mut daemon = disk.daemon(Daemon::builder());
@@ -49,7 +77,7 @@ async fn on_a_full_disk_calls_are_refused_by_name_and_tasks_go_on() {
     let ending = api.start(after(&gate, "exit 7")).await.id;
 
     disk.fill();
-    until_refused(&api).await;
+    until_nothing_is_recorded(&api).await;
     let known = api.all().await.len();
     assert_full(api.spawn(shell("true")).await);
     assert_full(api.remove([&finished]).await);
@@ -77,7 +105,7 @@ async fn on_a_full_disk_calls_are_refused_by_name_and_tasks_go_on() {
 /// O14: the task that cannot be captured goes on, and its end says what is missing.
 #[tokio::test]
 async fn output_that_a_full_disk_cannot_take_fails_the_task_and_no_other() {
-    let Some(disk) = SmallDisk::mount(8) else {
+    let Some(disk) = SmallDisk::mount(16) else {
         return;
     };
     let mut daemon = disk.daemon(Daemon::builder());
@@ -106,7 +134,7 @@ async fn output_that_a_full_disk_cannot_take_fails_the_task_and_no_other() {
 /// O14: a server that was killed on a full disk comes back on it, and forgets nothing.
 #[tokio::test]
 async fn a_server_comes_back_on_a_full_disk() {
-    let Some(disk) = SmallDisk::mount(8) else {
+    let Some(disk) = SmallDisk::mount(16) else {
         return;
     };
     let mut daemon = disk.daemon(Daemon::builder());
@@ -145,7 +173,7 @@ fn refused(daemon: &Daemon) -> String {
 /// O14
 #[tokio::test]
 async fn on_a_read_only_disk_the_server_says_so_and_does_not_start() {
-    let Some(disk) = SmallDisk::mount(8) else {
+    let Some(disk) = SmallDisk::mount(16) else {
         return;
     };
     let mut daemon = disk.daemon(Daemon::builder());
