@@ -83,8 +83,9 @@ impl Present {
         self.head.send_replace(head);
     }
 
+    /// As whoever reads sees it: the number that wakes watchers follows a moment later.
     pub(super) fn head(&self) -> Revision {
-        *self.head.borrow()
+        self.facts().head
     }
 
     pub(super) fn watch(&self) -> watch::Receiver<Revision> {
