@@ -124,6 +124,10 @@ pub struct Journal {
 #[derive(Debug)]
 struct Shared {
     identity: Identity,
+    /// The first number that the journal did not know of when it was opened.
+    recorded_seq: u64,
+    /// The first that may have been given out since.
+    first_seq: AtomicU64,
     next_seq: AtomicU64,
     present: Arc<Present>,
     holdings: Arc<Holdings>,
@@ -145,7 +149,7 @@ impl Journal {
     fn open_file(path: &Path, durability: Durability) -> Result<Self, JournalError> {
         let (connection, identity) = file::open_writer(path, durability)?;
         let (oldest, head) = startup::bounds(&connection)?;
-        let next_seq = AtomicU64::new(startup::highest_seq(&connection)?.0 + 1);
+        let recorded_seq = startup::highest_seq(&connection)?.0 + 1;
         let present = Arc::new(Present::new(head, startup::live_tasks(&connection)?));
         let holdings = Arc::new(Holdings::new(oldest));
         let checkpointer = file::open_checkpointer(path)?;
@@ -158,7 +162,9 @@ impl Journal {
         let archive = Arc::new(Archive::new(path.into(), Arc::clone(&present)));
         let shared = Shared {
             identity,
-            next_seq,
+            recorded_seq,
+            first_seq: AtomicU64::new(recorded_seq),
+            next_seq: AtomicU64::new(recorded_seq),
             present,
             holdings,
             seen: Seen::new(),
@@ -202,10 +208,11 @@ impl Journal {
         Seq(self.shared.next_seq.load(Ordering::Relaxed))
     }
 
-    /// Gives out no number up to this one any more.
+    /// Gives out no number up to this one any more; before the first is given out.
     pub fn pass_over(&self, seq: Seq) {
-        let next_seq = &self.shared.next_seq;
-        next_seq.fetch_max(seq.0 + 1, Ordering::Relaxed);
+        for next in [&self.shared.next_seq, &self.shared.first_seq] {
+            next.fetch_max(seq.0 + 1, Ordering::Relaxed);
+        }
     }
 
     /// Makes a fact durable, then tells it.
@@ -289,9 +296,13 @@ impl Journal {
     /// Those of the ids that no task has, live or finished.
     pub async fn unknown(&self, ids: Vec<TaskId>) -> Result<Vec<(TaskId, Memory)>, JournalError> {
         let key = self.id_key();
-        let given_out = Seq(self.shared.next_seq.load(Ordering::Relaxed));
+        let shared = &self.shared;
+        // Those between what was recorded and what was given out first are of tasks that were lost.
+        let lost = Seq(shared.recorded_seq)..Seq(shared.first_seq.load(Ordering::Relaxed));
+        let given_out = Seq(shared.next_seq.load(Ordering::Relaxed));
+        let had_a_task = move |seq: Seq| seq < given_out && !lost.contains(&seq);
         let read = move |archive: &Archive, connection: &_| {
-            archive.unknown(connection, ids, key, given_out)
+            archive.unknown(connection, ids, key, had_a_task)
         };
         self.shared.archive.read_long(read).await
     }

@@ -171,13 +171,13 @@ impl Archive {
         Ok(Batch::Events(events))
     }
 
-    /// Those of the ids that no task has. Numbers below `given_out` have had one.
+    /// Those of the ids that no task has, some of which may have had one.
     pub(super) fn unknown(
         &self,
         connection: &Connection,
         mut ids: Vec<TaskId>,
         key: IdKey,
-        given_out: Seq,
+        had_a_task: impl Fn(Seq) -> bool,
     ) -> Result<Vec<(TaskId, Memory)>, JournalError> {
         let doing = || JournalError::storage("looking for tasks by their ids");
         let mut select = connection.prepare_cached(sql::ID_BY_SEQ).map_err(doing())?;
@@ -189,7 +189,7 @@ impl Archive {
             let found = select.query_row([record::int(seq.0)], row).optional();
             match found.map_err(doing())? {
                 Some((known, true)) if known == id.as_str() => {}
-                None if seq < given_out => unknown.push((id, Memory::Removed)),
+                None if had_a_task(seq) => unknown.push((id, Memory::Removed)),
                 Some(_) | None => unknown.push((id, Memory::None)),
             }
         }
