@@ -8,6 +8,7 @@ mod end;
 mod recovery;
 mod remove;
 mod spawn;
+mod upkeep;
 
 use std::{collections::BTreeSet, fs, path::Path, process::Command};
 

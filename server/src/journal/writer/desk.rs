@@ -161,9 +161,16 @@ impl Desk {
             next.0 += made.revisions();
             written.push(made);
         }
-        crash::point("journal.before-commit");
+        let tells = next.0 > self.present.head().0 + 1;
+        match tells {
+            true => crash::point("journal.before-commit"),
+            false => crash::point("upkeep.before-commit"),
+        }
         transaction.commit().map_err(doing())?;
-        crash::point("journal.committed");
+        match tells {
+            true => crash::point("journal.committed"),
+            false => crash::point("upkeep.committed"),
+        }
         Ok(written)
     }
 
