@@ -21,6 +21,7 @@ use heeler_shim::log::{
 pub use header::{Records, Slot};
 pub use place::{Found, Place};
 
+use super::disk;
 use crate::task::{Chunk, Stream, Tail, TaskId, TaskUid, Timestamp};
 
 /// Where the task files of a state directory are.
@@ -58,9 +59,16 @@ impl TaskDir {
 
     /// Makes the directories. Files are spread over a few, for the sake of bulk deletion.
     pub fn create(&self) -> io::Result<()> {
+        let mut private = DirBuilder::new();
+        private.recursive(true).mode(0o700);
+        private.create(&self.0)?;
+        if let Err(error) = disk::keep_apart(&self.0) {
+            // Most file systems have no such wish to fulfil.
+            tracing::debug!(%error, "task files lie where the file system puts them");
+        }
         for first in ('a'..='z').chain('2'..='7') {
             let dir = self.0.join(first.to_string());
-            DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+            private.create(dir)?;
         }
         Ok(())
     }
