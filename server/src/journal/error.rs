@@ -40,14 +40,17 @@ pub enum JournalError {
     },
 
     /// The file has nothing in it, and its WAL has. Both were left as they are.
-    #[error("{path} has been emptied: only its WAL is left")]
+    #[error("{path} has been emptied, only its WAL is left: put a copy of it back")]
     Emptied {
         /// Which file.
         path: PathBuf,
     },
 
     /// The file is ours, and what has to be read of it at first cannot be. It was left as it is.
-    #[error("the journal {path} is damaged")]
+    #[error(
+        "the journal {path} is damaged: put a copy of it back, or move it and the tasks beside it away \
+         to begin anew"
+    )]
     Corrupt {
         /// Which file.
         path: PathBuf,
