@@ -89,7 +89,8 @@ impl Pages {
     /// Nobody may rely on what is there.
     pub(super) unsafe fn wipe_from(&self, kept: usize) {
         let whole = kept.next_multiple_of(PAGE).min(self.len);
-        for at in kept..whole {
+        // All of it: where pages are larger than we think, none may be given back.
+        for at in kept..self.len {
             // SAFETY: within the pages; whoever has borrowed this does not rely on it.
             unsafe { self.base.add(at).write_volatile(0) };
         }
