@@ -130,7 +130,7 @@ impl Desk {
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(doing())?;
-        let (at, oldest) = (Timestamp::now(), self.holdings.oldest());
+        let (at, mut oldest) = (Timestamp::now(), self.holdings.oldest());
         let mut next = Revision(self.present.head().0 + 1);
         let mut written = Vec::with_capacity(batch.len());
         for job in batch {
@@ -148,10 +148,9 @@ impl Desk {
                 Job::Compact { up_to, .. } => {
                     let up_to = *up_to.max(&oldest);
                     ledger::compact(&transaction, oldest..up_to)?;
-                    Written::Compacted {
-                        oldest: up_to,
-                        dropped: up_to.0 - oldest.0,
-                    }
+                    let dropped = up_to.0 - oldest.0;
+                    oldest = up_to;
+                    Written::Compacted { oldest, dropped }
                 }
                 Job::MarkSeen { seqs, .. } => {
                     ledger::mark_seen(&transaction, seqs)?;
