@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
 use heeler_proto::v1;
 
 use super::{Service, check, convert, refusal::Refusal};
-use crate::task::{EventKind, Filter, Revision, Task, TaskId};
+use crate::{
+    journal::ReadError,
+    task::{EventKind, Filter, Revision, Task, TaskId},
+};
 
 /// What is waited for.
 enum Goal {
@@ -144,7 +147,14 @@ async fn ended_since(
     let mut ended = Vec::new();
     let mut cursor = since;
     loop {
-        let events = journal.events_after(cursor, BATCH).await?;
+        let events = match journal.events_after(cursor, BATCH).await {
+            // What ended longest ago is no longer told; the rest is.
+            Err(ReadError::OutOfRange { oldest, .. }) if cursor < oldest => {
+                cursor = Revision(oldest.0.saturating_sub(1));
+                continue;
+            }
+            events => events?,
+        };
         let Some(last) = events.last() else {
             return Ok(ended);
         };
