@@ -4,12 +4,15 @@
 //! door once more after it has taken its place, and whoever stops all looks for places only after the
 //! door is closed.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use tokio::task::JoinSet;
 
-use super::{CancelRequest, Handle, Supervisor, spawn::SpawnError};
-use crate::task::{Filter, Task};
+use super::{CancelRequest, Handle, Supervisor, actor::KILL_WITHIN, spawn::SpawnError};
+use crate::task::{Filter, StopMode, Task};
 
 /// What became of the tasks that were live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -54,8 +57,18 @@ impl Supervisor {
     }
 }
 
-/// The task when it is over or resists; `None` if there is none.
+/// The task when it is over, resists, or has had its time; `None` if there is none.
 async fn stop(handle: Handle, request: CancelRequest) -> Option<Arc<Task>> {
+    let grace = match request.mode_for(&handle.task()) {
+        StopMode::Graceful(policy) => policy.grace,
+        StopMode::Force => Duration::ZERO,
+    };
+    let within = grace.saturating_add(2 * KILL_WITHIN);
+    let stopped = tokio::time::timeout(within, ask_and_wait(&handle, request)).await;
+    stopped.unwrap_or_else(|_| Some(handle.task()))
+}
+
+async fn ask_and_wait(handle: &Handle, request: CancelRequest) -> Option<Arc<Task>> {
     if let Some(Err(error)) = handle.cancel(request).await {
         tracing::error!(task = %handle.task().id, %error, "cannot be stopped");
         return Some(handle.task());

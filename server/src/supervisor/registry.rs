@@ -167,10 +167,8 @@ impl Handle {
     /// Waits until the task is over, or its kill is overdue; `None` if the server lets go of it first.
     pub(super) async fn stopped(&self) -> Option<Arc<Task>> {
         let mut state = self.state.clone();
-        let resists = |task: &Task| {
-            let proof = task.stop.as_ref().and_then(|stop| stop.proof.as_ref());
-            proof.is_some_and(|proof| !proof.survivors.is_empty())
-        };
+        // A live task has a proof only when its kill is overdue.
+        let resists = |task: &Task| task.stop.as_ref().is_some_and(|stop| stop.proof.is_some());
         let settled = |task: &Arc<Task>| !task.is_live() || resists(task);
         let task = state.wait_for(settled).await.ok()?;
         Some(Arc::clone(&task))
