@@ -2,9 +2,21 @@
 
 use std::{fs, io, sync::OnceLock};
 
+use nix::{
+    sys::time::TimeValLike,
+    time::{ClockId, clock_gettime},
+};
 use uuid::Uuid;
 
+use crate::task::Timestamp;
+
 const FILE: &str = "/proc/sys/kernel/random/boot_id";
+
+/// When the machine was started, by the time of day that it has now; at the earliest, if nobody knows.
+pub fn began() -> Timestamp {
+    let up = clock_gettime(ClockId::CLOCK_BOOTTIME).map_or(i64::MAX, |up| up.num_microseconds());
+    Timestamp(Timestamp::now().0.saturating_sub(up.unsigned_abs()))
+}
 
 /// The kernel's name for one boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

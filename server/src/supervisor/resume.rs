@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use heeler_shim::record::{LeaderExit, Start};
+use heeler_shim::record::{CgroupPath, LeaderExit, Start};
 
 use super::{
     actor::{KILL_WITHIN, Patience, TaskActor},
@@ -18,7 +18,7 @@ use super::{
 use crate::{
     crash,
     process::{
-        boot::BootId,
+        boot::{self, BootId},
         containment,
         link::Link,
         sweep::{LeaderId, Sweep, Swept},
@@ -147,7 +147,11 @@ impl TaskActor {
             Lock::Held => 0,
             Lock::Free => file.tail(0)?.end,
         };
-        let boot = Boot::of(&records, BootId::current()?);
+        let boot = match Boot::of(&records, BootId::current()?) {
+            // A file that a power cut has emptied does not say so; the task's own time does.
+            Boot::Unknown if self.life.task.created < boot::began() => Boot::Another,
+            boot @ (Boot::This | Boot::Another | Boot::Unknown) => boot,
+        };
         let own = Trace::Own {
             lock,
             boot,
@@ -162,8 +166,14 @@ impl TaskActor {
         let task = &self.life.task;
         let (cgroup, boot, start) = match file {
             Trace::Own { boot, records, .. } => {
-                let cgroup = records.identity.whole().map(|identity| identity.cgroup);
-                (cgroup, *boot, records.start.whole())
+                let start = records.start.whole();
+                let cgroup = records.identity.whole().map(|identity| match start {
+                    Some(Start::Running {
+                        in_cgroup: false, ..
+                    }) => CgroupPath::NONE,
+                    Some(_) | None => identity.cgroup,
+                });
+                (cgroup, *boot, start)
             }
             Trace::NotAFile | Trace::AnotherTasks => (None, Boot::Unknown, None),
         };
