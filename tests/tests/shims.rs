@@ -8,13 +8,15 @@ use heeler_tests::{
     Daemon, Process, Rung, argv, eventually, eventually_some, on_each_rung,
     process::shims_of,
     shell,
-    v1::{CancelMode, SpawnRequest, outcome::Result as Ended},
+    v1::{CancelMode, SpawnRequest, TaskState, outcome::Result as Ended},
 };
 use nix::sys::signal::Signal;
 
 on_each_rung! {
     tasks_in_a_row_share_a_few_shims,
     a_shim_that_had_to_kill_ends_with_its_task,
+    a_task_that_stops_its_shim_is_gone_all_the_same,
+    a_task_whose_file_goes_while_it_runs_still_ends,
 }
 
 fn shims(daemon: &Daemon) -> Vec<Process> {
@@ -48,6 +50,52 @@ async fn a_shim_that_had_to_kill_ends_with_its_task(daemon: Daemon, _rung: Rung)
     let shim = shim_of(&daemon, &fixture.id).unwrap();
     api.stop(&fixture.id, CancelMode::Force).await;
     eventually("the shim's end", || shim.is_gone()).await;
+}
+
+/// C4
+async fn a_task_that_stops_its_shim_is_gone_all_the_same(daemon: Daemon, _rung: Rung) {
+    let api = daemon.api().await;
+    let id = api
+        .start(shell("kill -STOP $PPID; exec sleep 1000"))
+        .await
+        .id;
+    let shim = shim_of(&daemon, &id).unwrap();
+    eventually("a stopped shim", || shim.is_stopped()).await;
+    let result = api.stop(&id, CancelMode::Force).await;
+    assert!(result.proof.unwrap().survivors.is_empty());
+    daemon.no_processes().await;
+}
+
+/// R4
+async fn a_task_whose_file_goes_while_it_runs_still_ends(daemon: Daemon, _rung: Rung) {
+    let api = daemon.api().await;
+    let gate = daemon.gate("gate");
+    let script = format!("pid ready gate {} exit 3", daemon.file("gate"));
+    let fixture = daemon.run(&api, &script).await;
+    fixture.process("ready").await;
+    std::fs::remove_file(daemon.task_file(&fixture.id)).unwrap();
+    gate.open();
+    let task = api.ended(&fixture.id).await;
+    assert_eq!(task.state(), TaskState::Lost);
+}
+
+/// R1
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_shim_that_is_stopped_holds_up_no_server() {
+    let mut daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let fixture = daemon.run(&api, "pid ready forever").await;
+    let shim = shim_of(&daemon, &fixture.id).unwrap();
+    shim.signal(Signal::SIGSTOP);
+    // More servers than a shim lets wait at its door.
+    for _ in 0..8 {
+        daemon.kill9();
+        daemon.restart().await;
+    }
+    let api = daemon.api().await;
+    let result = api.stop(&fixture.id, CancelMode::Force).await;
+    assert!(result.proof.unwrap().survivors.is_empty());
+    daemon.no_processes().await;
 }
 
 /// R1

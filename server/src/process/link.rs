@@ -2,13 +2,11 @@
 
 use std::{
     io,
-    os::{
-        linux::net::SocketAddrExt,
-        unix::net::{SocketAddr, UnixStream as StdStream},
-    },
+    os::{fd::AsRawFd, unix::net::UnixStream as StdStream},
 };
 
 use heeler_shim::wire::{MESSAGE, MessageBytes, Order, Report, socket_name};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
 use tokio::{io::AsyncWriteExt, net::UnixStream};
 
 use super::own_uid;
@@ -35,10 +33,12 @@ impl Link {
 
     /// To a shim that an earlier server has started.
     pub fn connect(uid: TaskUid) -> io::Result<Self> {
-        let address = SocketAddr::from_abstract_name(socket_name(uid.as_bytes()))?;
-        let stream = StdStream::connect_addr(&address)?;
-        stream.set_nonblocking(true)?;
-        let link = Self::new(stream)?;
+        // A shim that is stopped lets nobody in, and must not hold up whoever knocks.
+        let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+        let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+        let address = UnixAddr::new_abstract(&socket_name(uid.as_bytes()))?;
+        connect(socket.as_raw_fd(), &address)?;
+        let link = Self::new(StdStream::from(socket))?;
         // Anybody may take an abstract name; only our own shims are believed.
         if link.stream.peer_cred()?.uid() != own_uid() {
             return Err(io::Error::new(

@@ -28,6 +28,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::{Mutex, PoisonError},
+    time::Duration,
 };
 
 use heeler_shim::wire::{After, Order, Report};
@@ -43,6 +44,8 @@ static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/heeler-shim"))
 
 /// How many shims are at hand when nothing happens.
 const AT_HAND: usize = 2;
+/// How long a shim may take to make room for a task.
+const ASSIGN_WITHIN: Duration = Duration::from_secs(5);
 /// How many are kept of those whose task is over.
 const KEPT: usize = 16;
 
@@ -126,12 +129,12 @@ impl Shims {
             // One that has died while it waited cannot have begun.
             let waiting = self.at_hand().pop();
             let Some(mut link) = waiting else { break };
-            if link.send_bytes(&assignment).await.is_ok() {
+            if assign(&mut link, &assignment).await.is_ok() {
                 return Ok(link);
             }
         }
         let mut link = self.start()?;
-        link.send_bytes(&assignment).await?;
+        assign(&mut link, &assignment).await?;
         Ok(link)
     }
 
@@ -221,6 +224,14 @@ impl Shims {
     fn at_hand(&self) -> std::sync::MutexGuard<'_, Vec<Link>> {
         self.at_hand.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A shim that has not got all of it begins nothing.
+async fn assign(link: &mut Link, assignment: &[u8]) -> io::Result<()> {
+    let late = |_| io::Error::new(io::ErrorKind::TimedOut, "the shim does not take its task");
+    tokio::time::timeout(ASSIGN_WITHIN, link.send_bytes(assignment))
+        .await
+        .map_err(late)?
 }
 
 impl Launch<'_> {

@@ -8,10 +8,12 @@ use std::{
 };
 
 use nix::{
+    sys::signal::Signal,
     time::{ClockId, clock_gettime},
     unistd::{SysconfVar, sysconf},
 };
 
+use super::{pidfd_open, pidfd_signal};
 use crate::task::{Survivor, Timestamp};
 
 /// A command line is cut here: enough to know a process by.
@@ -89,6 +91,16 @@ pub fn survivor(pid: i32) -> Option<Survivor> {
         command: process.command,
         state: process.state.to_string(),
     })
+}
+
+/// Lets a process go on that was stopped, if it is the one that began then.
+pub fn rouse(pid: i32, start_ticks: u64) {
+    if let Ok(pidfd) = pidfd_open(pid)
+        // Looked at only now that the descriptor pins it.
+        && is_alive_since(pid, start_ticks)
+    {
+        let _ = pidfd_signal(&pidfd, Signal::SIGCONT);
+    }
 }
 
 /// Whether a process has a child, be it a zombie.

@@ -18,13 +18,13 @@ use tokio::{
 use super::{
     CancelRequest, Cascade, Presence, Shared,
     lifecycle::{Effect, Input, Life, StopRequest, Timer},
-    observe::LeaderExits,
+    observe::{LeaderExits, cgroup_path},
     registry::Ends,
 };
 use crate::{
     crash,
     journal::{Entry, JournalError},
-    process::{link::Link, tree},
+    process::{containment, link::Link, tree},
     task::{
         Event, EventKind, Filter, SentSignal, Signal, SpawnRequest, StopCause, Survivor, Tail,
         Task, Timestamp,
@@ -107,6 +107,8 @@ pub(super) struct TaskActor {
     /// The shim lives, and could not be called.
     pub(super) unreachable: bool,
     call_again: Duration,
+    /// When that is next tried.
+    call_at: Option<tokio::time::Instant>,
     pub(super) shim_pid: Option<u32>,
     /// How long a sweep for the tree has gone on.
     pub(super) patience: Patience,
@@ -129,6 +131,7 @@ impl TaskActor {
             link: None,
             unreachable: false,
             call_again: CALL_AGAIN,
+            call_at: None,
             shim_pid: None,
             patience: Patience::Whole,
             damage_told: false,
@@ -149,6 +152,7 @@ impl TaskActor {
                 Turn::Due(Timer::Grace) => self.learn(Input::GraceOver).await,
                 Turn::CallAgain => {
                     self.call_again = (self.call_again * 2).min(CALL_SELDOM);
+                    self.call_at = None;
                     self.shim_gone().await;
                 }
                 // A more urgent stop may have begun another round of theirs.
@@ -170,13 +174,19 @@ impl TaskActor {
     async fn next_turn(&mut self) -> Turn {
         let timer = self.life.timer();
         let mut leaving = self.shared.leaving.subscribe();
+        // Whatever else happens does not put it off.
+        let next_call = || tokio::time::Instant::now() + self.call_again;
+        let call_at = match self.unreachable {
+            true => *self.call_at.get_or_insert_with(next_call),
+            false => next_call(),
+        };
         tokio::select! {
             biased;
             _ = leaving.wait_for(|leaving| *leaving) => Turn::Leave,
             report = next_report(&mut self.link) => Turn::Report(report),
             due = sleep_until(timer) => Turn::Due(due),
             Some(message) = self.ends.inbox.recv() => Turn::Asked(message),
-            () = tokio::time::sleep(self.call_again), if self.unreachable => Turn::CallAgain,
+            () = tokio::time::sleep_until(call_at), if self.unreachable => Turn::CallAgain,
             Some(_) = self.children.join_next() => Turn::ChildrenEnded,
         }
     }
@@ -188,10 +198,10 @@ impl TaskActor {
             }
             Some(Report::LeaderExited) => self.catch_up(LeaderExits::Count).await,
             Some(Report::TreeEnded { shim }) => {
-                if let (After::Waits, Some(link)) = (shim, self.link.take()) {
-                    self.shared.parts.shims.give_back(link);
-                }
+                self.part_with_shim(shim);
                 self.catch_up(LeaderExits::Count).await;
+                // The record that the report speaks of was not there: find out what is.
+                self.unreachable |= self.life.task.is_live() && !self.life.is_over();
             }
             Some(Report::CannotStart { stage, errno }) => self.cannot_start(stage, errno).await,
             Some(Report::Signalled {
@@ -351,6 +361,32 @@ impl TaskActor {
         crash::point("cancel.before-kill");
         self.order(Order::Kill { within_millis }).await;
         crash::point("cancel.kill-ordered");
+        self.rouse_shim();
+    }
+
+    /// A task may have stopped its own shim, which then hears no order.
+    fn rouse_shim(&self) {
+        let identity = match self.records() {
+            Ok(records) => records.identity.whole(),
+            Err(_) => None,
+        };
+        let Some(identity) = identity else { return };
+        if let Some(cgroup) = cgroup_path(&identity.cgroup) {
+            containment::kill(&cgroup);
+        }
+        tree::rouse(identity.shim_pid as i32, identity.shim_start_ticks);
+    }
+
+    /// Another task may have the shim, if it waits for one. One that ends says so by its end.
+    fn part_with_shim(&mut self, shim: After) {
+        match shim {
+            After::Waits => {
+                if let Some(link) = self.link.take() {
+                    self.shared.parts.shims.give_back(link);
+                }
+            }
+            After::Ends => {}
+        }
     }
 
     /// A shim that cannot be told something is called anew, and then told again.

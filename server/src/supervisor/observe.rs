@@ -84,7 +84,7 @@ impl TaskActor {
         self.learn(Input::SpawnFailed(failure)).await;
     }
 
-    fn records(&self) -> io::Result<Records> {
+    pub(super) fn records(&self) -> io::Result<Records> {
         match self.shared.parts.task_dir.open(&self.life.task.id)? {
             Some(file) => file.records(),
             None => Ok(Records::default()),
