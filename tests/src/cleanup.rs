@@ -57,9 +57,11 @@ impl Daemon {
     pub fn processes(&self) -> Vec<Process> {
         let own = self.child.as_ref().map(|child| child.id() as i32);
         let all = process::belonging_to(self.dir.path(), &self.address());
-        all.into_iter()
-            .filter(|process| Some(process.pid) != own)
-            .collect()
+        let beside = |process: &Process| {
+            Some(process.pid) == own
+                || process.is_about_to_wait(own, &self.state_dir().join("tasks"))
+        };
+        all.into_iter().filter(|process| !beside(process)).collect()
     }
 
     /// The same, and the shims that wait for a task: those are to end with it.

@@ -69,6 +69,21 @@ impl Process {
         }
     }
 
+    /// Whether it is, or is about to become, a shim that waits for a task: still a copy of the daemon
+    /// that starts it, or not yet out of the daemon's directory.
+    pub fn is_about_to_wait(&self, daemon: Option<i32>, task_dir: &Path) -> bool {
+        let is_copy = daemon.is_some_and(|daemon| {
+            let stat = self.stat();
+            stat.is_some_and(|stat| stat.parent == daemon)
+                && arguments(self.pid) == arguments(daemon)
+        });
+        let waits = shim_for(self.pid, |path| path == task_dir)
+            && !shim_for(self.pid, |path| {
+                path != task_dir && path.starts_with(task_dir)
+            });
+        is_copy || waits
+    }
+
     /// Its arguments, for a message.
     pub fn command(&self) -> String {
         let line = fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
@@ -133,8 +148,12 @@ pub fn shims_of(task_dir: &Path) -> Vec<Process> {
     shims.filter_map(Process::now).collect()
 }
 
+fn arguments(pid: i32) -> Vec<u8> {
+    fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default()
+}
+
 fn shim_for(pid: i32, path: impl Fn(&Path) -> bool) -> bool {
-    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let line = arguments(pid);
     let mut words = line
         .split(|byte| *byte == 0)
         .map(|word| Path::new(OsStr::from_bytes(word)));

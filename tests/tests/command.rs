@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use heeler_tests::{Daemon, cli::Said, eventually, grpcurl, v1::*};
+use heeler_tests::{Daemon, cli::Said, eventually, eventually_some, grpcurl, v1::*};
 use serde_json::{Value, json};
 
 /// S1
@@ -453,8 +453,12 @@ async fn a_daemon_is_started_where_there_is_none_and_that_is_said() {
     let said = daemon.heeler(["wait", id]).await.ok();
     assert_eq!(said.stderr, "", "the second command finds it");
     daemon.meet().await;
-    let server = daemon.processes();
-    assert_eq!(server.len(), 1, "one daemon: {server:?}");
+    // The shim may not have put its task away yet.
+    let server = eventually_some("one daemon", || {
+        let left = daemon.processes();
+        (left.len() == 1).then_some(left)
+    })
+    .await;
     server[0].signal(nix::sys::signal::Signal::SIGTERM);
     eventually("the daemon ends", || server[0].is_gone()).await;
     assert!(!daemon.socket().exists());
