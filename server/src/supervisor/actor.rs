@@ -9,7 +9,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use heeler_shim::wire::{After, Order, Report};
+use heeler_shim::{
+    record::Identity,
+    wire::{After, Order, Report},
+};
 use tokio::{
     sync::oneshot,
     task::{JoinSet, spawn_blocking},
@@ -17,7 +20,7 @@ use tokio::{
 
 use super::{
     CancelRequest, Cascade, Presence, Shared,
-    lifecycle::{Effect, Input, Life, StopRequest, Timer},
+    lifecycle::{Effect, Input, Life, StopOrder, StopRequest, Timer},
     observe::{LeaderExits, cgroup_path},
     registry::Ends,
 };
@@ -43,6 +46,9 @@ const CALL_AGAIN: Duration = Duration::from_millis(10);
 const CALL_SELDOM: Duration = Duration::from_secs(1);
 /// How long a shim may take to make room for an order.
 const ORDER_WITHIN: Duration = Duration::from_secs(1);
+/// How long a start or a kill may take before the shim is told to go on, in case that somebody has
+/// stopped it.
+const ROUSE_EVERY: Duration = Duration::from_secs(1);
 /// The clock is asked again at least this often, so that no sum of times overflows.
 const LONGEST_SLEEP: Duration = Duration::from_secs(24 * 3600);
 
@@ -85,6 +91,8 @@ enum Turn {
     Asked(Message),
     Due(Timer),
     CallAgain,
+    /// A start, or a kill, takes long.
+    Rouse,
     ChildrenEnded,
 }
 
@@ -155,6 +163,7 @@ impl TaskActor {
                     self.call_at = None;
                     self.shim_gone().await;
                 }
+                Turn::Rouse => self.rouse_shim(),
                 // A more urgent stop may have begun another round of theirs.
                 Turn::ChildrenEnded if self.children.is_empty() => {
                     self.learn(Input::ChildrenEnded).await;
@@ -176,6 +185,8 @@ impl TaskActor {
         let mut leaving = self.shared.leaving.subscribe();
         // Whatever else happens does not put it off.
         let next_call = || tokio::time::Instant::now() + self.call_again;
+        let is_awaited =
+            self.life.task.started.is_none() || self.life.order() == Some(StopOrder::Kill);
         let call_at = match self.unreachable {
             true => *self.call_at.get_or_insert_with(next_call),
             false => next_call(),
@@ -187,6 +198,7 @@ impl TaskActor {
             due = sleep_until(timer) => Turn::Due(due),
             Some(message) = self.ends.inbox.recv() => Turn::Asked(message),
             () = tokio::time::sleep_until(call_at), if self.unreachable => Turn::CallAgain,
+            () = tokio::time::sleep(ROUSE_EVERY), if is_awaited => Turn::Rouse,
             Some(_) = self.children.join_next() => Turn::ChildrenEnded,
         }
     }
@@ -361,20 +373,22 @@ impl TaskActor {
         crash::point("cancel.before-kill");
         self.order(Order::Kill { within_millis }).await;
         crash::point("cancel.kill-ordered");
+        let identity = self.identity();
+        if let Some(cgroup) = identity.and_then(|identity| cgroup_path(&identity.cgroup)) {
+            containment::kill(&cgroup);
+        }
         self.rouse_shim();
     }
 
-    /// A task may have stopped its own shim, which then hears no order.
+    /// A task may have stopped its own shim, which then says nothing and hears no order.
     fn rouse_shim(&self) {
-        let identity = match self.records() {
-            Ok(records) => records.identity.whole(),
-            Err(_) => None,
-        };
-        let Some(identity) = identity else { return };
-        if let Some(cgroup) = cgroup_path(&identity.cgroup) {
-            containment::kill(&cgroup);
+        if let Some(identity) = self.identity() {
+            tree::rouse(identity.shim_pid as i32, identity.shim_start_ticks);
         }
-        tree::rouse(identity.shim_pid as i32, identity.shim_start_ticks);
+    }
+
+    fn identity(&self) -> Option<Identity> {
+        self.records().ok()?.identity.whole()
     }
 
     /// Another task may have the shim, if it waits for one. One that ends says so by its end.
