@@ -1,0 +1,71 @@
+using Heeler.V1;
+
+namespace Heeler.Client;
+
+/// <summary>What a watch has seen, and so what it has to ask for next. Pure: messages in, items out.</summary>
+/// <remarks>
+/// The initial state is given only once it is complete: one that breaks off is asked for anew, and a part of the old one
+/// beside the new one could name tasks that ended in between.
+/// </remarks>
+internal sealed class WatchCursor(WatchEventsRequest first)
+{
+    private readonly List<BackgroundTask> _initial = [];
+    private readonly Queue<WatchItem> _ready = new();
+
+    /// <summary>Everything up to here has been given. None until the daemon has said where it stands.</summary>
+    private Bookmark? _seen;
+
+    /// <summary>What to ask for, now or after a break.</summary>
+    internal WatchEventsRequest Request()
+    {
+        var request = first.Clone();
+        if (_seen is null) return request;
+        request.AfterRevision = _seen.Revision;
+        request.StateId = _seen.StateId;
+        request.InitialState = false;
+        return request;
+    }
+
+    /// <summary>The connection broke: what was incomplete is worth nothing.</summary>
+    internal void Broke() => _initial.Clear();
+
+    /// <summary>Takes a message in.</summary>
+    internal void Take(WatchEventsResponse message)
+    {
+        switch (message.ItemCase)
+        {
+            case WatchEventsResponse.ItemOneofCase.Initial:
+                _initial.Add(message.Initial);
+                break;
+            case WatchEventsResponse.ItemOneofCase.Event:
+                TakeEvent(message.Event);
+                break;
+            case WatchEventsResponse.ItemOneofCase.Bookmark:
+                TakeBookmark(message.Bookmark);
+                break;
+            case WatchEventsResponse.ItemOneofCase.None:
+                // From a newer daemon, and for newer clients.
+                break;
+        }
+    }
+
+    /// <summary>The next item for the consumer; none: there is nothing yet.</summary>
+    internal WatchItem? Give() => _ready.TryDequeue(out var item) ? item : null;
+
+    private void TakeEvent(TaskEvent happened)
+    {
+        _seen ??= new Bookmark { StateId = first.StateId };
+        if (happened.Revision <= _seen.Revision) return;
+        _seen.Revision = happened.Revision;
+        _ready.Enqueue(new WatchItem.Happened(happened));
+    }
+
+    private void TakeBookmark(Bookmark bookmark)
+    {
+        foreach (var task in _initial) _ready.Enqueue(new WatchItem.Initial(task));
+        _initial.Clear();
+        if (bookmark.Revision < _seen?.Revision) return;
+        _seen = bookmark.Clone();
+        _ready.Enqueue(new WatchItem.Reached(bookmark));
+    }
+}

@@ -1,0 +1,91 @@
+using System.Runtime.Versioning;
+using Xunit;
+
+namespace Heeler.Client.Tests;
+
+/// <summary>Where a daemon is sought.</summary>
+[SupportedOSPlatform("linux")]
+public sealed class AddressTests : IDisposable
+{
+    private readonly DirectoryInfo _root = Directory.CreateTempSubdirectory("heeler-net-");
+
+    public void Dispose() => _root.Delete(recursive: true);
+
+    [Theory]
+    [InlineData("unix:/run/x.sock")]
+    [InlineData("unix:///run/x.sock")]
+    public void Absolute_unix_paths_are_taken_in_both_spellings(string text)
+    {
+        var address = HeelerAddress.Parse(text);
+        Assert.Equal("/run/x.sock", address.Path);
+        Assert.Equal("unix:/run/x.sock", address.ToString());
+        Assert.Equal("heeler serve --listen unix:/run/x.sock", address.StartCommand);
+    }
+
+    [Theory]
+    [InlineData("tcp:127.0.0.1:1")]
+    [InlineData("/run/x.sock")]
+    [InlineData("http://x")]
+    [InlineData("")]
+    [InlineData("unix:")]
+    [InlineData("unix:run/x.sock")]
+    [InlineData("unix:/a\0b")]
+    public void Anything_else_is_refused_by_name(string text)
+    {
+        var error = Assert.Throws<HeelerAddressException>(() => HeelerAddress.Parse(text));
+        Assert.Contains(text.Replace("unix:", "", StringComparison.Ordinal).Split('\0')[0], error.Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void The_longest_path_that_fits_is_taken_and_one_more_byte_is_not()
+    {
+        var fits = "/" + new string('x', 104) + "ü";
+        Assert.Equal(fits, HeelerAddress.Unix(fits).Path);
+        var error = Assert.Throws<HeelerAddressException>(() => HeelerAddress.Unix(fits + "x"));
+        Assert.Contains("108 bytes, and at most 107 fit", error.Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void The_runtime_directory_comes_first_unless_it_is_relative()
+    {
+        Assert.Equal("/run/here/heeler/heeler.sock", Socket("/run/here"));
+        Assert.StartsWith(_root.FullName + "/tmp/", Socket("here"), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void The_users_run_directory_comes_second()
+    {
+        var run = Make("run/" + NativeFile.UserId(), UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.UserExecute);
+        Assert.Equal(run + "/heeler/heeler.sock", Socket(null));
+    }
+
+    [Fact]
+    public void A_fallback_that_others_may_enter_is_refused()
+    {
+        const UnixFileMode own = UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.UserExecute;
+        var fallback = Make("tmp/heeler-" + NativeFile.UserId(), own | UnixFileMode.OtherExecute);
+        var error = Assert.Throws<HeelerAddressException>(() => Socket(null));
+        Assert.Contains(fallback, error.Message, StringComparison.Ordinal);
+        Make("tmp/heeler-" + NativeFile.UserId(), own);
+        Assert.Equal(fallback + "/heeler.sock", Socket(null));
+    }
+
+    [Fact]
+    public void A_fallback_that_is_a_link_is_refused()
+    {
+        var real = Make("real", UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.UserExecute);
+        _root.CreateSubdirectory("tmp");
+        Directory.CreateSymbolicLink($"{_root.FullName}/tmp/heeler-{NativeFile.UserId()}", real);
+        Assert.Throws<HeelerAddressException>(() => Socket(null));
+    }
+
+    private string Socket(string? runtimeDirectory) =>
+        DefaultSocket.Among(_root.FullName + "/run", _root.FullName + "/tmp", runtimeDirectory);
+
+    private string Make(string name, UnixFileMode mode)
+    {
+        var path = _root.CreateSubdirectory(name).FullName;
+        File.SetUnixFileMode(path, mode);
+        return path;
+    }
+}
