@@ -1,0 +1,121 @@
+using System.Text.RegularExpressions;
+using Heeler.V1;
+using Xunit;
+
+namespace Heeler.Client.Tests;
+
+/// <summary>The page of recipes: what it shows is what is compiled here, and it does what the page says.</summary>
+public sealed partial class RecipeTests : IDisposable
+{
+    private readonly Transcript _console = new() { NewLine = "\n" };
+
+    public void Dispose() => _console.Dispose();
+
+    [Fact]
+    public void The_page_shows_what_is_tested()
+    {
+        var compiled = Region().Matches(Read("sdk-dotnet/tests/Recipes.cs"))
+            .ToDictionary(found => found.Groups["name"].Value, found => Dedented(found.Groups["body"].Value));
+        foreach (var readme in (string[])["README.md", "sdk-dotnet/README.md"])
+            Assert.Contains(compiled["readme"], Read(readme), StringComparison.Ordinal);
+        compiled.Remove("readme");
+        var shown = Snippet().Matches(Read("docs/sdk/dotnet.md"))
+            .ToDictionary(found => found.Groups["name"].Value, found => found.Groups["body"].Value);
+        Assert.Equal(compiled, shown);
+        Assert.Equal(6, shown.Count);
+    }
+
+    [Fact]
+    public async Task A_client_connects_to_the_address_in_the_environment()
+    {
+        await using var daemon = await Daemon.StartAsync();
+        var task = await daemon.Client().SpawnAsync(new SpawnOptions { Argv = ["sleep", "600"], Name = "zzz" }, daemon.Soon);
+        Environment.SetEnvironmentVariable(HeelerAddress.EnvironmentVariable, daemon.Address.ToString());
+        try
+        {
+            await Recipes.ConnectAsync(_console);
+            await Recipes.BeginAsync(_console);
+        }
+        finally
+        {
+            Environment.SetEnvironmentVariable(HeelerAddress.EnvironmentVariable, null);
+        }
+        // Nothing is to be made there, if there is a make at all.
+        Assert.Matches($"^{task} Running zzz\nFailed: {{ \"exitCode\": [0-9]+ }}\n$", _console.ToString());
+    }
+
+    [Fact]
+    public async Task A_command_is_run_and_its_exit_code_known()
+    {
+        await using var daemon = await Daemon.StartAsync();
+        Assert.Equal(3, await Recipes.RunAndWaitAsync(daemon.Client(), daemon.Soon));
+    }
+
+    [Fact]
+    public async Task A_cancel_shows_its_proof()
+    {
+        await using var daemon = await Daemon.StartAsync();
+        var heeler = daemon.Client();
+        var task = await heeler.SpawnAsync(new SpawnOptions { Shell = "setsid sleep 600 & sleep 600" }, daemon.Soon);
+        await Recipes.CancelAsync(heeler, task.Id, _console, daemon.Soon);
+        Assert.Matches("^Requested: Cancelled, proven by (CgroupEmpty|NoChildren)\n$", _console.ToString());
+    }
+
+    [Fact]
+    public async Task Output_is_followed_to_its_end()
+    {
+        await using var daemon = await Daemon.StartAsync();
+        var task = await daemon.Client().SpawnAsync(new SpawnOptions { Shell = "echo out; echo err >&2" }, daemon.Soon);
+        using var file = new MemoryStream();
+        await Recipes.FollowAsync(task, file, _console, daemon.Soon);
+        Assert.True(_console.Has("Stdout: out\n") && _console.Has("Stderr: err\n"));
+        Assert.Equal("out\n"u8.ToArray(), file.ToArray());
+    }
+
+    [Fact]
+    public async Task A_watch_keeps_its_place()
+    {
+        await using var daemon = await Daemon.StartAsync();
+        using var end = CancellationTokenSource.CreateLinkedTokenSource(daemon.Soon);
+        var heeler = daemon.Client();
+        Task<HeelerTask> SpawnAsync() =>
+            heeler.SpawnAsync(new SpawnOptions { Argv = ["true"], SessionId = "demo" }, daemon.Soon);
+        var first = await heeler.ListPageAsync(new ListRequest(), daemon.Soon);
+        var kept = new Bookmark { Revision = first.Revision, StateId = first.Server.StateId };
+        var watching = Recipes.WatchAsync(heeler, kept, _console, end.Token);
+        var before = await SpawnAsync();
+        await daemon.KillAsync();
+        await daemon.RestartAsync();
+        var after = await SpawnAsync();
+        await daemon.UntilAsync(() => _console.Has($"{before} Ended") && _console.Has($"{after} Ended"));
+        await end.CancelAsync();
+        Assert.NotNull(await watching);
+    }
+
+    [Fact]
+    public async Task Errors_are_handled_by_reason()
+    {
+        await using var daemon = await Daemon.StartAsync();
+        Task<string> Spawn(SpawnOptions options) => Recipes.ErrorsAsync(daemon.Client(), options, daemon.Soon);
+        var nowhere = new SpawnOptions { Shell = "x", WorkingDirectory = "/no/such" };
+        Assert.StartsWith("make /no/such first: ", await Spawn(nowhere), StringComparison.Ordinal);
+        Assert.StartsWith("command: ", await Spawn(new SpawnOptions()), StringComparison.Ordinal);
+        await daemon.KillAsync();
+        Assert.Contains("heeler serve", await Spawn(new SpawnOptions { Shell = "x" }), StringComparison.Ordinal);
+    }
+
+    private static string Read(string name) => File.ReadAllText(Repository.Path(name));
+
+    private static string Dedented(string body)
+    {
+        var lines = body.TrimEnd().Split('\n');
+        var margin = lines.Where(line => line.Length > 0).Min(line => line.Length - line.TrimStart().Length);
+        return string.Join('\n', lines.Select(line => line.Length > 0 ? line[margin..] : line));
+    }
+
+    [GeneratedRegex(@"#region (?<name>\w+)\n(?<body>.*?)#endregion", RegexOptions.Singleline)]
+    private static partial Regex Region();
+
+    [GeneratedRegex(@"<!-- (?<name>\w+) -->\n```csharp\n(?<body>.*?)\n```", RegexOptions.Singleline)]
+    private static partial Regex Snippet();
+}
