@@ -1,0 +1,1 @@
+"""The Python client of Heeler. The contract is in `heeler.v1`."""
