@@ -1,0 +1,56 @@
+"""Where a user's daemon has its socket: the same answer that the daemon and other clients give.
+
+Nothing is created here. A directory in a place that others may write to is used only if it is this
+user's alone: whoever listens there is handed commands to run.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from heeler._errors import AddressError
+
+
+def default_socket(run_user: Path = Path("/run/user"), tmp: Path = Path("/tmp")) -> Path:
+    """The socket of this user's daemon.
+
+    `$XDG_RUNTIME_DIR/heeler/heeler.sock`; without that variable the same under `/run/user/<uid>`
+    where this user owns it, else `/tmp/heeler-<uid>/heeler.sock`.
+    """
+    runtime = Path(os.environ.get("XDG_RUNTIME_DIR", ""))
+    # The XDG specification has relative paths ignored.
+    if runtime.is_absolute():
+        return runtime / "heeler/heeler.sock"
+    uid = os.geteuid()
+    run = run_user / str(uid)
+    if _is_own_directory(run, uid):
+        return run / "heeler/heeler.sock"
+    directory = tmp / f"heeler-{uid}"
+    _check_private(directory, uid)
+    return directory / "heeler.sock"
+
+
+def _is_own_directory(path: Path, uid: int) -> bool:
+    try:
+        found = path.stat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == uid
+
+
+def _check_private(directory: Path, uid: int) -> None:
+    """Anybody may have made a directory of that name; one that is not there yet is fine."""
+    try:
+        found = directory.lstat()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise AddressError(f"cannot look at {directory}: {error.strerror}") from error
+    private = stat.S_ISDIR(found.st_mode) and found.st_uid == uid and not found.st_mode & 0o077
+    if not private:
+        raise AddressError(
+            f"{directory} is not a directory that only user {uid} may enter: "
+            "remove it, or set XDG_RUNTIME_DIR"
+        )

@@ -1,0 +1,136 @@
+"""A real daemon in a directory of its own, which a test may kill and start again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from heeler.sync import Client, connect
+
+DEADLINE = 30.0
+"""For what takes milliseconds on a machine that has nothing else to do."""
+
+
+def binary() -> Path:
+    """The daemon's program: `HEELER_BINARY`, else what Cargo has built."""
+    built = Path(__file__).resolve().parents[2] / "target/debug/heeler"
+    named = os.environ.get("HEELER_BINARY")
+    path = Path(named) if named else built
+    if not os.access(path, os.X_OK):
+        raise FileNotFoundError(
+            f"no daemon to test with at {path}: build it with `cargo build -p heeler`, "
+            "or name another in HEELER_BINARY"
+        )
+    return path.resolve()
+
+
+def eventually(condition: Callable[[], bool], what: str) -> None:
+    """Waits for a condition."""
+    deadline = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {DEADLINE} s: {what}"
+        time.sleep(0.01)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs, a zombie not included."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+class Daemon:
+    """The daemon, its socket and its state."""
+
+    def __init__(self, name: str = "s.sock", *arguments: str) -> None:
+        # Not pytest's own directory: a socket's path has to be short.
+        self.directory = Path(tempfile.mkdtemp(prefix="heeler-py-"))
+        self.socket = self.directory / name
+        self._arguments = arguments
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        return f"unix:{self.socket}"
+
+    def start(self) -> None:
+        """Starts it and waits until it can be connected to."""
+        state = self.directory / "state"
+        command: list[str | Path] = [
+            binary(),
+            "serve",
+            "--state-dir",
+            state,
+            "--listen",
+            self.address,
+        ]
+        base = {key: value for key, value in os.environ.items() if not key.startswith("HEELER_")}
+        with (self.directory / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [*command, *self._arguments], stdout=log, stderr=log, env=base
+            )
+        eventually(self._listens, "the daemon listens")
+
+    def kill(self) -> None:
+        """Kill -9."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait(DEADLINE)
+        # A child between its fork and its exec holds the socket for a moment longer.
+        eventually(lambda: not self._connects(), "nobody listens")
+
+    def restart(self) -> None:
+        """Kills it and starts it again on the same state."""
+        self.kill()
+        self.start()
+
+    def exited(self) -> int:
+        """Waits for it to end by itself."""
+        assert self._process is not None
+        return self._process.wait(DEADLINE)
+
+    def connect(self) -> Client:
+        """A client of it."""
+        return connect(self.address)
+
+    def clean_up(self) -> None:
+        """Ends it and every task, and removes its directory."""
+        try:
+            if self._process is not None:
+                self._stop_everything(self._process)
+        finally:
+            shutil.rmtree(self.directory)
+
+    def _stop_everything(self, process: subprocess.Popen[bytes]) -> None:
+        if process.poll() is not None:
+            # Its tasks have outlived it: only another daemon can end them.
+            self.start()
+        try:
+            with self.connect() as client:
+                # A shutdown is not repeated, so it must not come before the daemon serves.
+                client.list_page()
+                client.within(DEADLINE).shutdown(stop_tasks=True, grace=0)
+            self.exited()
+        finally:
+            if self._process is not None and self._process.poll() is None:
+                self.kill()
+
+    def _listens(self) -> bool:
+        assert self._process is not None
+        if self._process.poll() is not None:
+            raise RuntimeError((self.directory / "log").read_text())
+        return self._connects()
+
+    def _connects(self) -> bool:
+        with socket.socket(socket.AF_UNIX) as probe:
+            return probe.connect_ex(str(self.socket)) == 0

@@ -1,0 +1,105 @@
+"""Where a daemon is sought, and which addresses are refused before anything is opened."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from heeler import Address, AddressError
+from heeler._paths import default_socket
+
+
+@pytest.mark.parametrize("text", ["unix:/run/x.sock", "unix:///run/x.sock"])
+def test_absolute_unix_paths_are_taken_in_both_spellings(text: str) -> None:
+    address = Address.parse(text)
+    assert address.path == Path("/run/x.sock")
+    assert str(address) == "unix:/run/x.sock"
+
+
+@pytest.mark.parametrize("text", ["unix:run/x.sock", "unix:", "/run/x.sock", "http://x", ""])
+def test_other_addresses_are_refused_by_name(text: str) -> None:
+    with pytest.raises(AddressError, match="write unix:/absolute/path"):
+        Address.parse(text)
+
+
+def test_tcp_is_refused_as_not_known_yet() -> None:
+    with pytest.raises(AddressError, match=r"tcp:127\.0\.0\.1:7000.*Unix socket only"):
+        Address.parse("tcp:127.0.0.1:7000")
+
+
+def test_the_longest_path_that_fits_is_taken_and_one_more_byte_is_not() -> None:
+    fits = "/" + "x" * 106
+    Address(Path(fits))
+    with pytest.raises(AddressError, match="has 108 bytes, and at most 107 fit"):
+        Address(Path(fits + "x"))
+
+
+def test_a_path_with_a_nul_is_refused() -> None:
+    with pytest.raises(AddressError, match="contains a NUL"):
+        Address(Path("/a\0b"))
+
+
+def test_the_environment_comes_before_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/here")
+    monkeypatch.setenv("HEELER_ADDR", "unix:/elsewhere/x.sock")
+    assert str(Address.default()) == "unix:/elsewhere/x.sock"
+    monkeypatch.setenv("HEELER_ADDR", "")
+    assert str(Address.default()) == "unix:/run/here/heeler/heeler.sock"
+
+
+def test_the_start_command_names_an_address_only_if_it_is_not_the_default(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/here")
+    assert Address.parse("unix:/run/here/heeler/heeler.sock").start_command() == "heeler serve"
+    elsewhere = Address.parse("unix:/nowhere/x.sock").start_command()
+    assert elsewhere == "heeler serve --listen unix:/nowhere/x.sock"
+
+
+class Places:
+    """Stand-ins for the places that a socket may be in."""
+
+    def __init__(self, root: Path) -> None:
+        self.run, self.tmp = root / "run", root / "tmp"
+        self.tmp.mkdir()
+
+    def socket(self) -> Path:
+        """The default socket, were these the places."""
+        return default_socket(self.run, self.tmp)
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    return Places(tmp_path)
+
+
+def test_a_relative_runtime_directory_is_ignored(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "here")
+    assert places.socket() == places.tmp / f"heeler-{os.geteuid()}/heeler.sock"
+
+
+def test_the_users_run_directory_comes_second(places: Places) -> None:
+    run = places.run / str(os.geteuid())
+    run.mkdir(parents=True)
+    assert places.socket() == run / "heeler/heeler.sock"
+
+
+def test_a_fallback_that_others_may_enter_is_refused(places: Places) -> None:
+    directory = places.tmp / f"heeler-{os.geteuid()}"
+    directory.mkdir()
+    directory.chmod(0o755)
+    with pytest.raises(AddressError, match="remove it, or set XDG_RUNTIME_DIR"):
+        places.socket()
+    directory.chmod(0o700)
+    assert places.socket() == directory / "heeler.sock"
+
+
+def test_a_fallback_that_is_a_link_is_refused(places: Places) -> None:
+    real = places.tmp / "real"
+    real.mkdir(mode=0o700)
+    (places.tmp / f"heeler-{os.geteuid()}").symlink_to(real)
+    with pytest.raises(AddressError):
+        places.socket()

@@ -1,0 +1,186 @@
+"""The event stream: complete, in order, once each, whatever happens to the daemon."""
+
+import asyncio
+import contextlib
+
+import pytest
+
+import heeler
+from harness import Daemon
+from heeler import BackgroundTask, Bookmark, Client, Filter, TaskEvent, TaskEventType, TaskState
+
+
+async def test_events_follow_a_revision_and_bookmarks_say_where(client: Client) -> None:
+    """E2, E5."""
+    task = await client.spawn("exit 3")
+    await task.wait()
+    async with client.watch(after=0) as watch:
+        items = [await anext(watch) for _ in range(4)]
+    assert isinstance(items[0], Bookmark)
+    events = [item for item in items if isinstance(item, TaskEvent)]
+    assert [event.revision for event in events] == [1, 2, 3]
+    assert events[-1].task.state == TaskState.FAILED
+    assert watch.bookmark == Bookmark(revision=3, state_id=items[0].state_id)
+
+
+async def test_the_initial_state_comes_before_the_first_bookmark(client: Client) -> None:
+    """E3."""
+    tasks = [await client.spawn("sleep 100") for _ in range(2)]
+    watch = client.watch(initial_state=True)
+    first, second, third = [await anext(watch) for _ in range(3)]
+    assert isinstance(first, BackgroundTask)
+    assert isinstance(second, BackgroundTask)
+    assert {first.id, second.id} == {task.id for task in tasks}
+    assert isinstance(third, Bookmark)
+    await tasks[0].cancel()
+    stopping = await anext(watch)
+    assert isinstance(stopping, TaskEvent)
+    assert stopping.type == TaskEventType.STOPPING
+
+
+async def test_only_what_matches_is_given_and_bookmarks_go_on(client: Client) -> None:
+    """E8."""
+    watch = client.watch(
+        after=0,
+        filter=Filter(session="s"),
+        types=[TaskEventType.ENDED],
+        bookmark_interval=0.1,
+    )
+    await (await client.spawn("true")).wait()
+    mine = await client.spawn("true", session="s")
+    async for item in watch:
+        if isinstance(item, TaskEvent):
+            assert (item.task.id, item.type) == (mine.id, TaskEventType.ENDED)
+            break
+    assert isinstance(await anext(watch), Bookmark)
+
+
+async def test_a_step_that_times_out_loses_nothing(client: Client) -> None:
+    watch = client.watch(after=0, filter=Filter(session="s"))
+    revisions = []
+    for _ in range(3):
+        with contextlib.suppress(asyncio.TimeoutError):
+            while True:
+                item = await asyncio.wait_for(anext(watch), 0.05)
+                if isinstance(item, TaskEvent):
+                    revisions.append(item.revision)
+        await (await client.spawn("true", session="s")).wait()
+    last = (await client.list_page()).revision
+    while not revisions or revisions[-1] < last:
+        item = await anext(watch)
+        if isinstance(item, TaskEvent):
+            revisions.append(item.revision)
+    assert revisions == list(range(1, 10))
+
+
+async def test_a_watch_goes_on_across_kills_of_the_daemon(client: Client, daemon: Daemon) -> None:
+    """E2, R1."""
+    watch = client.watch(after=0)
+    spawned: list[str] = []
+
+    async def work() -> None:
+        for _ in range(3):
+            running = await client.spawn("sleep 0.05")
+            spawned.append(running.id)
+            await asyncio.to_thread(daemon.restart)
+            spawned.append((await client.spawn("exit 3")).id)
+
+    working = asyncio.create_task(work())
+    events: list[TaskEvent] = []
+    while not working.done() or ends(events) < len(spawned):
+        item = await asyncio.wait_for(anext(watch), 30)
+        if isinstance(item, TaskEvent):
+            events.append(item)
+    await working
+    assert [event.revision for event in events] == list(range(1, len(events) + 1))
+    assert len(spawned) == 6
+    for task_id in spawned:
+        types = [event.type for event in events if event.task.id == task_id]
+        assert types == [TaskEventType.CREATED, TaskEventType.STARTED, TaskEventType.ENDED]
+
+
+def ends(events: list[TaskEvent]) -> int:
+    return sum(event.type == TaskEventType.ENDED for event in events)
+
+
+async def test_a_watch_goes_on_after_a_shutdown(client: Client, daemon: Daemon) -> None:
+    """E2, R7."""
+    watch = client.watch()
+    await anext(watch)
+    task = await client.spawn("sleep 100")
+    await client.shutdown()
+    daemon.exited()
+    daemon.start()
+    await task.cancel()
+    types = []
+    async for item in watch:
+        if isinstance(item, TaskEvent):
+            types.append(TaskEventType.name(item.type))
+            if item.type == TaskEventType.ENDED:
+                break
+    assert types == ["CREATED", "STARTED", "STOPPING", "ENDED"]
+
+
+async def test_a_kept_bookmark_resumes_another_watch(client: Client, daemon: Daemon) -> None:
+    """E2, R1."""
+    await (await client.spawn("true")).wait()
+    async with client.watch(after=0) as watch:
+        async for item in watch:
+            if isinstance(item, TaskEvent) and item.type == TaskEventType.STARTED:
+                break
+    daemon.restart()
+    assert watch.bookmark is not None
+    async for item in client.watch(after=watch.bookmark):
+        if isinstance(item, TaskEvent):
+            assert item.type == TaskEventType.ENDED
+            break
+
+
+async def test_a_watch_from_now_gives_nothing_of_the_past(client: Client, daemon: Daemon) -> None:
+    await (await client.spawn("true")).wait()
+    watch = client.watch()
+    assert isinstance(await anext(watch), Bookmark)
+    daemon.restart()
+    task = await client.spawn("sleep 100")
+    async for item in watch:
+        if isinstance(item, TaskEvent):
+            assert (item.task.id, item.type) == (task.id, TaskEventType.CREATED)
+            break
+
+
+async def test_a_revision_that_is_not_there_ends_the_watch(client: Client) -> None:
+    """E4."""
+    watch = client.watch(after=1000)
+    with pytest.raises(heeler.RevisionOutOfRange) as refused:
+        await anext(watch)
+    assert set(refused.value.metadata) == {"oldest", "newest"}
+    with pytest.raises(StopAsyncIteration):
+        await anext(watch)
+
+
+async def test_another_state_directory_ends_the_watch(client: Client) -> None:
+    """E4."""
+    foreign = Bookmark(revision=0, state_id="elsewhere")
+    with pytest.raises(heeler.ForeignState):
+        await anext(client.watch(after=foreign))
+
+
+async def test_a_watch_gives_up_when_told_and_says_how_to_start_a_daemon(
+    client: Client, daemon: Daemon
+) -> None:
+    watch = client.watch(give_up_after=0.3)
+    await anext(watch)
+    daemon.kill()
+    with pytest.raises(heeler.NotRunning, match="heeler serve --listen"):
+        await anext(watch)
+
+
+async def test_a_watch_ends_with_its_client(daemon: Daemon) -> None:
+    client = await heeler.connect(daemon.address)
+    watch = client.watch()
+    await anext(watch)
+    waiting = asyncio.ensure_future(anext(watch))
+    await client.list_page()
+    await client.close()
+    with pytest.raises(heeler.ClientClosed):
+        await waiting
