@@ -1,0 +1,43 @@
+/** Waiting for tasks to be over. */
+import { create } from "@bufbuild/protobuf";
+
+import type { CallOptions, Caller } from "./call.js";
+import { WaitRequestSchema, type WaitResponse } from "./gen/heeler/v1/background_tasks_pb.js";
+import { toOptionalDuration } from "./time.js";
+
+/** Whom to wait for: some tasks, or every task of a session, those included that start meanwhile. */
+export type WaitTarget =
+  | {
+      readonly taskIds: readonly string[];
+      /** How many of them must be over: 1 for any. By default all. */
+      readonly count?: number | undefined;
+    }
+  | { readonly sessionId: string };
+
+/** How long to wait. Ending a wait, however it ends, ends no task. */
+export interface WaitOptions extends CallOptions {
+  /**
+   * After so long the answer is that it is not satisfied, and what is still running; 0: only look. It
+   * counts across restarts of the daemon. By default as long as it takes.
+   */
+  readonly timeoutMs?: number | undefined;
+}
+
+export async function wait(
+  caller: Caller,
+  target: WaitTarget,
+  options: WaitOptions,
+): Promise<WaitResponse> {
+  const begun = performance.now();
+  const { timeoutMs } = options;
+  const init =
+    "sessionId" in target
+      ? { sessionId: target.sessionId }
+      : { taskIds: [...target.taskIds], count: target.count };
+  return await caller.call("always", options, (stub, call) => {
+    const left =
+      timeoutMs && Math.max(timeoutMs - (performance.now() - begun), Math.min(timeoutMs, 0));
+    const timeout = toOptionalDuration("timeoutMs", left);
+    return stub.wait(create(WaitRequestSchema, { ...init, timeout }), call);
+  });
+}

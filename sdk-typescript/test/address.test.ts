@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { formatAddress, parseAddress, startCommand } from "../src/address.js";
+import { AddressError } from "../src/errors.js";
+import { defaultSocket, ownUid } from "../src/paths.js";
+
+function problem(text: string): string {
+  try {
+    parseAddress(text);
+  } catch (error) {
+    assert(error instanceof AddressError);
+    assert(error.message.length > 20);
+    return error.problem;
+  }
+  return "none";
+}
+
+test("absolute unix paths are taken in both spellings", () => {
+  for (const text of ["unix:/run/x.sock", "unix:///run/x.sock"]) {
+    assert.equal(formatAddress(parseAddress(text)), "unix:/run/x.sock");
+  }
+});
+
+test("what is no address is refused by name", () => {
+  for (const text of ["tcp:127.0.0.1:1", "/run/x.sock", "http://x", ""]) {
+    assert.equal(problem(text), "UNKNOWN_SCHEME");
+  }
+  assert.equal(problem("unix:run/x.sock"), "RELATIVE_PATH");
+  assert.equal(problem("unix:"), "RELATIVE_PATH");
+  assert.equal(problem("unix:/a\0b"), "NUL");
+});
+
+test("the longest path that fits is taken and one more byte is not", () => {
+  const fits = `unix:/${"x".repeat(106)}`;
+  assert.equal(problem(fits), "none");
+  assert.equal(problem(`${fits}x`), "PATH_TOO_LONG");
+  assert.throws(() => parseAddress(`${fits}x`), /108 bytes/u);
+  assert.equal(problem(`unix:/${"é".repeat(54)}`), "PATH_TOO_LONG", "bytes count, not characters");
+});
+
+test("another address is named in its start command", () => {
+  const command = startCommand(parseAddress("unix:/nowhere/x.sock"));
+  assert.equal(command, "heeler serve --listen unix:/nowhere/x.sock");
+});
+
+test("the default socket is where the daemon has it", (t) => {
+  const root = mkdtempSync(join(tmpdir(), "heeler-ts-"));
+  t.after(() => {
+    rmSync(root, { recursive: true });
+  });
+  const places = { runUser: join(root, "run"), tmp: join(root, "tmp") };
+  const socket = (runtimeDir: string): string => defaultSocket(runtimeDir, ownUid(), places);
+  assert.equal(socket("/run/here"), "/run/here/heeler/heeler.sock");
+
+  const fallback = join(places.tmp, `heeler-${ownUid().toString()}`);
+  assert.equal(socket("relative"), join(fallback, "heeler.sock"));
+  mkdirSync(fallback, { recursive: true });
+  chmodSync(fallback, 0o755);
+  assert.throws(() => socket(""), /is not a directory that only user/u);
+  chmodSync(fallback, 0o700);
+  assert.equal(socket(""), join(fallback, "heeler.sock"));
+
+  rmSync(fallback, { recursive: true });
+  symlinkSync(root, fallback);
+  assert.throws(() => socket(""), AddressError, "a link is not to be trusted");
+
+  const run = join(places.runUser, ownUid().toString());
+  mkdirSync(run, { recursive: true });
+  assert.equal(socket(""), join(run, "heeler/heeler.sock"));
+});

@@ -1,0 +1,146 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { type Bookmark, type HeelerClient, TaskEventType, type WatchItem } from "../src/index.js";
+import { collect } from "./collect.js";
+import { Daemon, until } from "./daemon.js";
+
+/** Collects in the background what a watch gives. */
+function follow(watch: AsyncIterable<WatchItem>): { items: WatchItem[]; done: Promise<void> } {
+  const items: WatchItem[] = [];
+  const done = (async () => {
+    for await (const item of watch) {
+      items.push(item);
+    }
+  })();
+  return { items, done };
+}
+
+function revisions(items: WatchItem[]): bigint[] {
+  return items.flatMap((item) => (item.kind === "event" ? [item.event.revision] : []));
+}
+
+function hasEnded(items: WatchItem[], id: string): true | undefined {
+  const found = items.some(
+    (item) =>
+      item.kind === "event" &&
+      item.event.type === TaskEventType.ENDED &&
+      item.event.task?.id === id,
+  );
+  return found ? true : undefined;
+}
+
+async function spawnAndWait(client: HeelerClient): Promise<string> {
+  const task = await client.spawn({ argv: ["true"] });
+  await task.wait();
+  return task.id;
+}
+
+/** E2, R1 */
+test("a watch survives kills of the daemon without a loss and without a repeat", async () => {
+  await using daemon = await Daemon.start();
+  using client = await daemon.connect();
+  const abort = new AbortController();
+  const { items, done } = follow(client.watch({ after: 0n, signal: abort.signal }));
+  const survivor = await client.spawn({ argv: ["sleep", "600"] });
+  let last = "";
+  for (let round = 0; round < 3; round += 1) {
+    last = await spawnAndWait(client);
+    await daemon.kill();
+    await daemon.restart();
+    last = await spawnAndWait(client);
+  }
+  await survivor.cancel();
+  await until("both ends", () => hasEnded(items, last) && hasEnded(items, survivor.id));
+  const seen = revisions(items);
+  assert.deepEqual(
+    seen,
+    seen.map((_, index) => BigInt(index + 1)),
+    "every revision once, in order",
+  );
+  assert.equal(seen.length, 3 * 3 * 2 + 4);
+  const reason = new Error("enough");
+  abort.abort(reason);
+  await assert.rejects(done, reason);
+});
+
+/** E3 */
+test("the initial state comes first, then a bookmark to resume from", async () => {
+  await using daemon = await Daemon.start();
+  using client = await daemon.connect();
+  const task = await client.spawn({ argv: ["sleep", "600"] });
+  let kept: Bookmark | undefined;
+  const kinds: string[] = [];
+  for await (const item of client.watch({ initialState: true })) {
+    kinds.push(item.kind);
+    if (item.kind === "bookmark") {
+      kept = item.bookmark;
+      break;
+    }
+  }
+  assert.deepEqual(kinds, ["initial", "bookmark"]);
+  await task.cancel();
+  const types = [TaskEventType.ENDED];
+  for await (const item of client.watch({ after: kept, types, filter: { taskIds: [task.id] } })) {
+    if (item.kind === "event") {
+      assert.equal(item.event.type, TaskEventType.ENDED);
+      break;
+    }
+  }
+});
+
+/** E8 */
+test("bookmarks come while nothing happens", async () => {
+  await using daemon = await Daemon.start();
+  using client = await daemon.connect();
+  let bookmarks = 0;
+  for await (const item of client.watch({ bookmarkIntervalMs: 100 })) {
+    assert.equal(item.kind, "bookmark");
+    bookmarks += 1;
+    if (bookmarks === 3) {
+      break;
+    }
+  }
+});
+
+/** E4 */
+test("what reconnecting cannot cure ends the watch", async () => {
+  await using daemon = await Daemon.start();
+  using client = await daemon.connect();
+  await assert.rejects(collect(client.watch({ after: 1000n })), {
+    code: "OUT_OF_RANGE",
+    reason: "REVISION_OUT_OF_RANGE",
+    metadata: { oldest: "1", newest: "0" },
+  });
+  const foreign = { revision: 0n, stateId: "elsewhere" };
+  await assert.rejects(collect(client.watch({ after: foreign })), { reason: "FOREIGN_STATE" });
+  await assert.rejects(collect(client.watch({ after: 0n, initialState: true })), {
+    reason: "INVALID_FIELD",
+  });
+});
+
+test("patience begins when the daemon goes away, not before, and ends the watch", async () => {
+  await using daemon = await Daemon.start();
+  using client = await daemon.connect();
+  const quiet = follow(client.watch({ giveUpAfterMs: 200 }));
+  const clock = follow(client.watch({ bookmarkIntervalMs: 100 }));
+  await until("longer than its patience", () => (clock.items.length > 4 ? true : undefined));
+  const clockEnds = assert.rejects(clock.done, { kind: "closed" });
+  await daemon.kill();
+  // A break that is not tried to be cured would end as `disconnected`.
+  await assert.rejects(quiet.done, { kind: "notRunning" });
+  client.close();
+  await clockEnds;
+});
+
+/** E7 */
+test("leaving a watch frees its stream", async () => {
+  await using daemon = await Daemon.start();
+  using client = await daemon.connect();
+  for (let i = 0; i < 300; i += 1) {
+    for await (const item of client.watch()) {
+      assert.equal(item.kind, "bookmark");
+      break;
+    }
+  }
+});
