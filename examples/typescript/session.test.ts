@@ -1,0 +1,142 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { setTimeout as rest } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+
+import { CancelOutcome, HeelerClient, TaskState } from "@heeler/client";
+
+import { AgentSession, type TaskCounts } from "./session.js";
+
+const dir = mkdtempSync(join(tmpdir(), "heeler-ex-"));
+const address = `unix:${join(dir, "s.sock")}`;
+const HEELER = fileURLToPath(new URL("../../../target/debug/heeler", import.meta.url));
+let daemon: ChildProcess;
+let client: HeelerClient;
+
+/** Starts the daemon, and connects as soon as it listens. */
+async function start(): Promise<HeelerClient> {
+  const binary = process.env["HEELER_BINARY"] ?? HEELER;
+  assert(existsSync(binary), `no daemon at ${binary}: run \`cargo build\`, or set HEELER_BINARY`);
+  const args = ["serve", "--state-dir", join(dir, "state"), "--listen", address];
+  daemon = spawn(binary, args, { stdio: "ignore" });
+  const end = performance.now() + 30_000;
+  while (performance.now() < end) {
+    try {
+      return await HeelerClient.connect({ address });
+    } catch {
+      assert.equal(daemon.exitCode, null, "the daemon ended");
+      await rest(10);
+    }
+  }
+  throw new Error("the daemon does not listen");
+}
+
+before(async () => {
+  client = await start();
+});
+
+after(async () => {
+  const gone = once(daemon, "exit");
+  await client.shutdown({ tasks: "stop", graceMs: 0 });
+  client.close();
+  await gone;
+  rmSync(dir, { recursive: true });
+});
+
+/** A session, and the counts that it tells. */
+async function open(id: string): Promise<{ session: AgentSession; told: string[] }> {
+  const session = await AgentSession.open(client, id);
+  const told: string[] = [];
+  session.on("backgroundTasksChanged", ({ agents, shells }: TaskCounts) => {
+    told.push(`${agents.toString()} agents, ${shells.toString()} shells`);
+  });
+  session.on("idle", () => told.push("idle"));
+  return { session, told };
+}
+
+test("counts change with each start and end, and idle comes when all are done", async () => {
+  const { session, told } = await open("counts");
+  await session.idle();
+  const agent = await session.startAgent({ argv: ["sleep", "600"] });
+  const shell = await session.startShell({ argv: ["sleep", "600"] });
+  assert.deepEqual(session.backgroundTasks, { agents: 1, shells: 1, hosted: 0 });
+  const idle = session.idle();
+  await session.cancelBackgroundTask(shell);
+  await session.cancelBackgroundTask(agent);
+  await idle;
+  assert.deepEqual(told, [
+    "1 agents, 0 shells",
+    "1 agents, 1 shells",
+    "1 agents, 0 shells",
+    "0 agents, 0 shells",
+    "idle",
+  ]);
+  await session.close();
+});
+
+test("a cancel ends the tree, says what it did, and leaves the session usable", async () => {
+  const { session, told } = await open("cancel");
+  const agentId = await session.startAgent({ shell: "setsid sleep 600 & sleep 600" });
+  const result = await session.cancelBackgroundTask(agentId, "the user asked");
+  assert.equal(result.outcome, CancelOutcome.REQUESTED);
+  assert.equal(result.task?.state, TaskState.CANCELLED);
+  assert.equal(result.task.stop?.reason, "the user asked");
+  assert.deepEqual(result.proof?.survivors, []);
+  await session.idle();
+
+  const again = await session.cancelBackgroundTask(agentId);
+  assert.equal(again.outcome, CancelOutcome.ALREADY_FINISHED);
+  await assert.rejects(session.cancelBackgroundTask("agent-aaaaaaaaaa"), {
+    reason: "TASK_NOT_FOUND",
+  });
+  await session.startShell({ shell: "exit 0" });
+  await session.idle();
+  assert.equal(told.filter((line) => line === "idle").length, 2);
+  await session.close();
+});
+
+test("a session is not idle while a task that was just started is under way", async () => {
+  const { session } = await open("short");
+  for (let i = 0; i < 20; i += 1) {
+    const id = await session.startShell({ argv: ["true"] });
+    await session.idle();
+    assert.equal((await client.task(id).snapshot()).state, TaskState.COMPLETED);
+  }
+  await assert.rejects(session.startShell({ argv: ["no-such-program"] }), {
+    reason: "PROGRAM_UNUSABLE",
+  });
+  await session.idle();
+  await session.close();
+});
+
+test("other sessions are not counted, and a second view sees the same", async () => {
+  const { session } = await open("one");
+  const other = await open("other");
+  const id = await session.startAgent({ argv: ["sleep", "600"] });
+  const second = await open("one");
+  assert.deepEqual(second.session.backgroundTasks, { agents: 1, shells: 0, hosted: 0 });
+  assert.deepEqual(other.session.backgroundTasks, { agents: 0, shells: 0, hosted: 0 });
+  await session.cancelBackgroundTask(id);
+  await Promise.all([session.idle(), second.session.idle()]);
+  assert.deepEqual(other.told, []);
+  await Promise.all([session.close(), second.session.close(), other.session.close()]);
+});
+
+test("a session goes on across a kill of the daemon", async () => {
+  const { session, told } = await open("killed");
+  const id = await session.startAgent({ argv: ["sleep", "600"] });
+  const gone = once(daemon, "exit");
+  daemon.kill("SIGKILL");
+  await gone;
+  (await start()).close();
+  assert.deepEqual(told, ["1 agents, 0 shells"]);
+  await session.cancelBackgroundTask(id);
+  await session.idle();
+  assert.deepEqual(told, ["1 agents, 0 shells", "0 agents, 0 shells", "idle"]);
+  await session.close();
+});
