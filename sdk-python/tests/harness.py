@@ -86,7 +86,7 @@ class Daemon:
         assert self._process is not None
         self._process.send_signal(signal.SIGKILL)
         self._process.wait(DEADLINE)
-        # A child between its fork and its exec holds the socket for a moment longer.
+        # Connections were seen to be taken for a moment longer, perhaps by a child before its exec.
         eventually(lambda: not self._connects(), "nobody listens")
 
     def restart(self) -> None:

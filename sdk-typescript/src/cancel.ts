@@ -2,6 +2,7 @@
 import { create } from "@bufbuild/protobuf";
 
 import type { CallOptions } from "./call.js";
+import { choose } from "./choice.js";
 import { type Filter, toFilter } from "./filter.js";
 import {
   CancelMode,
@@ -40,7 +41,7 @@ const MODES = { graceful: CancelMode.GRACEFUL, force: CancelMode.FORCE } as cons
 export function toCancelRequest(target: CancelTarget, options: CancelOptions): CancelRequest {
   return create(CancelRequestSchema, {
     target: toTarget(target),
-    mode: MODES[options.mode ?? "graceful"],
+    mode: choose("mode", MODES, options.mode ?? "graceful"),
     grace: toOptionalDuration("graceMs", options.graceMs),
     signal: options.stopSignal ?? "",
     reason: options.reason ?? "",

@@ -7,6 +7,7 @@ import { create } from "@bufbuild/protobuf";
 import { type Address, defaultAddress, formatAddress, parseAddress } from "./address.js";
 import { type CallOptions, Caller } from "./call.js";
 import { type CancelOptions, type CancelTarget, toCancelRequest } from "./cancel.js";
+import { choose } from "./choice.js";
 import type { WatchItem } from "./cursor.js";
 import { type Filter, toFilter } from "./filter.js";
 import {
@@ -195,7 +196,7 @@ export class HeelerClient implements Disposable {
   /** Ends the daemon. The answer comes as it begins to close: it is gone a moment later. */
   async shutdown(options: ShutdownOptions = {}): Promise<ShutdownResponse> {
     const request = create(ShutdownRequestSchema, {
-      tasks: SHUTDOWN_TASKS[options.tasks ?? "leaveRunning"],
+      tasks: choose("tasks", SHUTDOWN_TASKS, options.tasks ?? "leaveRunning"),
       grace: toOptionalDuration("graceMs", options.graceMs),
       reason: options.reason ?? "",
       actor: options.actor ?? "",

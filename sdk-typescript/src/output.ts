@@ -2,6 +2,7 @@
 import { create } from "@bufbuild/protobuf";
 
 import type { CallOptions, Caller } from "./call.js";
+import { choose } from "./choice.js";
 import {
   type ReadOutputRequest,
   ReadOutputRequestSchema,
@@ -65,7 +66,7 @@ export async function readOutput(
     start: toStart(options),
     maxBytes: options.maxBytes ?? 0,
     wait: toOptionalDuration("waitMs", options.waitMs),
-    view: VIEWS[options.view ?? "raw"],
+    view: choose("view", VIEWS, options.view ?? "raw"),
   });
   return await caller.call("always", options, (stub, call) => stub.readOutput(request, call));
 }

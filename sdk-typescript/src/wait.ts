@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 
 import type { CallOptions, Caller } from "./call.js";
 import { WaitRequestSchema, type WaitResponse } from "./gen/heeler/v1/background_tasks_pb.js";
-import { toOptionalDuration } from "./time.js";
+import { checkNumber, toOptionalDuration } from "./time.js";
 
 /** Whom to wait for: some tasks, or every task of a session, those included that start meanwhile. */
 export type WaitTarget =
@@ -30,13 +30,19 @@ export async function wait(
 ): Promise<WaitResponse> {
   const begun = performance.now();
   const { timeoutMs } = options;
+  if (timeoutMs !== undefined) {
+    checkNumber("timeoutMs", timeoutMs);
+  }
   const init =
     "sessionId" in target
       ? { sessionId: target.sessionId }
       : { taskIds: [...target.taskIds], count: target.count };
   return await caller.call("always", options, (stub, call) => {
+    // One that is negative stays so, and is refused.
     const left =
-      timeoutMs && Math.max(timeoutMs - (performance.now() - begun), Math.min(timeoutMs, 0));
+      timeoutMs === undefined || timeoutMs < 0
+        ? timeoutMs
+        : Math.max(timeoutMs - (performance.now() - begun), 0);
     const timeout = toOptionalDuration("timeoutMs", left);
     return stub.wait(create(WaitRequestSchema, { ...init, timeout }), call);
   });

@@ -87,6 +87,8 @@ test("what cannot be a request is refused by its name, before it is sent", async
   await assert.rejects(client.spawn({} as { shell: string }), { reason: "INVALID_FIELD" });
   await assert.rejects(client.spawn({ shell: "true", timeoutMs: NaN }), /timeoutMs/u);
   const task = client.task("x");
+  await assert.rejects(task.waitFor(NaN), /timeoutMs must be a number/u);
+  await assert.rejects(task.cancel({ mode: "kill" as "force" }), /mode must be one of graceful/u);
   await assert.rejects(task.output({ offset: 0n, tailBytes: 1 }).next(), /either offset/u);
   await assert.rejects(task.snapshot({ deadlineMs: NaN }), /deadlineMs/u);
   await assert.rejects(client.inspect("x", { outputTailBytes: 0.5 }), { kind: "protocol" });

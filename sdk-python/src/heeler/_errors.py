@@ -224,3 +224,15 @@ class StorageFailed(Refused):
     """The state directory could not be read or written. Metadata: operation, revision."""
 
     REASON = "STORAGE_FAILED"
+
+
+class StorageFull(Refused):
+    """The disk of the state directory is full. Metadata: operation, task_id."""
+
+    REASON = "STORAGE_FULL"
+
+
+class StorageReadOnly(Refused):
+    """The disk of the state directory takes no writes. Metadata: operation, task_id."""
+
+    REASON = "STORAGE_READ_ONLY"

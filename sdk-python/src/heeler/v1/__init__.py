@@ -48,6 +48,8 @@ from heeler.v1.error_pb2 import ERROR_REASON_REQUEST_ID_REUSED
 from heeler.v1.error_pb2 import ERROR_REASON_REVISION_OUT_OF_RANGE
 from heeler.v1.error_pb2 import ERROR_REASON_SPAWN_FAILED
 from heeler.v1.error_pb2 import ERROR_REASON_STORAGE_FAILED
+from heeler.v1.error_pb2 import ERROR_REASON_STORAGE_FULL
+from heeler.v1.error_pb2 import ERROR_REASON_STORAGE_READ_ONLY
 from heeler.v1.error_pb2 import ERROR_REASON_TASK_LIMIT_REACHED
 from heeler.v1.error_pb2 import ERROR_REASON_TASK_NOT_FINISHED
 from heeler.v1.error_pb2 import ERROR_REASON_TASK_NOT_FOUND
@@ -83,6 +85,7 @@ from heeler.v1.process_pb2 import Containment
 from heeler.v1.process_pb2 import PROOF_METHOD_CGROUP_EMPTY
 from heeler.v1.process_pb2 import PROOF_METHOD_NEVER_STARTED
 from heeler.v1.process_pb2 import PROOF_METHOD_NO_CHILDREN
+from heeler.v1.process_pb2 import PROOF_METHOD_REBOOT
 from heeler.v1.process_pb2 import PROOF_METHOD_SWEEP
 from heeler.v1.process_pb2 import PROOF_METHOD_UNSPECIFIED
 from heeler.v1.process_pb2 import ProcessInfo
@@ -190,6 +193,8 @@ __all__ = [
     "ERROR_REASON_REVISION_OUT_OF_RANGE",
     "ERROR_REASON_SPAWN_FAILED",
     "ERROR_REASON_STORAGE_FAILED",
+    "ERROR_REASON_STORAGE_FULL",
+    "ERROR_REASON_STORAGE_READ_ONLY",
     "ERROR_REASON_TASK_LIMIT_REACHED",
     "ERROR_REASON_TASK_NOT_FINISHED",
     "ERROR_REASON_TASK_NOT_FOUND",
@@ -218,6 +223,7 @@ __all__ = [
     "PROOF_METHOD_CGROUP_EMPTY",
     "PROOF_METHOD_NEVER_STARTED",
     "PROOF_METHOD_NO_CHILDREN",
+    "PROOF_METHOD_REBOOT",
     "PROOF_METHOD_SWEEP",
     "PROOF_METHOD_UNSPECIFIED",
     "ProcessInfo",

@@ -165,7 +165,17 @@ class ErrorReason:
     STORAGE_FAILED = error_pb2.ERROR_REASON_STORAGE_FAILED
     """INTERNAL: the state directory could not be read or written. Metadata: operation.
     DATA_LOSS: what was recorded at one revision is damaged; a watch goes on after it. Metadata:
-    operation, revision."""
+    operation, revision; or a part of the journal's file is. Metadata: operation."""
+
+    STORAGE_FULL = error_pb2.ERROR_REASON_STORAGE_FULL
+    """RESOURCE_EXHAUSTED: the disk of the state directory is full. Nothing was changed; the same call
+    works once there is space again. Metadata: operation; with Spawn where a FAILED task has the
+    details also task_id."""
+
+    STORAGE_READ_ONLY = error_pb2.ERROR_REASON_STORAGE_READ_ONLY
+    """UNAVAILABLE: the disk of the state directory takes no writes. Nothing was changed; the same call
+    works once it does. Metadata: operation; with Spawn where a FAILED task has the details also
+    task_id."""
 
     @staticmethod
     def name(value: error_pb2.ErrorReason.ValueType) -> str:
@@ -208,7 +218,8 @@ class TaskEventType:
     """The task is in a terminal state, its tree is empty, its output complete."""
 
     REMOVED = event_pb2.TASK_EVENT_TYPE_REMOVED
-    """The task and its output are forgotten; `task` is its last state."""
+    """The task and its output are forgotten, by Remove or because the server keeps only so much;
+    `task` is its last state."""
 
     @staticmethod
     def name(value: event_pb2.TaskEventType.ValueType) -> str:
@@ -312,6 +323,9 @@ class ProofMethod:
 
     NEVER_STARTED = process_pb2.PROOF_METHOD_NEVER_STARTED
     """Nothing was ever started."""
+
+    REBOOT = process_pb2.PROOF_METHOD_REBOOT
+    """The machine was started anew since: no process lives through that."""
 
     @staticmethod
     def name(value: process_pb2.ProofMethod.ValueType) -> str:

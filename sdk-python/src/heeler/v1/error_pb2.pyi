@@ -59,7 +59,17 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_STORAGE_FAILED: _ErrorReason.ValueType  # 16
     """INTERNAL: the state directory could not be read or written. Metadata: operation.
     DATA_LOSS: what was recorded at one revision is damaged; a watch goes on after it. Metadata:
-    operation, revision.
+    operation, revision; or a part of the journal's file is. Metadata: operation.
+    """
+    ERROR_REASON_STORAGE_FULL: _ErrorReason.ValueType  # 17
+    """RESOURCE_EXHAUSTED: the disk of the state directory is full. Nothing was changed; the same call
+    works once there is space again. Metadata: operation; with Spawn where a FAILED task has the
+    details also task_id.
+    """
+    ERROR_REASON_STORAGE_READ_ONLY: _ErrorReason.ValueType  # 18
+    """UNAVAILABLE: the disk of the state directory takes no writes. Nothing was changed; the same call
+    works once it does. Metadata: operation; with Spawn where a FAILED task has the details also
+    task_id.
     """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
@@ -104,6 +114,16 @@ ERROR_REASON_NOT_SERVING: ErrorReason.ValueType  # 15
 ERROR_REASON_STORAGE_FAILED: ErrorReason.ValueType  # 16
 """INTERNAL: the state directory could not be read or written. Metadata: operation.
 DATA_LOSS: what was recorded at one revision is damaged; a watch goes on after it. Metadata:
-operation, revision.
+operation, revision; or a part of the journal's file is. Metadata: operation.
+"""
+ERROR_REASON_STORAGE_FULL: ErrorReason.ValueType  # 17
+"""RESOURCE_EXHAUSTED: the disk of the state directory is full. Nothing was changed; the same call
+works once there is space again. Metadata: operation; with Spawn where a FAILED task has the
+details also task_id.
+"""
+ERROR_REASON_STORAGE_READ_ONLY: ErrorReason.ValueType  # 18
+"""UNAVAILABLE: the disk of the state directory takes no writes. Nothing was changed; the same call
+works once it does. Metadata: operation; with Spawn where a FAILED task has the details also
+task_id.
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

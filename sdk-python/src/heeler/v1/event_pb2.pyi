@@ -45,7 +45,9 @@ class _TaskEventTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TaskEve
     TASK_EVENT_TYPE_ENDED: _TaskEventType.ValueType  # 6
     """The task is in a terminal state, its tree is empty, its output complete."""
     TASK_EVENT_TYPE_REMOVED: _TaskEventType.ValueType  # 7
-    """The task and its output are forgotten; `task` is its last state."""
+    """The task and its output are forgotten, by Remove or because the server keeps only so much;
+    `task` is its last state.
+    """
 
 class TaskEventType(_TaskEventType, metaclass=_TaskEventTypeEnumTypeWrapper):
     """What happened to a task.
@@ -73,7 +75,9 @@ Heeler goes on trying.
 TASK_EVENT_TYPE_ENDED: TaskEventType.ValueType  # 6
 """The task is in a terminal state, its tree is empty, its output complete."""
 TASK_EVENT_TYPE_REMOVED: TaskEventType.ValueType  # 7
-"""The task and its output are forgotten; `task` is its last state."""
+"""The task and its output are forgotten, by Remove or because the server keeps only so much;
+`task` is its last state.
+"""
 Global___TaskEventType: _TypeAlias = TaskEventType  # noqa: Y015
 
 @_typing.final

@@ -73,6 +73,8 @@ class _ProofMethodEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ProofMeth
     """
     PROOF_METHOD_NEVER_STARTED: _ProofMethod.ValueType  # 4
     """Nothing was ever started."""
+    PROOF_METHOD_REBOOT: _ProofMethod.ValueType  # 5
+    """The machine was started anew since: no process lives through that."""
 
 class ProofMethod(_ProofMethod, metaclass=_ProofMethodEnumTypeWrapper):
     """How the emptiness of a tree was proven."""
@@ -91,6 +93,8 @@ cgroup, were sought, killed and sought again until there were none.
 """
 PROOF_METHOD_NEVER_STARTED: ProofMethod.ValueType  # 4
 """Nothing was ever started."""
+PROOF_METHOD_REBOOT: ProofMethod.ValueType  # 5
+"""The machine was started anew since: no process lives through that."""
 Global___ProofMethod: _TypeAlias = ProofMethod  # noqa: Y015
 
 @_typing.final

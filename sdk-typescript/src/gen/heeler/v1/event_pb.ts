@@ -158,7 +158,8 @@ export enum TaskEventType {
   ENDED = 6,
 
   /**
-   * The task and its output are forgotten; `task` is its last state.
+   * The task and its output are forgotten, by Remove or because the server keeps only so much;
+   * `task` is its last state.
    *
    * @generated from enum value: TASK_EVENT_TYPE_REMOVED = 7;
    */
