@@ -21,6 +21,7 @@ mod leftovers;
 mod lifecycle;
 mod numbers;
 mod observe;
+mod orders;
 mod recovery;
 mod registry;
 mod resume;

@@ -9,10 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use heeler_shim::{
-    record::Identity,
-    wire::{After, Order, Report},
-};
+use heeler_shim::wire::{Order, Report};
 use tokio::{
     sync::oneshot,
     task::{JoinSet, spawn_blocking},
@@ -21,13 +18,13 @@ use tokio::{
 use super::{
     CancelRequest, Cascade, Presence, Shared,
     lifecycle::{Effect, Input, Life, StopOrder, StopRequest, Timer},
-    observe::{LeaderExits, cgroup_path},
+    observe::LeaderExits,
     registry::Ends,
 };
 use crate::{
     crash,
     journal::{Entry, JournalError},
-    process::{containment, link::Link, tree},
+    process::{link::Link, tree},
     task::{
         Event, EventKind, Filter, SentSignal, Signal, SpawnRequest, StopCause, Survivor, Tail,
         Task, Timestamp,
@@ -42,10 +39,8 @@ pub(super) const KILL_WITHIN: Duration = Duration::from_secs(10);
 const STORAGE_RETRY: Duration = Duration::from_millis(250);
 /// How long to wait before a shim that lives and does not answer is called again: at first, and in
 /// the end.
-const CALL_AGAIN: Duration = Duration::from_millis(10);
+pub(super) const CALL_AGAIN: Duration = Duration::from_millis(10);
 const CALL_SELDOM: Duration = Duration::from_secs(1);
-/// How long a shim may take to make room for an order.
-const ORDER_WITHIN: Duration = Duration::from_secs(1);
 /// How long a start or a kill may take before the shim is told to go on, in case that somebody has
 /// stopped it.
 const ROUSE_EVERY: Duration = Duration::from_secs(1);
@@ -114,7 +109,7 @@ pub(super) struct TaskActor {
     pub(super) link: Option<Link>,
     /// The shim lives, and could not be called.
     pub(super) unreachable: bool,
-    call_again: Duration,
+    pub(super) call_again: Duration,
     /// When that is next tried.
     call_at: Option<tokio::time::Instant>,
     pub(super) shim_pid: Option<u32>,
@@ -124,7 +119,7 @@ pub(super) struct TaskActor {
     pub(super) damage_told: bool,
     /// Whoever waits to hear that the task runs.
     pub(super) newborn: Option<oneshot::Sender<Result<Arc<Event>, JournalError>>>,
-    ends: Ends,
+    pub(super) ends: Ends,
     /// The stopping of the tasks that it spawned, while that goes on.
     children: JoinSet<()>,
     _presence: Presence,
@@ -173,11 +168,7 @@ impl TaskActor {
         }
         crash::point("end.recorded");
         self.shared.registry.remove(&self.life.task.id);
-        if let Some(link) = self.link.take() {
-            let retired = self.shared.parts.shims.retire(link);
-            // One that does not say what it does next will not be missed.
-            let _ = tokio::time::timeout(ORDER_WITHIN, retired).await;
-        }
+        self.retire_shim().await;
     }
 
     async fn next_turn(&mut self) -> Turn {
@@ -327,7 +318,7 @@ impl TaskActor {
         self.life.task.revision = event.revision;
         self.ends.state.send_replace(Arc::clone(&event.task));
         let answers = matches!(kind, EventKind::Started | EventKind::Ended);
-        if let (true, Some(newborn)) = (answers, self.newborn.take_if(|_| answers)) {
+        if let Some(newborn) = self.newborn.take_if(|_| answers) {
             let _ = newborn.send(Ok(event));
             self.stock_up();
         }
@@ -360,64 +351,6 @@ impl TaskActor {
             tracing::warn!(task = %self.life.task.id, %error, "its output cannot be read");
             Tail::default()
         })
-    }
-
-    pub(super) async fn signal(&mut self, Signal(number): Signal) {
-        crash::point("cancel.before-signal");
-        self.order(Order::Signal { number }).await;
-        crash::point("cancel.signal-ordered");
-    }
-
-    pub(super) async fn kill(&mut self) {
-        let within_millis = KILL_WITHIN.as_millis() as u64;
-        crash::point("cancel.before-kill");
-        self.order(Order::Kill { within_millis }).await;
-        crash::point("cancel.kill-ordered");
-        let identity = self.identity();
-        if let Some(cgroup) = identity.and_then(|identity| cgroup_path(&identity.cgroup)) {
-            containment::kill(&cgroup);
-        }
-        self.rouse_shim();
-    }
-
-    /// A task may have stopped its own shim, which then says nothing and hears no order.
-    fn rouse_shim(&self) {
-        if let Some(identity) = self.identity() {
-            tree::rouse(identity.shim_pid as i32, identity.shim_start_ticks);
-        }
-    }
-
-    fn identity(&self) -> Option<Identity> {
-        self.records().ok()?.identity.whole()
-    }
-
-    /// Another task may have the shim, if it waits for one. One that ends says so by its end.
-    fn part_with_shim(&mut self, shim: After) {
-        match shim {
-            After::Waits => {
-                if let Some(link) = self.link.take() {
-                    self.shared.parts.shims.give_back(link);
-                }
-            }
-            After::Ends => {}
-        }
-    }
-
-    /// A shim that cannot be told something is called anew, and then told again.
-    async fn order(&mut self, order: Order) {
-        let Some(link) = &mut self.link else { return };
-        let sent = tokio::time::timeout(ORDER_WITHIN, link.send(order)).await;
-        if !matches!(sent, Ok(Ok(()))) {
-            self.link = None;
-            self.unreachable = true;
-        }
-    }
-
-    /// After a new link: readers look again, and say again what they wait for.
-    pub(super) fn reached(&mut self, link: Link) {
-        self.link = Some(link);
-        self.call_again = CALL_AGAIN;
-        self.ends.output_end.send_modify(|_| {});
     }
 
     pub(super) fn stop_children(&mut self) {
