@@ -70,6 +70,8 @@ async fn an_emptied_file_is_not_taken_for_a_new_one() {
     finish_one(&journal).await;
     let wal = file::wal(&file::file(dir.path()));
     let facts = fs::read(&wal).unwrap();
+    // Its thread has ended then, and writes to the file no more.
+    journal.close().await.unwrap();
     drop(journal);
     fs::write(file::file(dir.path()), "").unwrap();
     fs::write(&wal, &facts).unwrap();
