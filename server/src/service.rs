@@ -4,9 +4,11 @@
 //! and puts the answer into the contract's words. What is wrong with a request is said here, before
 //! anything further in has heard of it.
 
+mod attach;
 mod cancel;
 mod check;
 mod convert;
+mod detach;
 mod encodings;
 mod inspect;
 mod layer;
@@ -16,8 +18,10 @@ mod output;
 mod page_token;
 mod refusal;
 mod remove;
+mod rules;
 mod shutdown;
 mod spawn;
+mod stream;
 mod text;
 mod wait;
 mod watch;
@@ -143,7 +147,8 @@ fn caller<T>(request: &Request<T>, name: Option<String>) -> Actor {
 
 #[tonic::async_trait]
 impl BackgroundTasks for Service {
-    type WatchEventsStream = watch::Messages;
+    type AttachStream = stream::Messages<attach::Attachment>;
+    type WatchEventsStream = stream::Messages<watch::Watcher>;
 
     async fn spawn(
         &self,
@@ -152,6 +157,20 @@ impl BackgroundTasks for Service {
         Ok(Response::new(
             spawn::spawn(self, request.into_inner()).await?,
         ))
+    }
+
+    async fn attach(
+        &self,
+        request: Request<v1::AttachRequest>,
+    ) -> Result<Response<Self::AttachStream>, Status> {
+        Ok(Response::new(attach::attach(self, request).await?))
+    }
+
+    async fn detach(
+        &self,
+        request: Request<v1::DetachRequest>,
+    ) -> Result<Response<v1::DetachResponse>, Status> {
+        Ok(Response::new(detach::detach(self, request).await?))
     }
 
     async fn cancel(
@@ -207,6 +226,20 @@ impl BackgroundTasks for Service {
         Ok(Response::new(
             remove::remove(self, request.into_inner()).await?,
         ))
+    }
+
+    async fn update_queue(
+        &self,
+        _request: Request<v1::UpdateQueueRequest>,
+    ) -> Result<Response<v1::UpdateQueueResponse>, Status> {
+        Err(Status::unimplemented("QUEUE"))
+    }
+
+    async fn list_queues(
+        &self,
+        _request: Request<v1::ListQueuesRequest>,
+    ) -> Result<Response<v1::ListQueuesResponse>, Status> {
+        Err(Status::unimplemented("QUEUE"))
     }
 
     async fn shutdown(

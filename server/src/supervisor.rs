@@ -36,10 +36,11 @@ use std::{
 
 use tokio::sync::watch;
 
-pub use actor::{CancelOutcome, Cancelled};
+pub use actor::{CancelOutcome, Cancelled, DetachOutcome, Detached};
 pub use ending::Stopped;
+pub use lifecycle::DetachRequest;
 pub use recovery::Recovered;
-pub use registry::Handle;
+pub use registry::{Handle, Holding};
 pub use spawn::{SpawnError, Spawned};
 
 use crate::{
@@ -203,6 +204,28 @@ impl Supervisor {
             task => Ok(task.map(|task| Cancelled {
                 task,
                 outcome: CancelOutcome::AlreadyFinished,
+            })),
+        }
+    }
+
+    /// Turns a task into a background one. That is durable when this returns; `None` if there is no such
+    /// task.
+    pub async fn detach(
+        &self,
+        id: &TaskId,
+        request: DetachRequest,
+    ) -> Result<Option<Detached>, JournalError> {
+        if let Some(handle) = self.live(id)
+            && let Some(detached) = handle.detach(request).await
+        {
+            return detached.map(Some);
+        }
+        match self.parts().journal.task(id).await? {
+            // Its actor has left, for the server is going down.
+            Some(task) if task.is_live() => Err(JournalError::Closed),
+            task => Ok(task.map(|task| Detached {
+                task,
+                outcome: DetachOutcome::AlreadyFinished,
             })),
         }
     }

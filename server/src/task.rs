@@ -6,6 +6,9 @@
 
 mod filter;
 mod id;
+mod output;
+mod rules;
+mod stop;
 mod time;
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
@@ -14,6 +17,14 @@ use serde::{Deserialize, Serialize};
 
 pub use filter::Filter;
 pub use id::{IdKey, ParseTaskIdError, Seq, TaskId, TaskUid};
+pub use output::{Chunk, Stream, Tail};
+pub use rules::{
+    DEFAULT_FOREGROUND_TIMEOUT, DEFAULT_HOLDER_WINDOW, Exclusive, ExclusiveMode, Foreground,
+    Lingering, OnForegroundTimeout, OnHolderGone, Rules, Stale, StaleAction,
+};
+pub use stop::{
+    Actor, Proof, ProofMethod, SentSignal, Signal, Stop, StopCause, StopMode, StopPolicy, Survivor,
+};
 pub use time::Timestamp;
 
 /// How long a tree may take to obey the stop signal, where nobody says otherwise.
@@ -49,20 +60,6 @@ pub enum Command {
         /// Which shell, if the client chose one.
         program: Option<PathBuf>,
     },
-}
-
-/// A signal's number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Signal(pub i32);
-
-/// How a task is stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StopPolicy {
-    /// How long the tree may take to obey.
-    pub grace: Duration,
-    /// What it is asked with.
-    pub signal: Signal,
 }
 
 /// Which defaults lie between the base environment and the request's own variables.
@@ -105,6 +102,9 @@ pub struct SpawnRequest {
     pub timeout: Option<Duration>,
     /// How it is stopped.
     pub stop_policy: StopPolicy,
+    /// Whom it holds, for how long, and beside whom.
+    #[serde(default, skip_serializing_if = "Rules::are_default")]
+    pub rules: Rules,
 }
 
 /// The part of a [`SpawnRequest`] that everybody may see, defaults filled in.
@@ -130,6 +130,12 @@ pub struct Spec {
     pub timeout: Option<Duration>,
     /// How it is stopped.
     pub stop_policy: StopPolicy,
+    /// Whom it holds, for how long, and beside whom.
+    #[serde(default, skip_serializing_if = "Rules::are_default")]
+    pub rules: Rules,
+    /// Whether its script ended in an `&`, which is no longer there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub had_ampersand: bool,
 }
 
 /// One unit of supervised work, as it is after its latest fact.
@@ -145,10 +151,22 @@ pub struct Task {
     pub spec: Arc<Spec>,
     /// When its intent was recorded.
     pub created: Timestamp,
+    /// That it had to wait for its turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queued: Option<Queued>,
     /// That its leader ran.
     pub started: Option<Started>,
     /// How its leader ended, or failed to begin.
     pub leader_end: Option<LeaderEnd>,
+    /// That it came from the foreground into the background.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detached: Option<Detached>,
+    /// Since when it has been stale.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stale: Option<Timestamp>,
+    /// Who was left to themselves when it ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<Survivor>,
     /// What has been done to stop it.
     pub stop: Option<Stop>,
     /// That it is over.
@@ -159,6 +177,40 @@ pub struct Task {
     pub capture_error: Option<String>,
     /// The revision of its latest fact; set by the journal.
     pub revision: Revision,
+}
+
+/// That a task had to wait.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Queued {
+    /// When its turn came.
+    pub admitted: Option<Timestamp>,
+}
+
+/// How a task came from the foreground into the background.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Detached {
+    /// What asked.
+    pub cause: DetachCause,
+    /// Who asked.
+    pub actor: Actor,
+    /// Why, in the asker's words.
+    pub reason: Option<String>,
+    /// When.
+    pub at: Timestamp,
+    /// How long it may run from then on, where that is not what its Spawn said.
+    pub timeout: Option<Duration>,
+}
+
+/// What can detach a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DetachCause {
+    /// A Detach.
+    Requested,
+    /// Its time in the foreground was over.
+    ForegroundTimeout,
+    /// Nobody held it any more.
+    HolderGone,
 }
 
 /// That a leader ran.
@@ -223,114 +275,6 @@ pub struct SpawnFailure {
     pub errno: i32,
 }
 
-/// What has been done to stop a task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stop {
-    /// What asked.
-    pub cause: StopCause,
-    /// Who asked.
-    pub actor: Actor,
-    /// Why, in the asker's words.
-    pub reason: Option<String>,
-    /// When.
-    pub requested: Timestamp,
-    /// How.
-    pub mode: StopMode,
-    /// Whether the tasks that it spawned are stopped before it.
-    pub cascade: bool,
-    /// Whether the kill of the whole tree was ordered.
-    #[serde(default)]
-    pub killed: bool,
-    /// What was sent so far.
-    pub signals: Vec<SentSignal>,
-    /// The evidence that the tree is empty, or who is left.
-    pub proof: Option<Proof>,
-}
-
-/// How a tree is stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StopMode {
-    /// It is asked, then killed if it does not obey in time.
-    Graceful(StopPolicy),
-    /// It is killed.
-    Force,
-}
-
-/// What can ask a task to stop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StopCause {
-    /// A Cancel.
-    Cancel,
-    /// Its own timeout.
-    Deadline,
-    /// The server goes down, and was told to take its tasks with it.
-    Shutdown,
-}
-
-/// Who asks for something.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Actor {
-    /// In the asker's words.
-    pub name: Option<String>,
-    /// The asker's user, as the kernel tells it.
-    pub uid: Option<u32>,
-    /// The asker's process, as the kernel tells it.
-    pub pid: Option<i32>,
-}
-
-/// A signal that was sent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SentSignal {
-    /// Which.
-    pub signal: Signal,
-    /// When.
-    pub at: Timestamp,
-    /// To how many processes; 0 for a kill of the whole tree.
-    pub processes: u32,
-}
-
-/// The evidence that a tree is empty, or who is left.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Proof {
-    /// What the evidence is.
-    pub method: ProofMethod,
-    /// When it was taken.
-    pub at: Timestamp,
-    /// Who is left; nobody, if it is a proof.
-    pub survivors: Vec<Survivor>,
-}
-
-/// How the emptiness of a tree is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ProofMethod {
-    /// The cgroup has no member and the shim no child.
-    CgroupEmpty,
-    /// The shim has no child, and no process has the task's mark.
-    NoChildren,
-    /// The shim was gone; cgroup and marks were swept until nothing was found.
-    Sweep,
-    /// Nothing was ever started.
-    NeverStarted,
-    /// The machine was started anew since: no process lives through that.
-    Reboot,
-}
-
-/// A process that outlived a kill.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Survivor {
-    /// Its id.
-    pub pid: i32,
-    /// Its parent's id.
-    pub parent_pid: i32,
-    /// What it runs.
-    pub command: String,
-    /// The kernel's letter for its state.
-    pub state: String,
-}
-
 /// That a task is over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
@@ -376,6 +320,12 @@ pub enum EndReason {
     Cancelled,
     /// Its timeout.
     Deadline,
+    /// It was silent for too long.
+    IdleDeadline,
+    /// Nobody held it any more.
+    OwnerGone,
+    /// Another task took its exclusive key.
+    Replaced,
     /// The server was told to stop its tasks.
     ServerShutdown,
     /// Its supervision broke.
@@ -385,6 +335,8 @@ pub enum EndReason {
 /// Where a task is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum State {
+    /// It waits for its turn.
+    Queued,
     /// Its intent is durable; its leader does not run yet.
     Starting,
     /// A process of its tree is alive.
@@ -395,13 +347,45 @@ pub enum State {
     Ended(EndState),
 }
 
+/// Whether a task holds its caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// No.
+    Background,
+    /// Yes, until it is released.
+    Foreground,
+}
+
 impl Task {
+    /// One of which nothing is known but what was asked for.
+    pub fn new(seq: Seq, id: TaskId, spec: Spec, created: Timestamp) -> Self {
+        Self {
+            seq,
+            id,
+            uid: TaskUid::new(),
+            spec: Arc::new(spec),
+            created,
+            queued: None,
+            started: None,
+            leader_end: None,
+            detached: None,
+            stale: None,
+            left: Vec::new(),
+            stop: None,
+            ended: None,
+            output_bytes: 0,
+            capture_error: None,
+            revision: Revision(0),
+        }
+    }
+
     /// Where it is in its life.
     pub fn state(&self) -> State {
         match (&self.ended, &self.stop, &self.started) {
             (Some(ended), _, _) => State::Ended(ended.state),
             (None, Some(_), _) => State::Stopping,
             (None, None, Some(_)) => State::Running,
+            (None, None, None) if self.is_waiting() => State::Queued,
             (None, None, None) => State::Starting,
         }
     }
@@ -409,6 +393,49 @@ impl Task {
     /// Whether it is not over yet.
     pub fn is_live(&self) -> bool {
         self.ended.is_none()
+    }
+
+    /// Whether its turn has not come; once it is being stopped, it never does.
+    pub fn is_waiting(&self) -> bool {
+        self.queued
+            .as_ref()
+            .is_some_and(|queued| queued.admitted.is_none())
+    }
+
+    /// Whether it holds its caller: one that is over in the foreground did so to the end.
+    pub fn placement(&self) -> Placement {
+        let lives_on = self.is_live() && self.leader_end.is_some();
+        match (&self.spec.rules.foreground, &self.detached) {
+            (Some(_), None) if !lives_on => Placement::Foreground,
+            (Some(_), Some(_) | None) | (None, _) => Placement::Background,
+        }
+    }
+
+    /// Whether nobody is held by it, or need be.
+    pub fn is_released(&self) -> bool {
+        !self.is_live() || self.placement() == Placement::Background
+    }
+
+    /// How long it may run in the background.
+    pub fn timeout(&self) -> Option<Duration> {
+        let detached = self.detached.as_ref();
+        detached
+            .and_then(|detached| detached.timeout)
+            .or(self.spec.timeout)
+    }
+
+    /// Since when it has run in the background.
+    pub fn background_since(&self) -> Option<Timestamp> {
+        let started = self.started.as_ref()?;
+        if self.spec.rules.foreground.is_none() {
+            return Some(started.at);
+        }
+        match (&self.detached, &self.leader_end) {
+            // One that was detached while it waited runs only from its start.
+            (Some(detached), _) => Some(detached.at.max(started.at)),
+            (None, Some(end)) => Some(end.at),
+            (None, None) => None,
+        }
     }
 }
 
@@ -418,12 +445,20 @@ impl Task {
 pub enum EventKind {
     /// Its intent is durable.
     Created,
+    /// Its turn has come.
+    Admitted,
     /// Its leader runs.
     Started,
     /// It was asked to stop, or a stop was made more urgent.
     Stopping,
     /// The leader is gone, others of the tree are not.
     LeaderExited,
+    /// It came from the foreground into the background.
+    Detached,
+    /// It has been silent for too long.
+    Stale,
+    /// It is stale no more.
+    Active,
     /// A kill did not empty the tree in time.
     KillOverdue,
     /// It is over.
@@ -445,36 +480,4 @@ pub struct Event {
     pub task: Arc<Task>,
     /// The end of the output, with [`EventKind::Ended`].
     pub tail: Option<Tail>,
-}
-
-/// Which of a task's pipes bytes came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Stream {
-    /// Descriptor 1.
-    Stdout,
-    /// Descriptor 2.
-    Stderr,
-}
-
-/// Bytes of one stream that arrived together.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Chunk {
-    /// The offset of the first byte.
-    pub offset: u64,
-    /// Where they came from.
-    pub stream: Stream,
-    /// When they were read.
-    pub at: Timestamp,
-    /// The bytes.
-    pub data: Vec<u8>,
-}
-
-/// The end of a task's output.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Tail {
-    /// In the order of arrival.
-    pub chunks: Vec<Chunk>,
-    /// How much output there is in all.
-    pub end: u64,
 }

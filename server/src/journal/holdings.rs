@@ -60,9 +60,13 @@ impl Holdings {
             // A task may be over from the start.
             EventKind::Created if !event.task.is_live() => self.add(tasks, bytes),
             EventKind::Created
+            | EventKind::Admitted
             | EventKind::Started
             | EventKind::Stopping
             | EventKind::LeaderExited
+            | EventKind::Detached
+            | EventKind::Stale
+            | EventKind::Active
             | EventKind::KillOverdue => {}
         }
     }

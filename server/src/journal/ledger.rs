@@ -112,9 +112,13 @@ pub(super) fn append(
 ) -> Result<(), JournalError> {
     match draft.kind {
         EventKind::Created => create(connection, draft, revision)?,
-        EventKind::Started
+        EventKind::Admitted
+        | EventKind::Started
         | EventKind::Stopping
         | EventKind::LeaderExited
+        | EventKind::Detached
+        | EventKind::Stale
+        | EventKind::Active
         | EventKind::KillOverdue
         | EventKind::Ended => change(connection, draft, revision)?,
         EventKind::Removed => return Err(draft.misplaced()),

@@ -129,9 +129,13 @@ pub(super) fn end_state_name(state: EndState) -> &'static str {
 pub(super) fn event_name(kind: EventKind) -> &'static str {
     match kind {
         EventKind::Created => "created",
+        EventKind::Admitted => "admitted",
         EventKind::Started => "started",
         EventKind::Stopping => "stopping",
         EventKind::LeaderExited => "leader_exited",
+        EventKind::Detached => "detached",
+        EventKind::Stale => "stale",
+        EventKind::Active => "active",
         EventKind::KillOverdue => "kill_overdue",
         EventKind::Ended => "ended",
         EventKind::Removed => "removed",
@@ -142,9 +146,13 @@ pub(super) fn event_name(kind: EventKind) -> &'static str {
 pub(super) fn event_kind(name: &str) -> Result<EventKind, RecordError> {
     match name {
         "created" => Ok(EventKind::Created),
+        "admitted" => Ok(EventKind::Admitted),
         "started" => Ok(EventKind::Started),
         "stopping" => Ok(EventKind::Stopping),
         "leader_exited" => Ok(EventKind::LeaderExited),
+        "detached" => Ok(EventKind::Detached),
+        "stale" => Ok(EventKind::Stale),
+        "active" => Ok(EventKind::Active),
         "kill_overdue" => Ok(EventKind::KillOverdue),
         "ended" => Ok(EventKind::Ended),
         "removed" => Ok(EventKind::Removed),
@@ -209,9 +217,13 @@ mod tests {
     fn every_kind_of_event_reads_back_from_its_name() {
         let kinds = [
             EventKind::Created,
+            EventKind::Admitted,
             EventKind::Started,
             EventKind::Stopping,
             EventKind::LeaderExited,
+            EventKind::Detached,
+            EventKind::Stale,
+            EventKind::Active,
             EventKind::KillOverdue,
             EventKind::Ended,
             EventKind::Removed,

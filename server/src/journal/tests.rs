@@ -15,8 +15,8 @@ use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 use super::{Durability, Entry, Journal, file};
 use crate::task::{
     Chunk, Command, Containment, EndReason, EndState, Ended, EnvDefaults, Event, EventKind, IdKey,
-    Kind, LeaderEnd, Outcome, Revision, Seq, Signal, SpawnRequest, Spec, Started, StopPolicy,
-    Stream, Tail, Task, TaskUid, Timestamp,
+    Kind, LeaderEnd, Outcome, Revision, Rules, Seq, Signal, SpawnRequest, Spec, Started,
+    StopPolicy, Stream, Tail, Task, Timestamp,
 };
 
 const POLICY: StopPolicy = StopPolicy {
@@ -45,24 +45,13 @@ pub(super) fn spec() -> Spec {
         env_names: vec!["LANG".into()],
         timeout: None,
         stop_policy: POLICY,
+        rules: Rules::default(),
+        had_ampersand: false,
     }
 }
 
 pub(super) fn task_with(key: IdKey, seq: Seq, spec: Spec) -> Task {
-    Task {
-        seq,
-        id: key.task_id(spec.kind, seq),
-        uid: TaskUid::new(),
-        spec: Arc::new(spec),
-        created: Timestamp::now(),
-        started: None,
-        leader_end: None,
-        stop: None,
-        ended: None,
-        output_bytes: 0,
-        capture_error: None,
-        revision: Revision(0),
-    }
+    Task::new(seq, key.task_id(spec.kind, seq), spec, Timestamp::now())
 }
 
 fn new_task(journal: &Journal) -> Task {
@@ -133,6 +122,7 @@ fn request(request_id: Option<&str>) -> SpawnRequest {
         env_defaults: EnvDefaults::None,
         timeout: None,
         stop_policy: POLICY,
+        rules: Rules::default(),
     }
 }
 

@@ -59,16 +59,10 @@ fn target(target: Option<Target>) -> Result<Aim, Refusal> {
             "is required: task_id, session_id or filter",
         )),
         Some(Target::TaskId(id)) => Ok(Aim::One(check::task_id("task_id", &id)?)),
-        Some(Target::SessionId(session)) => {
-            let session = check::text("session_id", session, check::SHORT_TEXT)?;
-            if session.is_empty() {
-                return Err(Refusal::field("session_id", "is required"));
-            }
-            Ok(Aim::Matching(Filter {
-                session_id: Some(session),
-                ..Filter::default()
-            }))
-        }
+        Some(Target::SessionId(session)) => Ok(Aim::Matching(Filter {
+            session_id: Some(check::session(session)?),
+            ..Filter::default()
+        })),
         Some(Target::Filter(filter)) => {
             let filter = check::filter("filter", filter)?;
             if filter == Filter::default() {

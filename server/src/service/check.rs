@@ -55,6 +55,14 @@ pub(super) fn note(field: &str, value: String, limit: usize) -> Result<Option<St
     Ok((!value.trim().is_empty()).then_some(value))
 }
 
+/// A session that must be named.
+pub(super) fn session(value: String) -> Result<String, Refusal> {
+    match value.is_empty() {
+        true => Err(Refusal::field("session_id", "is required")),
+        false => text("session_id", value, SHORT_TEXT),
+    }
+}
+
 /// A span of time that is not negative.
 pub(super) fn duration(field: &str, value: prost_types::Duration) -> Result<Duration, Refusal> {
     let nanos = u32::try_from(value.nanos)
@@ -234,7 +242,7 @@ fn filter_kind(field: &str, kind: v1::TaskKind) -> Result<Option<Kind>, Refusal>
 fn filter_state(field: &str, state: v1::TaskState) -> Result<Option<State>, Refusal> {
     Ok(Some(match state {
         v1::TaskState::Unspecified => return Err(Refusal::field(field, "is unspecified")),
-        v1::TaskState::Queued => return Err(Refusal::field(field, "cannot be QUEUED yet")),
+        v1::TaskState::Queued => State::Queued,
         v1::TaskState::Starting => State::Starting,
         v1::TaskState::Running => State::Running,
         v1::TaskState::Stopping => State::Stopping,
@@ -253,9 +261,13 @@ pub(super) fn event_kinds(values: Vec<i32>) -> Result<Vec<EventKind>, Refusal> {
         match enumerated(&field, value)? {
             v1::TaskEventType::Unspecified => Err(Refusal::field(field, "is unspecified")),
             v1::TaskEventType::Created => Ok(EventKind::Created),
+            v1::TaskEventType::Admitted => Ok(EventKind::Admitted),
             v1::TaskEventType::Started => Ok(EventKind::Started),
             v1::TaskEventType::Stopping => Ok(EventKind::Stopping),
             v1::TaskEventType::LeaderExited => Ok(EventKind::LeaderExited),
+            v1::TaskEventType::Detached => Ok(EventKind::Detached),
+            v1::TaskEventType::Stale => Ok(EventKind::Stale),
+            v1::TaskEventType::Active => Ok(EventKind::Active),
             v1::TaskEventType::KillOverdue => Ok(EventKind::KillOverdue),
             v1::TaskEventType::Ended => Ok(EventKind::Ended),
             v1::TaskEventType::Removed => Ok(EventKind::Removed),

@@ -4,18 +4,19 @@ use std::time::Duration;
 
 use heeler_proto::v1;
 
+use super::rules;
 use crate::{
     process::{signal_name, tree::Process},
     task::{
-        Actor, Chunk, Command, Containment, EndReason, EndState, Event, EventKind, Kind, Outcome,
-        Proof, ProofMethod, SentSignal, Signal, Spec, State, Stop, StopCause, StopMode, Stream,
-        Survivor, Tail, Task, Timestamp,
+        Actor, Chunk, Command, Containment, DetachCause, Detached, EndReason, EndState, Event,
+        EventKind, Kind, Outcome, Proof, ProofMethod, SentSignal, Signal, Spec, State, Stop,
+        StopCause, StopMode, Stream, Survivor, Tail, Task, Timestamp,
     },
 };
 
 pub(super) fn task(task: &Task) -> v1::BackgroundTask {
     let spec: &Spec = &task.spec;
-    v1::BackgroundTask {
+    let mut shown = v1::BackgroundTask {
         id: task.id.to_string(),
         uid: task.uid.to_string(),
         kind: kind(spec.kind).into(),
@@ -30,7 +31,7 @@ pub(super) fn task(task: &Task) -> v1::BackgroundTask {
         command: Some(command(&spec.command)),
         working_directory: spec.working_directory.display().to_string(),
         env_names: spec.env_names.clone(),
-        timeout: spec.timeout.map(duration),
+        timeout: task.timeout().map(duration),
         stop_policy: Some(v1::StopPolicy {
             grace: Some(duration(spec.stop_policy.grace)),
             signal: name(spec.stop_policy.signal),
@@ -59,7 +60,12 @@ pub(super) fn task(task: &Task) -> v1::BackgroundTask {
             .into(),
         capture_error: task.capture_error.clone().unwrap_or_default(),
         revision: task.revision.0,
-    }
+        detached: task.detached.as_ref().map(detached),
+        left_processes: task.left.iter().map(left).collect(),
+        ..v1::BackgroundTask::default()
+    };
+    rules::show(task, &mut shown);
+    shown
 }
 
 pub(super) fn event(event: &Event) -> v1::TaskEvent {
@@ -169,6 +175,7 @@ fn command(command: &Command) -> v1::background_task::Command {
 
 fn state(state: State) -> v1::TaskState {
     match state {
+        State::Queued => v1::TaskState::Queued,
         State::Starting => v1::TaskState::Starting,
         State::Running => v1::TaskState::Running,
         State::Stopping => v1::TaskState::Stopping,
@@ -187,6 +194,9 @@ fn reason(reason: EndReason) -> v1::EndReason {
         EndReason::SpawnFailed => v1::EndReason::SpawnFailed,
         EndReason::Cancelled => v1::EndReason::Cancelled,
         EndReason::Deadline => v1::EndReason::Deadline,
+        EndReason::IdleDeadline => v1::EndReason::IdleDeadline,
+        EndReason::OwnerGone => v1::EndReason::OwnerGone,
+        EndReason::Replaced => v1::EndReason::Replaced,
         EndReason::ServerShutdown => v1::EndReason::ServerShutdown,
         EndReason::SupervisionLost => v1::EndReason::SupervisionLost,
     }
@@ -224,6 +234,9 @@ fn stop(stop: &Stop) -> v1::StopRecord {
             StopCause::Cancel => v1::EndReason::Cancelled,
             StopCause::Deadline => v1::EndReason::Deadline,
             StopCause::Shutdown => v1::EndReason::ServerShutdown,
+            StopCause::IdleDeadline => v1::EndReason::IdleDeadline,
+            StopCause::OwnerGone => v1::EndReason::OwnerGone,
+            StopCause::Replaced => v1::EndReason::Replaced,
         }
         .into(),
         actor: Some(actor(&stop.actor)),
@@ -235,6 +248,27 @@ fn stop(stop: &Stop) -> v1::StopRecord {
         })),
         signals: stop.signals.iter().map(sent).collect(),
         proof: stop.proof.as_ref().map(proof),
+    }
+}
+
+fn detached(detached: &Detached) -> v1::Detachment {
+    v1::Detachment {
+        cause: match detached.cause {
+            DetachCause::Requested => v1::DetachCause::Requested,
+            DetachCause::ForegroundTimeout => v1::DetachCause::ForegroundTimeout,
+            DetachCause::HolderGone => v1::DetachCause::HolderGone,
+        }
+        .into(),
+        actor: Some(actor(&detached.actor)),
+        reason: detached.reason.clone().unwrap_or_default(),
+        detach_time: Some(timestamp(detached.at)),
+    }
+}
+
+fn left(left: &Survivor) -> v1::LeftProcess {
+    v1::LeftProcess {
+        pid: left.pid,
+        command: left.command.clone(),
     }
 }
 
@@ -268,9 +302,13 @@ fn survivor(survivor: &Survivor) -> v1::ProcessInfo {
 fn event_type(kind: EventKind) -> v1::TaskEventType {
     match kind {
         EventKind::Created => v1::TaskEventType::Created,
+        EventKind::Admitted => v1::TaskEventType::Admitted,
         EventKind::Started => v1::TaskEventType::Started,
         EventKind::Stopping => v1::TaskEventType::Stopping,
         EventKind::LeaderExited => v1::TaskEventType::LeaderExited,
+        EventKind::Detached => v1::TaskEventType::Detached,
+        EventKind::Stale => v1::TaskEventType::Stale,
+        EventKind::Active => v1::TaskEventType::Active,
         EventKind::KillOverdue => v1::TaskEventType::KillOverdue,
         EventKind::Ended => v1::TaskEventType::Ended,
         EventKind::Removed => v1::TaskEventType::Removed,

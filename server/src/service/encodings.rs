@@ -95,8 +95,7 @@ mod tests {
 
     use super::*;
     use crate::task::{
-        Command, DEFAULT_GRACE, EventKind, IdKey, Kind, Signal, Spec, StopPolicy, TaskUid,
-        Timestamp,
+        Command, DEFAULT_GRACE, EventKind, IdKey, Kind, Rules, Signal, Spec, StopPolicy, Timestamp,
     };
 
     fn task(seq: u64, revision: u64) -> Task {
@@ -118,20 +117,13 @@ mod tests {
                 grace: DEFAULT_GRACE,
                 signal: Signal(15),
             },
+            rules: Rules::default(),
+            had_ampersand: false,
         };
+        let id = IdKey(1).task_id(spec.kind, Seq(seq));
         Task {
-            seq: Seq(seq),
-            id: IdKey(1).task_id(spec.kind, Seq(seq)),
-            uid: TaskUid::new(),
-            spec: Arc::new(spec),
-            created: Timestamp(1),
-            started: None,
-            leader_end: None,
-            stop: None,
-            ended: None,
-            output_bytes: 0,
-            capture_error: None,
             revision: Revision(revision),
+            ..Task::new(Seq(seq), id, spec, Timestamp(1))
         }
     }
 

@@ -14,31 +14,38 @@ const LARGEST_READ: usize = 1024 * 1024;
 const LONGEST_CHARACTER: usize = 4;
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
 
-/// A request, checked.
-struct Read {
-    id: TaskId,
-    start: Start,
-    max_bytes: usize,
-    wait: Duration,
-    view: v1::OutputView,
+/// What is to be read.
+#[derive(Debug)]
+pub(super) struct Read {
+    pub(super) id: TaskId,
+    pub(super) start: Start,
+    pub(super) max_bytes: usize,
+    pub(super) view: v1::OutputView,
+}
+
+impl Read {
+    /// Where it goes on, once something was read.
+    pub(super) fn offset(&self) -> u64 {
+        match self.start {
+            Start::Offset(offset) => offset,
+            Start::TailBytes(_) => 0,
+        }
+    }
 }
 
 pub(super) async fn read_output(
     service: &Service,
     request: v1::ReadOutputRequest,
 ) -> Result<v1::ReadOutputResponse, Refusal> {
-    let read = check(request)?;
-    let deadline = Instant::now() + read.wait;
-    let mut start = read.start;
+    let deadline = Instant::now() + wait(&request)?;
+    let mut read = check(request)?;
     loop {
         let handle = service.supervisor.live(&read.id);
         // Whether it is over is asked before what it wrote: what is over writes no more.
         let complete = !service.find(&read.id).await?.is_live();
-        let (offset, reading) = load(service, &read, start).await?;
-        start = Start::Offset(offset);
-        let end = reading.end;
-        let answer = view(&read, offset, reading, complete);
-        if answer.next_offset > offset || complete || Instant::now() >= deadline {
+        let answer = piece(service, &mut read, complete).await?;
+        let end = answer.end_offset;
+        if !answer.chunks.is_empty() || complete || Instant::now() >= deadline {
             return Ok(answer);
         }
         let grown = async {
@@ -57,15 +64,18 @@ pub(super) async fn read_output(
     }
 }
 
-fn check(request: v1::ReadOutputRequest) -> Result<Read, Refusal> {
+fn wait(request: &v1::ReadOutputRequest) -> Result<Duration, Refusal> {
     let wait = request
         .wait
         .map(|span| check::duration("wait", span))
         .transpose()?;
-    let wait = wait.unwrap_or_default();
-    if wait > LONGEST_WAIT {
-        return Err(Refusal::field("wait", "is longer than 5 minutes"));
+    match wait.unwrap_or_default() {
+        wait if wait > LONGEST_WAIT => Err(Refusal::field("wait", "is longer than 5 minutes")),
+        wait => Ok(wait),
     }
+}
+
+fn check(request: v1::ReadOutputRequest) -> Result<Read, Refusal> {
     let view = check::enumerated("view", request.view)?;
     let smallest = match view {
         v1::OutputView::Unspecified | v1::OutputView::Raw => 1,
@@ -78,9 +88,32 @@ fn check(request: v1::ReadOutputRequest) -> Result<Read, Refusal> {
             0 => DEFAULT_BYTES,
             bytes => bytes.clamp(smallest, LARGEST_READ),
         },
-        wait,
         view,
     })
+}
+
+/// What there is to read now; the next piece is behind it.
+pub(super) async fn piece(
+    service: &Service,
+    read: &mut Read,
+    complete: bool,
+) -> Result<v1::ReadOutputResponse, Refusal> {
+    let (offset, reading) = load(service, read, read.start).await?;
+    let answer = view(read, offset, reading, complete);
+    read.start = Start::Offset(answer.next_offset);
+    Ok(answer)
+}
+
+/// How much output there is.
+pub(super) async fn end(service: &Service, id: &TaskId) -> Result<u64, Refusal> {
+    let read = Read {
+        id: id.clone(),
+        start: Start::TailBytes(0),
+        max_bytes: 0,
+        view: v1::OutputView::Raw,
+    };
+    let (end, _) = load(service, &read, read.start).await?;
+    Ok(end)
 }
 
 async fn load(service: &Service, read: &Read, start: Start) -> Result<(u64, Reading), Refusal> {

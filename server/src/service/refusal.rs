@@ -34,7 +34,7 @@ const DISK_READ_ONLY: (Code, ErrorReason, &str) = (
 
 /// Why a call is refused. Nothing has been changed.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub struct Refusal {
     code: Code,
     reason: ErrorReason,
     message: String,

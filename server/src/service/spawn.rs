@@ -2,8 +2,10 @@
 
 use heeler_proto::v1::{self, spawn_request::Command as Asked};
 
-use super::{Service, check, convert, refusal::Refusal};
-use crate::task::{Command, DEFAULT_GRACE, EnvDefaults, Kind, Signal, SpawnRequest, StopPolicy};
+use super::{Service, check, convert, refusal::Refusal, rules};
+use crate::task::{
+    Command, DEFAULT_GRACE, EnvDefaults, Kind, Signal, SpawnRequest, StopPolicy, Task,
+};
 
 const SIGTERM: Signal = Signal(15);
 
@@ -16,10 +18,26 @@ pub(super) async fn spawn(
     Ok(v1::SpawnResponse {
         task: Some(convert::task(&event.task)),
         revision: event.revision.0,
+        notices: notices(&event.task),
     })
 }
 
+/// What the sender of a request should know, whenever it hears of it.
+fn notices(task: &Task) -> Vec<v1::SpawnNotice> {
+    let ampersand = || v1::SpawnNotice {
+        r#type: v1::SpawnNoticeType::TrailingAmpersand.into(),
+        message: "the trailing & was taken away: the whole script runs as one background task"
+            .to_owned(),
+    };
+    task.spec
+        .had_ampersand
+        .then(ampersand)
+        .into_iter()
+        .collect()
+}
+
 fn read(request: v1::SpawnRequest) -> Result<SpawnRequest, Refusal> {
+    let rules = rules::read(&request)?;
     let request_id = check::text("request_id", request.request_id, check::REQUEST_ID)?;
     let parent = match request.parent_id.as_str() {
         "" => None,
@@ -54,6 +72,7 @@ fn read(request: v1::SpawnRequest) -> Result<SpawnRequest, Refusal> {
             .map(|span| check::duration("timeout", span))
             .transpose()?,
         stop_policy: stop_policy(request.stop_policy.unwrap_or_default())?,
+        rules,
     })
 }
 

@@ -7,6 +7,7 @@ use heeler_proto::v1;
 use super::{Service, check, convert, refusal::Refusal};
 use crate::{
     journal::ReadError,
+    supervisor::Handle,
     task::{EventKind, Filter, Revision, Task, TaskId},
 };
 
@@ -18,6 +19,13 @@ enum Goal {
     Session(Filter),
 }
 
+/// What a task is waited for to be.
+#[derive(Debug, Clone, Copy)]
+enum Until {
+    Finished,
+    Released,
+}
+
 /// Events that are read at once.
 const BATCH: usize = 256;
 
@@ -25,17 +33,35 @@ pub(super) async fn wait(
     service: &Service,
     request: v1::WaitRequest,
 ) -> Result<v1::WaitResponse, Refusal> {
-    match check::enumerated("until", request.until)? {
-        v1::WaitCondition::Unspecified | v1::WaitCondition::Finished => {}
-    }
+    let until = match check::enumerated("until", request.until)? {
+        v1::WaitCondition::Unspecified | v1::WaitCondition::Finished => Until::Finished,
+        v1::WaitCondition::Released => Until::Released,
+    };
     let timeout = request
         .timeout
         .map(|span| check::duration("timeout", span))
         .transpose()?;
     let goal = goal(&request)?;
     match goal {
-        Goal::Tasks { ids, count } => wait_for_tasks(service, &ids, count, timeout).await,
-        Goal::Session(filter) => wait_for_session(service, &filter, timeout).await,
+        Goal::Tasks { ids, count } => wait_for_tasks(service, &ids, count, until, timeout).await,
+        Goal::Session(filter) => wait_for_session(service, &filter, until, timeout).await,
+    }
+}
+
+impl Until {
+    fn is_met(self, task: &Task) -> bool {
+        match self {
+            Self::Finished => !task.is_live(),
+            Self::Released => task.is_released(),
+        }
+    }
+
+    /// The task as it was when it came true; `None` if the server lets go of it first.
+    async fn met(self, handle: &Handle) -> Option<Arc<Task>> {
+        match self {
+            Self::Finished => handle.ended().await,
+            Self::Released => handle.released().await,
+        }
     }
 }
 
@@ -71,41 +97,42 @@ async fn wait_for_tasks(
     service: &Service,
     ids: &[TaskId],
     count: usize,
+    until: Until,
     timeout: Option<Duration>,
 ) -> Result<v1::WaitResponse, Refusal> {
     let mut tasks = BTreeMap::new();
-    let mut ends = tokio::task::JoinSet::new();
+    let mut waits = tokio::task::JoinSet::new();
     for id in ids {
         let task = service.find(id).await?;
-        if task.is_live() {
+        if !until.is_met(&task) {
             let (service, id) = (service.clone(), id.clone());
-            ends.spawn(async move { end_of(&service, &id).await });
+            waits.spawn(async move { met(&service, &id, until).await });
         }
         tasks.insert(id.clone(), task);
     }
-    let mut met = tasks.values().filter(|task| !task.is_live()).count();
+    let mut met = tasks.values().filter(|task| until.is_met(task)).count();
     let enough = async {
         while met < count
-            && let Some(ended) = ends.join_next().await
+            && let Some(waited) = waits.join_next().await
         {
-            let Ok(Some(task)) = ended else { continue };
+            let Ok(Some(task)) = waited else { continue };
             tasks.insert(task.id.clone(), task);
             met += 1;
         }
     };
     within(service, timeout, enough).await?;
-    let (pending, met): (Vec<_>, Vec<_>) = ids
+    let (met, pending): (Vec<_>, Vec<_>) = ids
         .iter()
         .filter_map(|id| tasks.remove(id))
-        .partition(|task| task.is_live());
+        .partition(|task| until.is_met(task));
     let satisfied = met.len() >= count;
     Ok(answer(service, &met, &pending, satisfied))
 }
 
-/// A live task's end; `None` if the server lets go of it first.
-async fn end_of(service: &Service, id: &TaskId) -> Option<Arc<Task>> {
+/// A live task, once it is what is waited for; `None` if the server lets go of it first.
+async fn met(service: &Service, id: &TaskId, until: Until) -> Option<Arc<Task>> {
     match service.supervisor.live(id) {
-        Some(handle) => handle.ended().await,
+        Some(handle) => until.met(&handle).await,
         // It has just ended.
         None => service.find(id).await.ok().filter(|task| !task.is_live()),
     }
@@ -114,26 +141,33 @@ async fn end_of(service: &Service, id: &TaskId) -> Option<Arc<Task>> {
 async fn wait_for_session(
     service: &Service,
     filter: &Filter,
+    until: Until,
     timeout: Option<Duration>,
 ) -> Result<v1::WaitResponse, Refusal> {
     let since = service.supervisor.parts().journal.head();
+    let unmet = |handle: &Handle| !until.is_met(&handle.task());
     let quiet = async {
-        while let Some(first) = service.supervisor.live_matching(filter).first() {
-            if first.ended().await.is_none() {
+        loop {
+            let live = service.supervisor.live_matching(filter);
+            let Some(first) = live.into_iter().find(unmet) else {
+                return;
+            };
+            if until.met(&first).await.is_none() {
                 return;
             }
         }
     };
     let over = within(service, timeout, quiet).await?;
-    let pending: Vec<Arc<Task>> = match over {
-        Over::Done => Vec::new(),
-        Over::TimedOut => {
-            let live = service.supervisor.live_matching(filter);
-            live.iter().map(|handle| handle.task()).collect()
-        }
-    };
-    let mut met = ended_since(service, since, filter).await?;
-    met.reverse();
+    let live = service.supervisor.live_matching(filter);
+    let (mut met, mut pending): (Vec<_>, Vec<_>) = live
+        .iter()
+        .map(Handle::task)
+        .partition(|task| until.is_met(task));
+    if over == Over::Done {
+        pending.clear();
+    }
+    let ended = ended_since(service, since, filter).await?;
+    met.extend(ended.into_iter().rev());
     Ok(answer(service, &met, &pending, over == Over::Done))
 }
 

@@ -2,18 +2,10 @@
 //!
 //! A watcher is a number. It is woken by a number, reads what it has not sent yet, and sends it as
 //! fast as its client takes it; one that stops reading stops here, and costs the few messages that it
-//! has read ahead. It is driven by its connection, which asks for the next message when there is room
-//! for it: there is no task and no queue in between.
+//! has read ahead. There is no end to what it sends, unless the server goes down or the journal cannot
+//! be read.
 
-use std::{
-    collections::VecDeque,
-    future::Future,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll, ready},
-    time::Duration,
-    vec,
-};
+use std::{collections::VecDeque, pin::Pin, sync::Arc, time::Duration, vec};
 
 use heeler_proto::{
     Encoded,
@@ -24,10 +16,15 @@ use tokio::{
     sync::watch,
     time::{Instant, Sleep},
 };
-use tokio_stream::Stream;
-use tonic::{Request, Status};
+use tonic::Request;
 
-use super::{Closing, Service, check, encodings::Encodings, layer::CallPermit, refusal::Refusal};
+use super::{
+    Closing, Service, check,
+    encodings::Encodings,
+    layer::CallPermit,
+    refusal::Refusal,
+    stream::{Messages, Source},
+};
 use crate::{
     journal::Journal,
     task::{Event, EventKind, Filter, Revision, Task},
@@ -45,7 +42,8 @@ const LONGEST_BOOKMARK: Duration = Duration::from_secs(24 * 3600);
 type Message = Encoded<v1::WatchEventsResponse>;
 
 /// One watcher.
-struct Watcher {
+#[derive(Debug)]
+pub struct Watcher {
     journal: Journal,
     encodings: Arc<Encodings>,
     filter: Filter,
@@ -67,7 +65,7 @@ struct Watcher {
 pub(super) async fn watch_events(
     service: &Service,
     request: Request<v1::WatchEventsRequest>,
-) -> Result<Messages, Refusal> {
+) -> Result<Messages<Watcher>, Refusal> {
     let permit = request.extensions().get::<CallPermit>().cloned();
     let request = request.into_inner();
     let journal = service.supervisor.parts().journal.clone();
@@ -125,8 +123,9 @@ fn bookmark_interval(value: Option<prost_types::Duration>) -> Result<Duration, R
     Ok(span.min(LONGEST_BOOKMARK))
 }
 
-impl Watcher {
-    /// The next messages, at least one, as soon as there are any.
+impl Source for Watcher {
+    type Message = Message;
+
     async fn next(&mut self) -> Result<Vec<Message>, Refusal> {
         loop {
             // The ends of tasks that were stopped with the server come before the end of the stream.
@@ -156,7 +155,9 @@ impl Watcher {
             }
         }
     }
+}
 
+impl Watcher {
     fn has_told_all(&self) -> bool {
         self.cursor >= self.journal.head()
     }
@@ -218,62 +219,5 @@ impl Watcher {
         Encoded::new(&v1::WatchEventsResponse {
             item: Some(Item::Bookmark(bookmark)),
         })
-    }
-}
-
-/// What a watcher sends; without an end, unless the server goes down or the journal cannot be read.
-pub struct Messages {
-    /// Those that wait for the client.
-    ahead: vec::IntoIter<Message>,
-    /// `None` once it has failed.
-    next: Option<Next>,
-}
-
-/// A watcher on its way to its next messages.
-type Next = Pin<Box<dyn Future<Output = Result<(Watcher, Vec<Message>), Refusal>> + Send>>;
-
-impl Messages {
-    fn of(watcher: Watcher) -> Self {
-        Self {
-            ahead: vec::IntoIter::default(),
-            next: Some(next(watcher)),
-        }
-    }
-}
-
-fn next(mut watcher: Watcher) -> Next {
-    Box::pin(async move {
-        let messages = watcher.next().await?;
-        Ok((watcher, messages))
-    })
-}
-
-impl Stream for Messages {
-    type Item = Result<Message, Status>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if let Some(message) = self.ahead.next() {
-            return Poll::Ready(Some(Ok(message)));
-        }
-        let Some(reading) = &mut self.next else {
-            return Poll::Ready(None);
-        };
-        match ready!(reading.as_mut().poll(context)) {
-            Ok((watcher, messages)) => {
-                self.next = Some(next(watcher));
-                self.ahead = messages.into_iter();
-                Poll::Ready(self.ahead.next().map(Ok))
-            }
-            Err(refusal) => {
-                self.next = None;
-                Poll::Ready(Some(Err(refusal.into())))
-            }
-        }
-    }
-}
-
-impl std::fmt::Debug for Messages {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Messages").finish_non_exhaustive()
     }
 }

@@ -17,7 +17,7 @@ use tokio::{
 
 use super::{
     CancelRequest, Cascade, Presence, Shared,
-    lifecycle::{Effect, Input, Life, StopOrder, StopRequest, Timer},
+    lifecycle::{DetachRequest, Effect, Hold, Input, Life, StopOrder, StopRequest, Timer},
     observe::LeaderExits,
     registry::Ends,
 };
@@ -26,8 +26,8 @@ use crate::{
     journal::{Entry, JournalError},
     process::{link::Link, tree},
     task::{
-        Event, EventKind, Filter, SentSignal, Signal, SpawnRequest, StopCause, Survivor, Tail,
-        Task, Timestamp,
+        Event, EventKind, Filter, Placement, SentSignal, Signal, SpawnRequest, StopCause, Survivor,
+        Tail, Task, Timestamp,
     },
 };
 
@@ -55,6 +55,11 @@ pub(super) enum Message {
         request: CancelRequest,
         reply: oneshot::Sender<Result<Cancelled, JournalError>>,
     },
+    /// Release whoever the task holds.
+    Detach {
+        request: DetachRequest,
+        reply: oneshot::Sender<Result<Detached, JournalError>>,
+    },
     /// Tell when there is output beyond this offset.
     Follow { beyond: u64 },
 }
@@ -79,12 +84,34 @@ pub struct Cancelled {
     pub outcome: CancelOutcome,
 }
 
+/// What a detach found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DetachOutcome {
+    /// It was in the foreground, and is no more.
+    Detached,
+    /// It was in the background already.
+    AlreadyBackground,
+    /// It was over already.
+    AlreadyFinished,
+}
+
+/// The answer to a detach.
+#[derive(Debug, Clone)]
+pub struct Detached {
+    /// The task after it.
+    pub task: Arc<Task>,
+    /// What was found.
+    pub outcome: DetachOutcome,
+}
+
 /// What one turn of the loop is about.
 enum Turn {
     Leave,
     Report(Option<Report>),
     Asked(Message),
     Due(Timer),
+    /// Somebody has come to hold it, or has left.
+    Holders,
     CallAgain,
     /// A start, or a kill, takes long.
     Rouse,
@@ -130,7 +157,7 @@ impl TaskActor {
         Self {
             _presence: Presence::of(&shared),
             shared,
-            life: Life::new(task),
+            life: Life::new(task, Timestamp::now()),
             link: None,
             unreachable: false,
             call_again: CALL_AGAIN,
@@ -151,8 +178,8 @@ impl TaskActor {
                 Turn::Leave => return,
                 Turn::Report(report) => self.heard(report).await,
                 Turn::Asked(message) => self.asked(message).await,
-                Turn::Due(Timer::Deadline) => self.learn(Input::DeadlineReached).await,
-                Turn::Due(Timer::Grace) => self.learn(Input::GraceOver).await,
+                Turn::Due(timer) => self.due(timer).await,
+                Turn::Holders => self.count_holders().await,
                 Turn::CallAgain => {
                     self.call_again = (self.call_again * 2).min(CALL_SELDOM);
                     self.call_at = None;
@@ -187,6 +214,7 @@ impl TaskActor {
             _ = leaving.wait_for(|leaving| *leaving) => Turn::Leave,
             report = next_report(&mut self.link) => Turn::Report(report),
             due = sleep_until(timer) => Turn::Due(due),
+            Ok(()) = self.ends.holders.changed() => Turn::Holders,
             Some(message) = self.ends.inbox.recv() => Turn::Asked(message),
             () = tokio::time::sleep_until(call_at), if self.unreachable => Turn::CallAgain,
             () = tokio::time::sleep(ROUSE_EVERY), if is_awaited => Turn::Rouse,
@@ -229,6 +257,7 @@ impl TaskActor {
             }
             Some(Report::Output { end }) => {
                 self.ends.output_end.send_replace(end);
+                self.learn(Input::Wrote).await;
             }
             None => self.shim_gone().await,
         }
@@ -241,6 +270,10 @@ impl TaskActor {
                 // The caller may have gone; its cancel stands.
                 let _ = reply.send(answer);
             }
+            Message::Detach { request, reply } => {
+                let answer = self.detach(request).await;
+                let _ = reply.send(answer);
+            }
             Message::Follow { beyond } => self.order(Order::Follow { beyond }).await,
         }
     }
@@ -251,7 +284,6 @@ impl TaskActor {
             None => CancelOutcome::Requested,
         };
         crash::point("cancel.before-intent");
-        let before = self.life.clone();
         let stop = StopRequest {
             cause: request.cause,
             mode: request.mode_for(&self.life.task),
@@ -259,17 +291,67 @@ impl TaskActor {
             reason: request.reason,
             cascade: request.cascade == Cascade::Children,
         };
-        for effect in self.life.step(Input::StopRequested(stop), Timestamp::now()) {
-            if let Err(error) = self.carry_out(effect).await {
-                // The record comes first: what is not durable has not been asked for.
-                self.life = before;
-                return Err(error);
-            }
-        }
+        self.grant(Input::StopRequested(stop)).await?;
         Ok(Cancelled {
             task: Arc::clone(&self.ends.state.borrow()),
             outcome,
         })
+    }
+
+    async fn detach(&mut self, request: DetachRequest) -> Result<Detached, JournalError> {
+        let outcome = match self.life.task.placement() {
+            _ if self.life.is_over() => DetachOutcome::AlreadyFinished,
+            Placement::Foreground => DetachOutcome::Detached,
+            Placement::Background => DetachOutcome::AlreadyBackground,
+        };
+        self.grant(Input::Detach(request)).await?;
+        Ok(Detached {
+            task: Arc::clone(&self.ends.state.borrow()),
+            outcome,
+        })
+    }
+
+    /// Does what somebody asks for, or, where that cannot be recorded, nothing: what is not durable
+    /// has not been asked for.
+    async fn grant(&mut self, input: Input) -> Result<(), JournalError> {
+        let before = self.life.clone();
+        for effect in self.life.step(input, Timestamp::now()) {
+            if let Err(error) = self.carry_out(effect).await {
+                self.life = before;
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    async fn due(&mut self, timer: Timer) {
+        match timer {
+            Timer::Deadline => self.learn(Input::DeadlineReached).await,
+            Timer::Foreground => self.learn(Input::ForegroundOver).await,
+            Timer::Holder => {
+                // Somebody may have come in this instant.
+                self.count_holders().await;
+                self.learn(Input::HolderGone).await;
+            }
+            Timer::Silence => {
+                let (last_output, output_bytes) = self.last_output();
+                self.learn(Input::Silence {
+                    last_output,
+                    output_bytes,
+                })
+                .await;
+            }
+            Timer::Grace => self.learn(Input::GraceOver).await,
+        }
+    }
+
+    async fn count_holders(&mut self) {
+        let holders = *self.ends.holders.borrow_and_update();
+        let hold = match holders {
+            0 => Hold::Unheld(Timestamp::now()),
+            _ => Hold::Held,
+        };
+        self.learn(Input::Hold(hold)).await;
     }
 
     /// Takes in something that has happened. That cannot be refused: where it cannot be recorded, it
@@ -293,6 +375,9 @@ impl TaskActor {
             Effect::Signal(signal) => self.signal(signal).await,
             Effect::Kill => self.kill().await,
             Effect::StopChildren => self.stop_children(),
+            Effect::Spill => self.spill().await,
+            Effect::LetGo => self.let_go().await,
+            Effect::Listen => self.listen().await,
         }
         Ok(())
     }
@@ -339,12 +424,23 @@ impl TaskActor {
     }
 
     fn tail(&self) -> Tail {
-        if self.life.task.output_bytes == 0 {
-            return Tail::default();
+        match self.life.task.output_bytes {
+            0 => Tail::default(),
+            _ => self.output_tail(TAIL_BYTES),
         }
+    }
+
+    /// When there was output last, and how much there is now.
+    fn last_output(&self) -> (Timestamp, u64) {
+        let tail = self.output_tail(1);
+        let last = tail.chunks.last().map(|chunk| chunk.at);
+        (last.unwrap_or_default(), tail.end)
+    }
+
+    fn output_tail(&self, bytes: usize) -> Tail {
         let file = self.shared.parts.task_dir.open(&self.life.task.id);
         let tail = file.and_then(|file| match file {
-            Some(file) if file.is_of(self.life.task.uid)? => file.tail(TAIL_BYTES),
+            Some(file) if file.is_of(self.life.task.uid)? => file.tail(bytes),
             Some(_) | None => Ok(Tail::default()),
         });
         tail.unwrap_or_else(|error| {
@@ -404,7 +500,7 @@ async fn stop_all(shared: Arc<Shared>, filter: Filter, request: CancelRequest) {
     }
 }
 
-fn survivors_below(shim_pid: u32) -> Vec<Survivor> {
+pub(super) fn survivors_below(shim_pid: u32) -> Vec<Survivor> {
     let processes = tree::below(shim_pid as i32).processes;
     processes
         .into_iter()

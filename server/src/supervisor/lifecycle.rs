@@ -2,27 +2,34 @@
 //! clock, no I/O; the actor brings the time in and carries the effects out, in their order.
 //!
 //! ```text
-//!                 Started                LeaderExited (others live on)
+//!  QUEUED
+//!     │ Admitted    Started                LeaderExited (others live on), Detach, Silence
 //!  STARTING ──────────────> RUNNING ───────────┐
 //!     │  │                   │  │ ^────────────┘
-//!     │  │ StopRequested     │  │ StopRequested, DeadlineReached
+//!     │  │ StopRequested     │  │ StopRequested, a deadline
 //!     │  └──────> STOPPING <─┘  │
 //!     │ SpawnFailed  │ GraceOver: kill
 //!     v              v          v
 //!   ended <──────────┴──────────┘   TreeEnded, Unseen (and, with cascade, ChildrenEnded)
 //! ```
 //!
+//! `stopping` has what leads to a stop and what follows from one, `clock` what time does to a task.
+//!
 //! Wherever a task is, its end comes last and once: [`Life::step`] ignores what comes after it.
+
+mod clock;
+mod stopping;
 
 use std::time::Duration;
 
-use crate::task::{
-    Actor, EndReason, EndState, Ended, EventKind, LeaderEnd, Outcome, Proof, ProofMethod,
-    SentSignal, Signal, SpawnFailure, Started, Stop, StopCause, StopMode, Survivor, Task,
-    Timestamp,
-};
+pub(super) use clock::Timer;
+pub(super) use stopping::{StopOrder, StopRequest};
 
-const SIGKILL: Signal = Signal(9);
+use crate::task::{
+    Actor, DetachCause, Detached, EndReason, EndState, Ended, EventKind, LeaderEnd, Lingering,
+    Outcome, Placement, Proof, ProofMethod, SentSignal, Signal, SpawnFailure, Started, StopCause,
+    Survivor, Task, Timestamp,
+};
 
 /// A task with what only its owner needs to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +39,19 @@ pub(super) struct Life {
     over: Option<TreeEnded>,
     /// Whether the tasks that it spawned are gone, where a stop includes them.
     children: Children,
+    /// When it last wrote output, as far as anybody has looked.
+    last_output: Timestamp,
+    /// Whether somebody holds it.
+    hold: Hold,
+}
+
+/// Whether somebody holds a task, if it is in the foreground. Nobody does when a server begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hold {
+    /// Somebody.
+    Held,
+    /// Nobody, since then.
+    Unheld(Timestamp),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,12 +64,18 @@ enum Children {
 /// What can happen to a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Input {
+    /// Its turn has come.
+    Admitted,
     /// Its leader runs.
     Started(Started),
     /// Its leader could not be started.
     SpawnFailed(SpawnFailure),
-    /// Its leader is gone; others of its tree are not.
-    LeaderExited { end: LeaderEnd, output_bytes: u64 },
+    /// Its leader is gone; others of its tree are not. They are named where they are to be left.
+    LeaderExited {
+        end: LeaderEnd,
+        output_bytes: u64,
+        others: Vec<Survivor>,
+    },
     /// Its shim has no child left.
     TreeEnded(TreeEnded),
     /// Its shim is gone, and nobody is left of its tree.
@@ -60,8 +86,23 @@ pub(super) enum Input {
     },
     /// Somebody wants it stopped.
     StopRequested(StopRequest),
+    /// Somebody wants it in the background.
+    Detach(DetachRequest),
+    /// Somebody has begun to hold it, or the last one has let go.
+    Hold(Hold),
     /// [`Timer::Deadline`] is due.
     DeadlineReached,
+    /// [`Timer::Foreground`] is due.
+    ForegroundOver,
+    /// [`Timer::Holder`] is due.
+    HolderGone,
+    /// [`Timer::Silence`] is due: when it last wrote, and how much there is.
+    Silence {
+        last_output: Timestamp,
+        output_bytes: u64,
+    },
+    /// It has written output, which is looked for while it is stale.
+    Wrote,
     /// [`Timer::Grace`] is due.
     GraceOver,
     /// A signal went out.
@@ -80,18 +121,21 @@ pub(super) struct TreeEnded {
     pub(super) method: ProofMethod,
     pub(super) output_bytes: u64,
     pub(super) capture_error: Option<String>,
+    /// Whether others of the tree were left to themselves.
+    pub(super) released: bool,
     pub(super) cpu: Duration,
     pub(super) max_memory: u64,
 }
 
-/// Who wants a task stopped, why and how.
+/// Who wants a task in the background, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct StopRequest {
-    pub(super) cause: StopCause,
-    pub(super) actor: Actor,
-    pub(super) reason: Option<String>,
-    pub(super) mode: StopMode,
-    pub(super) cascade: bool,
+pub struct DetachRequest {
+    /// Who asks.
+    pub actor: Actor,
+    /// Why.
+    pub reason: Option<String>,
+    /// How long it may run from then on, if that is to be another time than it was given first.
+    pub timeout: Option<Duration>,
 }
 
 /// What is to be done about it.
@@ -105,28 +149,16 @@ pub(super) enum Effect {
     Kill,
     /// Stop the tasks that this one spawned; [`Input::ChildrenEnded`] is the answer.
     StopChildren,
-}
-
-/// What a shim is told about stopping.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum StopOrder {
-    /// Ask the tree, with this signal.
-    Ask(Signal),
-    /// Kill it.
-    Kill,
-}
-
-/// What a task waits for the clock for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Timer {
-    /// Its timeout.
-    Deadline,
-    /// The end of the time it has to obey.
-    Grace,
+    /// Keep its output on disk from now on.
+    Spill,
+    /// Leave its tree to itself.
+    LetGo,
+    /// Look for output; [`Input::Wrote`] is the answer.
+    Listen,
 }
 
 impl Life {
-    pub(super) fn new(task: Task) -> Self {
+    pub(super) fn new(task: Task, now: Timestamp) -> Self {
         let awaited = task.is_live() && task.stop.as_ref().is_some_and(|stop| stop.cascade);
         let children = if awaited {
             Children::Awaited
@@ -137,27 +169,8 @@ impl Life {
             task,
             over: None,
             children,
-        }
-    }
-
-    /// The one timer that is running, read off the facts: a task that is over has none.
-    pub(super) fn timer(&self) -> Option<(Timestamp, Timer)> {
-        let task = &self.task;
-        if task.ended.is_some() || self.over.is_some() {
-            return None;
-        }
-        match (&task.stop, &task.started) {
-            (Some(stop), _) => match stop.mode {
-                StopMode::Graceful(policy) if !stop.killed => {
-                    Some((stop.requested.saturating_add(policy.grace), Timer::Grace))
-                }
-                StopMode::Graceful(_) | StopMode::Force => None,
-            },
-            (None, Some(started)) => {
-                let timeout = task.spec.timeout?;
-                Some((started.at.saturating_add(timeout), Timer::Deadline))
-            }
-            (None, None) => None,
+            last_output: Timestamp::default(),
+            hold: Hold::Unheld(now),
         }
     }
 
@@ -171,24 +184,20 @@ impl Life {
         self.task.is_live() && self.children == Children::Awaited
     }
 
-    /// What its shim was last told about stopping.
-    pub(super) fn order(&self) -> Option<StopOrder> {
-        let stop = self.task.stop.as_ref().filter(|_| self.task.is_live())?;
-        match stop.mode {
-            StopMode::Graceful(policy) if !stop.killed => Some(StopOrder::Ask(policy.signal)),
-            StopMode::Graceful(_) | StopMode::Force => Some(StopOrder::Kill),
-        }
-    }
-
     /// What happens at `now` because of `input`.
     pub(super) fn step(&mut self, input: Input, now: Timestamp) -> Vec<Effect> {
         if self.task.ended.is_some() {
             return Vec::new();
         }
         match input {
+            Input::Admitted => self.admitted(now),
             Input::Started(started) => self.started(started),
             Input::SpawnFailed(failure) => self.spawn_failed(failure, now),
-            Input::LeaderExited { end, output_bytes } => self.leader_exited(end, output_bytes),
+            Input::LeaderExited {
+                end,
+                output_bytes,
+                others,
+            } => self.leader_exited(end, output_bytes, others),
             Input::TreeEnded(end) => self.tree_ended(end, now),
             Input::Unseen {
                 end,
@@ -196,7 +205,19 @@ impl Life {
                 output_bytes,
             } => self.unseen(end, method, output_bytes, now),
             Input::StopRequested(request) => self.stop_requested(request, now),
-            Input::DeadlineReached => self.deadline_reached(now),
+            Input::Detach(request) => self.detach(DetachCause::Requested, request, now),
+            Input::Hold(hold) => {
+                self.hold = hold;
+                Vec::new()
+            }
+            Input::DeadlineReached => self.run_out(StopCause::Deadline, now),
+            Input::ForegroundOver => self.foreground_over(now),
+            Input::HolderGone => self.holder_gone(now),
+            Input::Silence {
+                last_output,
+                output_bytes,
+            } => self.silence(last_output, output_bytes, now),
+            Input::Wrote => self.wrote(now),
             Input::GraceOver => self.grace_over(now),
             Input::Signalled(sent) => self.signalled(sent),
             Input::KillOverdue(survivors) => self.kill_overdue(survivors, now),
@@ -204,6 +225,16 @@ impl Life {
                 self.children = Children::Gone;
                 self.end_if_over(now)
             }
+        }
+    }
+
+    fn admitted(&mut self, now: Timestamp) -> Vec<Effect> {
+        match &mut self.task.queued {
+            Some(queued) if queued.admitted.is_none() && self.task.stop.is_none() => {
+                queued.admitted = Some(now);
+                vec![Effect::Record(EventKind::Admitted)]
+            }
+            Some(_) | None => Vec::new(),
         }
     }
 
@@ -226,6 +257,7 @@ impl Life {
                 method: ProofMethod::NeverStarted,
                 output_bytes: 0,
                 capture_error: None,
+                released: false,
                 cpu: Duration::ZERO,
                 max_memory: 0,
             },
@@ -233,13 +265,48 @@ impl Life {
         )
     }
 
-    fn leader_exited(&mut self, end: LeaderEnd, output_bytes: u64) -> Vec<Effect> {
+    fn leader_exited(
+        &mut self,
+        end: LeaderEnd,
+        output_bytes: u64,
+        others: Vec<Survivor>,
+    ) -> Vec<Effect> {
         if self.task.leader_end.is_some() {
             return Vec::new();
         }
+        let held = self.task.placement() == Placement::Foreground;
         self.task.leader_end = Some(end);
         self.task.output_bytes = output_bytes;
-        vec![Effect::Record(EventKind::LeaderExited)]
+        self.task.left = others;
+        let mut effects = vec![Effect::Record(EventKind::LeaderExited)];
+        match self.task.spec.rules.lingering {
+            Lingering::Track if held => effects.push(Effect::Spill),
+            Lingering::Track => {}
+            Lingering::Kill => effects.push(Effect::Kill),
+            // A stop that is under way reaches everybody.
+            Lingering::Release if self.task.stop.is_none() => effects.push(Effect::LetGo),
+            Lingering::Release => {}
+        }
+        effects
+    }
+
+    fn detach(
+        &mut self,
+        cause: DetachCause,
+        request: DetachRequest,
+        now: Timestamp,
+    ) -> Vec<Effect> {
+        if self.task.placement() == Placement::Background || self.over.is_some() {
+            return Vec::new();
+        }
+        self.task.detached = Some(Detached {
+            cause,
+            actor: request.actor,
+            reason: request.reason,
+            at: now,
+            timeout: request.timeout,
+        });
+        vec![Effect::Record(EventKind::Detached), Effect::Spill]
     }
 
     fn tree_ended(&mut self, end: TreeEnded, now: Timestamp) -> Vec<Effect> {
@@ -261,147 +328,12 @@ impl Life {
                 method,
                 output_bytes,
                 capture_error: None,
+                released: false,
                 cpu: Duration::ZERO,
                 max_memory: 0,
             },
             now,
         )
-    }
-
-    fn stop_requested(&mut self, request: StopRequest, now: Timestamp) -> Vec<Effect> {
-        match &mut self.task.stop {
-            None => self.begin_stop(request, now),
-            // Only more urgency, or more reach, changes a stop that is under way: it keeps its
-            // cause and its clock.
-            Some(stop) => {
-                let force = request.mode == StopMode::Force && stop.mode != StopMode::Force;
-                let kill = force && !stop.killed;
-                let reach = request.cascade && (force || !stop.cascade);
-                if !force && !reach {
-                    return Vec::new();
-                }
-                stop.cascade |= request.cascade;
-                if force {
-                    stop.mode = StopMode::Force;
-                }
-                let mut effects = vec![Effect::Record(EventKind::Stopping)];
-                if reach {
-                    self.children = Children::Awaited;
-                    effects.push(Effect::StopChildren);
-                }
-                if kill {
-                    effects.extend(self.kill(now));
-                }
-                effects
-            }
-        }
-    }
-
-    fn begin_stop(&mut self, request: StopRequest, now: Timestamp) -> Vec<Effect> {
-        let mode = request.mode;
-        self.task.stop = Some(Stop {
-            cause: request.cause,
-            actor: request.actor,
-            reason: request.reason,
-            requested: now,
-            mode,
-            cascade: request.cascade,
-            killed: false,
-            signals: Vec::new(),
-            proof: None,
-        });
-        let mut effects = vec![Effect::Record(EventKind::Stopping)];
-        if request.cascade {
-            self.children = Children::Awaited;
-            effects.push(Effect::StopChildren);
-        }
-        match (mode, &self.task.started) {
-            (StopMode::Graceful(policy), Some(_)) => {
-                effects.push(Effect::Signal(policy.signal));
-                if policy.grace.is_zero() {
-                    effects.extend(self.kill(now));
-                }
-            }
-            // What has not begun has nothing to tidy up.
-            (StopMode::Graceful(_), None) | (StopMode::Force, _) => effects.extend(self.kill(now)),
-        }
-        effects
-    }
-
-    fn deadline_reached(&mut self, now: Timestamp) -> Vec<Effect> {
-        if self.task.stop.is_some() || self.over.is_some() {
-            return Vec::new();
-        }
-        let request = StopRequest {
-            cause: StopCause::Deadline,
-            actor: Actor {
-                name: Some("heeler".to_owned()),
-                uid: None,
-                pid: None,
-            },
-            reason: None,
-            mode: StopMode::Graceful(self.task.spec.stop_policy),
-            cascade: false,
-        };
-        self.begin_stop(request, now)
-    }
-
-    fn grace_over(&mut self, now: Timestamp) -> Vec<Effect> {
-        match &self.task.stop {
-            Some(stop) if !stop.killed && self.over.is_none() => self.kill(now),
-            Some(_) | None => Vec::new(),
-        }
-    }
-
-    fn kill(&mut self, now: Timestamp) -> Vec<Effect> {
-        if let Some(stop) = &mut self.task.stop {
-            stop.killed = true;
-            stop.signals.push(SentSignal {
-                signal: SIGKILL,
-                at: now,
-                processes: 0,
-            });
-        }
-        vec![Effect::Kill]
-    }
-
-    /// The stop signal goes out before the kill, though it may be reported after it.
-    fn signalled(&mut self, sent: SentSignal) -> Vec<Effect> {
-        if let Some(stop) = &mut self.task.stop {
-            let is_kill = |sent: &SentSignal| sent.signal == SIGKILL && sent.processes == 0;
-            let kill = stop.signals.iter().position(is_kill);
-            stop.signals
-                .insert(kill.unwrap_or(stop.signals.len()), sent);
-        }
-        Vec::new()
-    }
-
-    fn kill_overdue(&mut self, survivors: Vec<Survivor>, now: Timestamp) -> Vec<Effect> {
-        let method = self.proof_method();
-        // Where nobody has asked for a stop, nobody waits to hear how it goes.
-        let Some(stop) = &mut self.task.stop else {
-            return Vec::new();
-        };
-        stop.proof = Some(Proof {
-            method,
-            at: now,
-            survivors,
-        });
-        vec![Effect::Record(EventKind::KillOverdue)]
-    }
-
-    fn proof_method(&self) -> ProofMethod {
-        use crate::task::Containment;
-        match self
-            .task
-            .started
-            .as_ref()
-            .map(|started| started.containment)
-        {
-            Some(Containment::Cgroup) => ProofMethod::CgroupEmpty,
-            Some(Containment::Subreaper) => ProofMethod::NoChildren,
-            None => ProofMethod::NeverStarted,
-        }
     }
 
     fn end_if_over(&mut self, now: Timestamp) -> Vec<Effect> {
@@ -422,6 +354,9 @@ impl Life {
         }
         task.output_bytes = over.output_bytes.max(task.output_bytes);
         task.capture_error = over.capture_error;
+        if !over.released || task.stop.is_some() {
+            task.left = Vec::new();
+        }
         if let Some(stop) = &mut task.stop {
             stop.proof = Some(Proof {
                 method: over.method,
@@ -441,13 +376,25 @@ impl Life {
     }
 }
 
+/// Who acts when nobody has asked.
+fn heeler() -> Actor {
+    Actor {
+        name: Some("heeler".to_owned()),
+        uid: None,
+        pid: None,
+    }
+}
+
 /// Which terminal state, and why: who asked for the end comes before how it came.
 fn verdict(task: &Task) -> (EndState, EndReason) {
     if let Some(stop) = &task.stop {
         return match stop.cause {
             StopCause::Cancel => (EndState::Cancelled, EndReason::Cancelled),
             StopCause::Deadline => (EndState::TimedOut, EndReason::Deadline),
+            StopCause::IdleDeadline => (EndState::TimedOut, EndReason::IdleDeadline),
             StopCause::Shutdown => (EndState::Cancelled, EndReason::ServerShutdown),
+            StopCause::OwnerGone => (EndState::Cancelled, EndReason::OwnerGone),
+            StopCause::Replaced => (EndState::Cancelled, EndReason::Replaced),
         };
     }
     let whole = task.capture_error.is_none();

@@ -2,10 +2,12 @@
 
 use std::{io, path::PathBuf, time::Duration};
 
+use tokio::task::spawn_blocking;
+
 use heeler_shim::record::{CgroupPath, Exit, LeaderExit, Stage, Start, TreeEnd};
 
 use super::{
-    actor::TaskActor,
+    actor::{TaskActor, survivors_below},
     lifecycle::{Input, TreeEnded},
 };
 use crate::{
@@ -17,8 +19,8 @@ use crate::{
         tree,
     },
     task::{
-        Command, Containment, LeaderEnd, Outcome, ProofMethod, Signal, SpawnFailure, Started, Task,
-        Timestamp,
+        Command, Containment, LeaderEnd, Lingering, Outcome, ProofMethod, Signal, SpawnFailure,
+        Started, Survivor, Task, Timestamp,
     },
 };
 
@@ -49,7 +51,13 @@ impl TaskActor {
                 crash::point("end.leader-seen");
                 let output_bytes = exit.output_end;
                 let end = leader_end(exit);
-                self.learn(Input::LeaderExited { end, output_bytes }).await;
+                let others = self.others().await;
+                self.learn(Input::LeaderExited {
+                    end,
+                    output_bytes,
+                    others,
+                })
+                .await;
             }
             (None, Some(_) | None) => {}
         }
@@ -60,6 +68,17 @@ impl TaskActor {
     fn others_live_on(&self) -> bool {
         self.shim_pid
             .is_none_or(|shim_pid| tree::has_children(shim_pid as i32))
+    }
+
+    /// Those who outlive the leader, if they are to be left.
+    async fn others(&self) -> Vec<Survivor> {
+        match (self.life.task.spec.rules.lingering, self.shim_pid) {
+            (Lingering::Release, Some(shim_pid)) => {
+                let walked = spawn_blocking(move || survivors_below(shim_pid)).await;
+                walked.unwrap_or_default()
+            }
+            (Lingering::Release, None) | (Lingering::Track | Lingering::Kill, _) => Vec::new(),
+        }
     }
 
     /// Says once which records cannot be read.
@@ -140,6 +159,7 @@ impl TaskActor {
             method,
             output_bytes: end.output_end,
             capture_error: capture_error(&end),
+            released: false, // SHIM: end.released
             cpu: Duration::from_micros(end.cpu_micros),
             max_memory: end.max_memory,
         };

@@ -42,6 +42,22 @@ impl TaskActor {
         self.rouse_shim();
     }
 
+    /// It is in the background now: its output is to be on disk.
+    pub(super) async fn spill(&mut self) {
+        // SHIM: self.order(Order::Spill).await;
+    }
+
+    /// Its tree is no longer its own.
+    pub(super) async fn let_go(&mut self) {
+        // SHIM: self.order(Order::Release).await;
+    }
+
+    /// To hear of the next output: of a task that is stale.
+    pub(super) async fn listen(&mut self) {
+        let beyond = self.life.task.output_bytes;
+        self.order(Order::Follow { beyond }).await;
+    }
+
     /// A task may have stopped its own shim, which then says nothing and hears no order.
     pub(super) fn rouse_shim(&self) {
         if let Some(identity) = self.identity() {

@@ -8,12 +8,12 @@ use std::{
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{
-    CancelRequest,
-    actor::{Cancelled, Message},
+    CancelRequest, DetachRequest,
+    actor::{Cancelled, Detached, Message},
 };
 use crate::{
     journal::JournalError,
-    task::{Filter, Task, TaskId},
+    task::{Filter, Placement, Task, TaskId},
 };
 
 /// Messages that an actor may have waiting: senders then wait their turn, which they can.
@@ -25,6 +25,17 @@ pub struct Handle {
     inbox: mpsc::Sender<Message>,
     state: watch::Receiver<Arc<Task>>,
     output_end: watch::Receiver<u64>,
+    holders: watch::Sender<usize>,
+}
+
+/// A hold on a task, until it is dropped.
+#[derive(Debug)]
+pub struct Holding(watch::Sender<usize>);
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        self.0.send_modify(|holders| *holders -= 1);
+    }
 }
 
 /// An actor's ends of its handle.
@@ -33,6 +44,8 @@ pub(super) struct Ends {
     pub(super) inbox: mpsc::Receiver<Message>,
     pub(super) state: watch::Sender<Arc<Task>>,
     pub(super) output_end: watch::Sender<u64>,
+    /// How many hold it.
+    pub(super) holders: watch::Receiver<usize>,
 }
 
 /// Everything that is live.
@@ -135,18 +148,21 @@ impl Places {
         let (inbox, inbox_end) = mpsc::channel(INBOX);
         let (state_end, state) = watch::channel(Arc::clone(task));
         let (output_end_end, output_end) = watch::channel(0);
+        let (holders, holders_end) = watch::channel(0);
         self.tasks.insert(
             task.id.clone(),
             Handle {
                 inbox,
                 state,
                 output_end,
+                holders,
             },
         );
         Ends {
             inbox: inbox_end,
             state: state_end,
             output_end: output_end_end,
+            holders: holders_end,
         }
     }
 }
@@ -161,6 +177,31 @@ impl Handle {
     pub async fn ended(&self) -> Option<Arc<Task>> {
         let mut state = self.state.clone();
         let task = state.wait_for(|task| !task.is_live()).await.ok()?;
+        Some(Arc::clone(&task))
+    }
+
+    /// Holds the task, if it is in the foreground, as long as what this gives is kept.
+    pub fn hold(&self) -> Holding {
+        self.holders.send_modify(|holders| *holders += 1);
+        Holding(self.holders.clone())
+    }
+
+    /// Waits until the task holds nobody; `None` if the server lets go of it first.
+    pub async fn released(&self) -> Option<Arc<Task>> {
+        let mut state = self.state.clone();
+        let task = state.wait_for(|task| task.is_released()).await.ok()?;
+        Some(Arc::clone(&task))
+    }
+
+    /// Waits until its leader is gone or, for one that held somebody, until it does no more; `None` if
+    /// the server lets go of it first.
+    pub async fn let_go(&self, from: Placement) -> Option<Arc<Task>> {
+        let mut state = self.state.clone();
+        let settled = |task: &Arc<Task>| {
+            let is_exit = task.leader_end.is_some() || !task.is_live();
+            is_exit || from == Placement::Foreground && task.is_released()
+        };
+        let task = state.wait_for(settled).await.ok()?;
         Some(Arc::clone(&task))
     }
 
@@ -197,6 +238,19 @@ impl Handle {
             _ = output_end.changed() => {}
             _ = self.ended() => {}
         }
+    }
+
+    /// `None` if the actor is gone: the task is over.
+    pub(super) async fn detach(
+        &self,
+        request: DetachRequest,
+    ) -> Option<Result<Detached, JournalError>> {
+        let (reply, answer) = oneshot::channel();
+        self.inbox
+            .send(Message::Detach { request, reply })
+            .await
+            .ok()?;
+        answer.await.ok()
     }
 
     /// `None` if the actor is gone: the task is over.

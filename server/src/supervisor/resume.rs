@@ -24,7 +24,7 @@ use crate::{
         sweep::{LeaderId, Sweep, Swept},
         task_file::{Place, Records, TaskFile},
     },
-    task::{LeaderEnd, Outcome, ProofMethod, SpawnFailure, Survivor, Timestamp},
+    task::{LeaderEnd, Outcome, Placement, ProofMethod, SpawnFailure, Survivor, Timestamp},
 };
 
 /// How long a sweep goes on before the actor hears others again; then it goes on.
@@ -215,7 +215,15 @@ impl TaskActor {
         match self.life.order() {
             Some(StopOrder::Ask(signal)) => self.signal(signal).await,
             Some(StopOrder::Kill) => self.kill().await,
+            Some(StopOrder::LetGo) => self.let_go().await,
             None => {}
+        }
+        let task = &self.life.task;
+        if task.spec.rules.foreground.is_some() && task.placement() == Placement::Background {
+            self.spill().await;
+        }
+        if self.life.task.stale.is_some() {
+            self.listen().await;
         }
     }
 
@@ -231,7 +239,12 @@ impl TaskActor {
         if let Some(exit) = leader {
             let end = leader_end(exit);
             let output_bytes = exit.output_end;
-            self.learn(Input::LeaderExited { end, output_bytes }).await;
+            self.learn(Input::LeaderExited {
+                end,
+                output_bytes,
+                others: Vec::new(),
+            })
+            .await;
         }
         match self.shared.lookout.sweep(sweep, SWEEP_ROUND).await {
             Ok(Swept::Gone { found }) => {

@@ -25,8 +25,7 @@ use crate::{
         shim::Launch,
     },
     task::{
-        Event, EventKind, Outcome, Revision, SpawnFailure, SpawnRequest, Spec, State, Task, TaskId,
-        TaskUid, Timestamp,
+        Event, EventKind, Outcome, SpawnFailure, SpawnRequest, Spec, State, Task, TaskId, Timestamp,
     },
 };
 
@@ -117,20 +116,12 @@ impl Supervisor {
         let (spec, executable) = self.examine(&request)?;
         let parts = self.parts();
         let seq = parts.journal.next_seq();
-        let task = Task {
+        let task = Task::new(
             seq,
-            id: parts.journal.id_key().task_id(spec.kind, seq),
-            uid: TaskUid::new(),
-            spec: Arc::new(spec),
-            created: Timestamp::now(),
-            started: None,
-            leader_end: None,
-            stop: None,
-            ended: None,
-            output_bytes: 0,
-            capture_error: None,
-            revision: Revision(0),
-        };
+            parts.journal.id_key().task_id(spec.kind, seq),
+            spec,
+            Timestamp::now(),
+        );
         let ends = self.shared.registry.admit(&Arc::new(task.clone()))?;
         // Again, now that a stop of the parent, or of all, would find it.
         let checked = self.check_open().and_then(|()| self.check_parent(&request));
@@ -160,7 +151,7 @@ impl Supervisor {
         };
         let state = self.live(parent).map(|handle| handle.task().state());
         match state {
-            Some(State::Starting | State::Running) => Ok(()),
+            Some(State::Queued | State::Starting | State::Running) => Ok(()),
             Some(State::Stopping | State::Ended(_)) | None => {
                 Err(SpawnError::ParentNotLive(parent.clone()))
             }
@@ -191,6 +182,8 @@ impl Supervisor {
             env_names: request.env.keys().cloned().collect(),
             timeout: request.timeout,
             stop_policy: request.stop_policy,
+            rules: request.rules.clone(),
+            had_ampersand: false,
         };
         Ok((spec, executable))
     }

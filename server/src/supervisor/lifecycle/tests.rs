@@ -1,11 +1,11 @@
 //! The rules of a life, on every sequence of inputs that a machine could think of.
 
-use std::{path::PathBuf, sync::Arc};
+use std::path::PathBuf;
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::task::{Command, Containment, IdKey, Kind, Revision, Seq, Spec, StopPolicy, TaskUid};
+use crate::task::{Command, Containment, IdKey, Kind, Rules, Seq, Spec, StopMode, StopPolicy};
 
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -24,21 +24,11 @@ fn newborn(timeout: Option<Duration>) -> Life {
             grace: GRACE,
             signal: Signal(15),
         },
+        rules: Rules::default(),
+        had_ampersand: false,
     };
-    Life::new(Task {
-        seq: Seq(1),
-        id: IdKey(1).task_id(Kind::Shell, Seq(1)),
-        uid: TaskUid::new(),
-        spec: Arc::new(spec),
-        created: Timestamp(0),
-        started: None,
-        leader_end: None,
-        stop: None,
-        ended: None,
-        output_bytes: 0,
-        capture_error: None,
-        revision: Revision(0),
-    })
+    let id = IdKey(1).task_id(Kind::Shell, Seq(1));
+    Life::new(Task::new(Seq(1), id, spec, Timestamp(0)), Timestamp(0))
 }
 
 fn started() -> Input {
@@ -65,6 +55,7 @@ fn tree_ended(code: i32) -> Input {
         method: ProofMethod::CgroupEmpty,
         output_bytes: 3,
         capture_error: None,
+        released: false,
         cpu: Duration::ZERO,
         max_memory: 0,
     })
@@ -228,7 +219,7 @@ fn signals_are_told_in_the_order_in_which_they_went_out() {
 fn a_stop_that_a_server_left_behind_is_resumed_on_its_own_clock() {
     let mut life = running();
     life.step(stop(graceful(GRACE), false), Timestamp(100));
-    let resumed = Life::new(life.task.clone());
+    let resumed = Life::new(life.task.clone(), Timestamp(0));
     assert_eq!(resumed.order(), Some(StopOrder::Ask(Signal(15))));
     assert_eq!(resumed.timer(), Some((Timestamp(5_000_100), Timer::Grace)));
 }
@@ -273,7 +264,8 @@ fn any_input() -> impl Strategy<Value = Input> {
         })),
         (0..3).prop_map(|code| Input::LeaderExited {
             end: exited(code),
-            output_bytes: 1
+            output_bytes: 1,
+            others: Vec::new(),
         }),
         (0..3).prop_map(tree_ended),
         any::<bool>().prop_map(|cascade| stop(graceful(GRACE), cascade)),
@@ -316,7 +308,12 @@ proptest! {
             .iter()
             .filter_map(|effect| match effect {
                 Effect::Record(kind) => Some(*kind),
-                Effect::Signal(_) | Effect::Kill | Effect::StopChildren => None,
+                Effect::Signal(_)
+                | Effect::Kill
+                | Effect::StopChildren
+                | Effect::Spill
+                | Effect::LetGo
+                | Effect::Listen => None,
             })
             .collect();
         let count = |kind| told.iter().filter(|told| **told == kind).count();
@@ -338,7 +335,7 @@ proptest! {
             for effect in life.step(input, Timestamp(at as u64)) {
                 match effect {
                     Effect::Record(EventKind::Stopping) => intent = true,
-                    Effect::Record(_) => {}
+                    Effect::Record(_) | Effect::Spill | Effect::LetGo | Effect::Listen => {}
                     Effect::Signal(_) | Effect::Kill | Effect::StopChildren => prop_assert!(intent),
                 }
             }

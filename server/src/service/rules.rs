@@ -1,0 +1,203 @@
+//! The rules of a task, in and out: each is checked by itself, and that no two contradict each other.
+
+use std::time::Duration;
+
+use heeler_proto::v1;
+
+use super::{check, convert::duration, refusal::Refusal};
+use crate::task::{
+    DEFAULT_FOREGROUND_TIMEOUT, DEFAULT_HOLDER_WINDOW, Exclusive, ExclusiveMode, Foreground,
+    Lingering, OnForegroundTimeout, OnHolderGone, Placement, Rules, Stale, StaleAction, Task,
+};
+
+/// The rules that a request asks for.
+pub(super) fn read(request: &v1::SpawnRequest) -> Result<Rules, Refusal> {
+    let queue = check::text("queue", request.queue.clone(), check::SHORT_TEXT)?;
+    let queue = (!queue.is_empty()).then_some(queue);
+    let exclusive = exclusive(request)?;
+    let replaces =
+        |exclusive: &Exclusive| matches!(exclusive.mode, ExclusiveMode::Replace if queue.is_some());
+    if exclusive.as_ref().is_some_and(replaces) {
+        return Err(Refusal::field(
+            "exclusive_mode",
+            "cannot be REPLACE together with queue: what replaces another does not wait for others",
+        ));
+    }
+    Ok(Rules {
+        foreground: foreground(request)?,
+        lingering: lingering(check::enumerated("lingering", request.lingering)?),
+        idle_timeout: span("idle_timeout", request.idle_timeout)?,
+        stale: stale(request)?,
+        exclusive,
+        queue,
+    })
+}
+
+fn foreground(request: &v1::SpawnRequest) -> Result<Option<Foreground>, Refusal> {
+    let placement = check::enumerated("placement", request.placement)?;
+    let on_timeout = check::enumerated("on_foreground_timeout", request.on_foreground_timeout)?;
+    let on_holder_gone = check::enumerated("on_holder_gone", request.on_holder_gone)?;
+    match placement {
+        v1::Placement::Unspecified | v1::Placement::Background => {
+            let given = [
+                ("foreground_timeout", request.foreground_timeout.is_some()),
+                (
+                    "on_foreground_timeout",
+                    on_timeout != v1::ForegroundTimeoutAction::Unspecified,
+                ),
+                (
+                    "on_holder_gone",
+                    on_holder_gone != v1::HolderGoneAction::Unspecified,
+                ),
+                ("holder_window", request.holder_window.is_some()),
+            ];
+            match given.into_iter().find(|(_, given)| *given) {
+                Some((field, _)) => Err(Refusal::field(
+                    field,
+                    "is for foreground tasks, and placement is BACKGROUND",
+                )),
+                None => Ok(None),
+            }
+        }
+        v1::Placement::Foreground => Ok(Some(Foreground {
+            timeout: span("foreground_timeout", request.foreground_timeout)?
+                .unwrap_or(DEFAULT_FOREGROUND_TIMEOUT),
+            on_timeout: match on_timeout {
+                v1::ForegroundTimeoutAction::Unspecified | v1::ForegroundTimeoutAction::Detach => {
+                    OnForegroundTimeout::Detach
+                }
+                v1::ForegroundTimeoutAction::Cancel => OnForegroundTimeout::Cancel,
+            },
+            on_holder_gone: match on_holder_gone {
+                v1::HolderGoneAction::Unspecified | v1::HolderGoneAction::Cancel => {
+                    OnHolderGone::Cancel
+                }
+                v1::HolderGoneAction::Detach => OnHolderGone::Detach,
+                v1::HolderGoneAction::Keep => OnHolderGone::Keep,
+            },
+            holder_window: request
+                .holder_window
+                .map(|window| check::duration("holder_window", window))
+                .transpose()?
+                .unwrap_or(DEFAULT_HOLDER_WINDOW),
+        })),
+    }
+}
+
+fn lingering(lingering: v1::LingeringPolicy) -> Lingering {
+    match lingering {
+        v1::LingeringPolicy::Unspecified | v1::LingeringPolicy::Track => Lingering::Track,
+        v1::LingeringPolicy::Kill => Lingering::Kill,
+        v1::LingeringPolicy::Release => Lingering::Release,
+    }
+}
+
+fn stale(request: &v1::SpawnRequest) -> Result<Option<Stale>, Refusal> {
+    let action = check::enumerated("stale_action", request.stale_action)?;
+    let Some(after) = span("stale_after", request.stale_after)? else {
+        return match action {
+            v1::StaleAction::Unspecified => Ok(None),
+            v1::StaleAction::Notify | v1::StaleAction::Cancel => Err(Refusal::field(
+                "stale_action",
+                "goes with stale_after, which is absent",
+            )),
+        };
+    };
+    let action = match action {
+        v1::StaleAction::Unspecified | v1::StaleAction::Notify => StaleAction::Notify,
+        v1::StaleAction::Cancel => StaleAction::Cancel,
+    };
+    Ok(Some(Stale { after, action }))
+}
+
+fn exclusive(request: &v1::SpawnRequest) -> Result<Option<Exclusive>, Refusal> {
+    let key = check::text(
+        "exclusive_key",
+        request.exclusive_key.clone(),
+        check::SHORT_TEXT,
+    )?;
+    let mode = check::enumerated("exclusive_mode", request.exclusive_mode)?;
+    if key.is_empty() {
+        return match mode {
+            v1::ExclusiveMode::Unspecified => Ok(None),
+            v1::ExclusiveMode::Reject | v1::ExclusiveMode::Replace | v1::ExclusiveMode::Queue => {
+                Err(Refusal::field(
+                    "exclusive_mode",
+                    "goes with exclusive_key, which is empty",
+                ))
+            }
+        };
+    }
+    let mode = match mode {
+        v1::ExclusiveMode::Unspecified | v1::ExclusiveMode::Reject => ExclusiveMode::Reject,
+        v1::ExclusiveMode::Replace => ExclusiveMode::Replace,
+        v1::ExclusiveMode::Queue => ExclusiveMode::Queue,
+    };
+    Ok(Some(Exclusive { key, mode }))
+}
+
+/// A span of time in which something can happen.
+fn span(field: &str, value: Option<prost_types::Duration>) -> Result<Option<Duration>, Refusal> {
+    let span = value
+        .map(|value| check::duration(field, value))
+        .transpose()?;
+    match span {
+        Some(Duration::ZERO) => Err(Refusal::field(field, "is zero: it would be over at once")),
+        span => Ok(span),
+    }
+}
+
+/// Lays a task's rules, and what has become of them, over its description.
+pub(super) fn show(task: &Task, shown: &mut v1::BackgroundTask) {
+    let rules = &task.spec.rules;
+    shown.placement = match task.placement() {
+        Placement::Background => v1::Placement::Background,
+        Placement::Foreground => v1::Placement::Foreground,
+    }
+    .into();
+    if let Some(foreground) = &rules.foreground {
+        show_foreground(foreground, shown);
+    }
+    shown.lingering = match rules.lingering {
+        Lingering::Track => v1::LingeringPolicy::Track,
+        Lingering::Kill => v1::LingeringPolicy::Kill,
+        Lingering::Release => v1::LingeringPolicy::Release,
+    }
+    .into();
+    shown.idle_timeout = rules.idle_timeout.map(duration);
+    if let Some(stale) = rules.stale {
+        shown.stale_after = Some(duration(stale.after));
+        shown.stale_action = match stale.action {
+            StaleAction::Notify => v1::StaleAction::Notify,
+            StaleAction::Cancel => v1::StaleAction::Cancel,
+        }
+        .into();
+    }
+    shown.stale = task.stale.is_some();
+    if let Some(exclusive) = &rules.exclusive {
+        shown.exclusive_key = exclusive.key.clone();
+        shown.exclusive_mode = match exclusive.mode {
+            ExclusiveMode::Reject => v1::ExclusiveMode::Reject,
+            ExclusiveMode::Replace => v1::ExclusiveMode::Replace,
+            ExclusiveMode::Queue => v1::ExclusiveMode::Queue,
+        }
+        .into();
+    }
+    shown.queue = rules.queue.clone().unwrap_or_default();
+}
+
+fn show_foreground(foreground: &Foreground, shown: &mut v1::BackgroundTask) {
+    shown.foreground_timeout = Some(duration(foreground.timeout));
+    shown.on_foreground_timeout = match foreground.on_timeout {
+        OnForegroundTimeout::Detach => v1::ForegroundTimeoutAction::Detach,
+        OnForegroundTimeout::Cancel => v1::ForegroundTimeoutAction::Cancel,
+    }
+    .into();
+    shown.on_holder_gone = match foreground.on_holder_gone {
+        OnHolderGone::Cancel => v1::HolderGoneAction::Cancel,
+        OnHolderGone::Detach => v1::HolderGoneAction::Detach,
+        OnHolderGone::Keep => v1::HolderGoneAction::Keep,
+    }
+    .into();
+    shown.holder_window = Some(duration(foreground.holder_window));
+}
