@@ -183,7 +183,12 @@ fn detail(event: &TaskEvent) -> String {
             proof.map(words::proof).unwrap_or_default()
         }
         TaskEventType::LeaderExited | TaskEventType::Ended => outcome(),
-        TaskEventType::Removed | TaskEventType::Unspecified => String::new(),
+        TaskEventType::Admitted
+        | TaskEventType::Detached
+        | TaskEventType::Stale
+        | TaskEventType::Active
+        | TaskEventType::Removed
+        | TaskEventType::Unspecified => String::new(),
     }
 }
 
