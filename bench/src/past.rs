@@ -5,7 +5,6 @@ use std::{
     collections::BTreeMap,
     fs::{self, File},
     path::{Path, PathBuf},
-    sync::Arc,
     time::Duration,
 };
 
@@ -15,8 +14,7 @@ use heeler_server::{
     process::task_file::TaskDir,
     task::{
         Command, Containment, DEFAULT_GRACE, EndReason, EndState, Ended, EventKind, Kind,
-        LeaderEnd, Outcome, Revision, Signal, Spec, Started, StopPolicy, Tail, Task, TaskUid,
-        Timestamp,
+        LeaderEnd, Outcome, Rules, Signal, Spec, Started, StopPolicy, Tail, Task, Timestamp,
     },
 };
 
@@ -95,19 +93,9 @@ fn newborn(journal: &Journal) -> Task {
             grace: DEFAULT_GRACE,
             signal: Signal(15),
         },
+        rules: Rules::default(),
+        had_ampersand: false,
     };
-    Task {
-        seq,
-        id: journal.id_key().task_id(Kind::Shell, seq),
-        uid: TaskUid::new(),
-        spec: Arc::new(spec),
-        created: Timestamp::now(),
-        started: None,
-        leader_end: None,
-        stop: None,
-        ended: None,
-        output_bytes: 0,
-        capture_error: None,
-        revision: Revision(0),
-    }
+    let id = journal.id_key().task_id(Kind::Shell, seq);
+    Task::new(seq, id, spec, Timestamp::now())
 }

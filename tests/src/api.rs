@@ -83,6 +83,21 @@ impl Api {
         answer.results.remove(0)
     }
 
+    /// Turns tasks into background ones.
+    pub async fn detach(&self, request: DetachRequest) -> Result<DetachResponse, Status> {
+        self.raw()
+            .detach(request)
+            .await
+            .map(tonic::Response::into_inner)
+    }
+
+    /// Detaches one task, which must be known.
+    pub async fn detach_one(&self, id: &str) -> DetachResult {
+        let mut answer = self.detach(detach(id)).await.expect("a known task");
+        assert_eq!(answer.results.len(), 1, "{answer:?}");
+        answer.results.remove(0)
+    }
+
     /// Lists tasks.
     pub async fn list(&self, request: ListRequest) -> Result<ListResponse, Status> {
         self.raw()
@@ -275,6 +290,14 @@ impl Api {
 pub fn cancel(id: &str) -> CancelRequest {
     CancelRequest {
         target: Some(Target::TaskId(id.to_owned())),
+        ..Default::default()
+    }
+}
+
+/// A detach of one task, to be filled in.
+pub fn detach(id: &str) -> DetachRequest {
+    DetachRequest {
+        target: Some(detach_request::Target::TaskId(id.to_owned())),
         ..Default::default()
     }
 }

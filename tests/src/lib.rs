@@ -28,6 +28,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 pub mod api;
+pub mod attachment;
 pub mod audit;
 pub mod binary;
 pub mod builder;
@@ -50,13 +51,14 @@ pub mod waiting;
 pub mod watch;
 
 pub use api::Api;
+pub use attachment::Attachment;
 pub use daemon::Daemon;
 pub use fixture::Fixture;
 pub use follower::Follower;
 pub use heeler_proto::v1;
 pub use process::Process;
 pub use refusal::Refusal;
-pub use request::{argv, micros, millis, secs, shell};
+pub use request::{argv, foreground, micros, millis, secs, shell};
 pub use rung::Rung;
 pub use small_disk::SmallDisk;
 pub use waiting::{DEADLINE, eventually, eventually_some, within};

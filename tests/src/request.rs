@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use heeler_proto::v1::{
-    ArgvCommand, ShellCommand, SpawnRequest, TaskFilter, TaskState, spawn_request::Command,
+    ArgvCommand, Placement, ShellCommand, SpawnRequest, TaskFilter, TaskState,
+    spawn_request::Command,
 };
 
 /// A program and its arguments.
@@ -27,6 +28,14 @@ pub fn shell(script: impl Into<String>) -> SpawnRequest {
     }
 }
 
+/// The same in the foreground, to be filled in.
+pub fn foreground(request: SpawnRequest) -> SpawnRequest {
+    SpawnRequest {
+        placement: Placement::Foreground.into(),
+        ..request
+    }
+}
+
 /// The tasks of a session.
 pub fn session(id: &str) -> TaskFilter {
     TaskFilter {
@@ -35,8 +44,13 @@ pub fn session(id: &str) -> TaskFilter {
     }
 }
 
-/// The states that are not terminal, of tasks that never wait for their turn.
-pub const LIVE: [TaskState; 3] = [TaskState::Starting, TaskState::Running, TaskState::Stopping];
+/// The states that are not terminal.
+pub const LIVE: [TaskState; 4] = [
+    TaskState::Queued,
+    TaskState::Starting,
+    TaskState::Running,
+    TaskState::Stopping,
+];
 
 /// Every live task.
 pub fn live() -> TaskFilter {

@@ -1,5 +1,7 @@
 //! The rules of a life, on every sequence of inputs that a machine could think of.
 
+mod clock;
+
 use std::path::PathBuf;
 
 use proptest::prelude::*;
@@ -272,6 +274,21 @@ fn any_input() -> impl Strategy<Value = Input> {
         any::<bool>().prop_map(|cascade| stop(graceful(Duration::ZERO), cascade)),
         any::<bool>().prop_map(|cascade| stop(StopMode::Force, cascade)),
         Just(Input::DeadlineReached),
+        Just(Input::Admitted),
+        Just(Input::ForegroundOver),
+        Just(Input::HolderGone),
+        Just(Input::Hold(Hold::Held)),
+        Just(Input::Hold(Hold::Unheld(Timestamp(0)))),
+        Just(Input::Wrote),
+        Just(Input::Detach(DetachRequest {
+            actor: Actor::default(),
+            reason: None,
+            timeout: None,
+        })),
+        Just(Input::Silence {
+            last_output: Timestamp(3),
+            output_bytes: 0,
+        }),
         Just(Input::GraceOver),
         Just(Input::ChildrenEnded),
         Just(Input::KillOverdue(Vec::new())),
