@@ -138,7 +138,6 @@ async fn when_the_last_holder_leaves_the_policy_applies_once_after_the_window() 
         assert_eq!(event.r#type(), last);
         let waited = micros(&event.event_time) - left.as_micros() as i64;
         assert!(waited >= 1_500_000, "the policy came after {waited} us");
-        api.stop(&fixture.id, CancelMode::Force).await;
         let told = types(&api.history_of(&fixture.id).await);
         assert_eq!(told.iter().filter(|told| **told == last).count(), 1);
     }
@@ -219,8 +218,10 @@ async fn with_kill_the_rest_of_the_tree_ends_with_its_leader() {
         lingering: LingeringPolicy::Kill.into(),
         ..held()
     };
-    let script = "fork [ setsid ignore TERM pid child forever ] exit 7";
-    let mut fixture = daemon.run_as(&api, request, script).await;
+    let up = daemon.file("up");
+    let script =
+        format!("fork [ setsid ignore TERM pid child touch {up} forever ] await {up} exit 7");
+    let mut fixture = daemon.run_as(&api, request, &script).await;
     fixture.process("child").await;
     let task = api.ended(&fixture.id).await;
     fixture.assert_gone();
