@@ -96,6 +96,8 @@ pub(crate) enum EventType {
     Ended,
     /// It is forgotten.
     Removed,
+    /// No task of its session is live any more.
+    SessionIdle,
 }
 
 impl From<EventType> for TaskEventType {
@@ -108,6 +110,7 @@ impl From<EventType> for TaskEventType {
             EventType::KillOverdue => Self::KillOverdue,
             EventType::Ended => Self::Ended,
             EventType::Removed => Self::Removed,
+            EventType::SessionIdle => Self::SessionIdle,
         }
     }
 }

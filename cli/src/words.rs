@@ -5,8 +5,8 @@ use heeler_client::{
     time,
     v1::{
         ArgvCommand, BackgroundTask, EndReason, Outcome, ProcessInfo, Proof, ProofMethod,
-        ShellCommand, StopRecord, TaskEventType, TaskState, background_task::Command,
-        outcome::Result as Ended,
+        SessionActivity, ShellCommand, StopRecord, TaskEventType, TaskState,
+        background_task::Command, outcome::Result as Ended,
     },
 };
 use prost_types::Timestamp;
@@ -23,6 +23,26 @@ pub(crate) fn state(task: &BackgroundTask) -> &'static str {
 pub(crate) fn event_type(kind: TaskEventType) -> &'static str {
     let name = kind.as_str_name();
     name.strip_prefix("TASK_EVENT_TYPE_").unwrap_or(name)
+}
+
+/// How many tasks of a session are live, such as `s1: 1 agent, 2 shells`.
+pub(crate) fn activity(activity: &SessionActivity) -> String {
+    let counts = [
+        (activity.agents, "agent"),
+        (activity.shells, "shell"),
+        (activity.hosted, "hosted task"),
+    ];
+    let some = counts.iter().filter(|(count, _)| *count > 0);
+    let named = some.map(|(count, name)| match count {
+        1 => format!("1 {name}"),
+        _ => format!("{count} {name}s"),
+    });
+    let named: Vec<String> = named.collect();
+    let live = match named.is_empty() {
+        true => "none".to_owned(),
+        false => named.join(", "),
+    };
+    format!("{}: {live}", activity.session_id)
 }
 
 /// Whether it is over.

@@ -7,7 +7,16 @@ import pytest
 
 import heeler
 from harness import Daemon
-from heeler import BackgroundTask, Bookmark, Client, Filter, TaskEvent, TaskEventType, TaskState
+from heeler import (
+    BackgroundTask,
+    Bookmark,
+    Client,
+    Filter,
+    TaskEvent,
+    TaskEventType,
+    TaskKind,
+    TaskState,
+)
 
 
 async def test_events_follow_a_revision_and_bookmarks_say_where(client: Client) -> None:
@@ -55,6 +64,27 @@ async def test_only_what_matches_is_given_and_bookmarks_go_on(client: Client) ->
     assert isinstance(await anext(watch), Bookmark)
 
 
+async def test_a_session_tells_what_is_live_and_when_it_is_idle(client: Client) -> None:
+    """E9."""
+    agent = await client.spawn("sleep 100", session="s", kind=TaskKind.AGENT)
+    await (await client.spawn("true", session="s")).wait()
+    await agent.cancel()
+    told = []
+    async for item in client.watch(after=0, filter=Filter(session="s")):
+        if isinstance(item, TaskEvent) and item.HasField("session_activity"):
+            activity = item.session_activity
+            told.append((activity.agents, activity.shells, item.HasField("task")))
+            if item.type == TaskEventType.SESSION_IDLE:
+                break
+    assert told == [
+        (1, 0, True),
+        (1, 1, True),
+        (1, 0, True),
+        (0, 0, True),
+        (0, 0, False),
+    ]
+
+
 async def test_a_step_that_times_out_loses_nothing(client: Client) -> None:
     watch = client.watch(after=0, filter=Filter(session="s"))
     revisions = []
@@ -70,7 +100,7 @@ async def test_a_step_that_times_out_loses_nothing(client: Client) -> None:
         item = await anext(watch)
         if isinstance(item, TaskEvent):
             revisions.append(item.revision)
-    assert revisions == list(range(1, 10))
+    assert revisions == list(range(1, last + 1))
 
 
 async def test_a_watch_goes_on_across_kills_of_the_daemon(client: Client, daemon: Daemon) -> None:

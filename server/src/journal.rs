@@ -34,6 +34,7 @@ mod record;
 mod ring;
 mod schema;
 mod seen;
+mod sessions;
 mod shedding;
 mod sql;
 mod startup;
@@ -63,7 +64,7 @@ use self::{
     writer::Writer,
 };
 use crate::task::{
-    Event, EventKind, Filter, IdKey, Revision, Seq, SpawnRequest, Tail, Task, TaskId,
+    Event, EventKind, Fact, Filter, IdKey, Revision, Seq, SpawnRequest, Tail, Task, TaskId,
 };
 
 pub use error::{DiskTrouble, JournalError, ReadError, RecordError};
@@ -243,45 +244,47 @@ impl Journal {
         self.shared.present.watch()
     }
 
-    /// Events after a revision, in order and without a gap: at least one unless it is the head, at
-    /// most `limit`.
+    /// What happened after a revision, in order and without a gap: at least one fact unless it is the
+    /// head, at most `limit`.
     ///
-    /// A damaged event is an error when it is the first; to go on behind it, ask after it.
-    pub async fn events_after(
-        &self,
-        after: Revision,
-        limit: usize,
-    ) -> Result<Vec<Arc<Event>>, ReadError> {
+    /// A damaged one is an error when it is the first; to go on behind it, ask after it.
+    pub async fn facts_after(&self, after: Revision, limit: usize) -> Result<Vec<Fact>, ReadError> {
         let (oldest, newest) = (self.oldest(), self.head());
         if after > newest || after.0 + 1 < oldest.0 {
             return Err(ReadError::OutOfRange { oldest, newest });
         }
         let limit = limit.max(1);
-        if let Some(events) = self.shared.present.after(after, limit) {
-            return Ok(events);
+        if let Some(facts) = self.shared.present.after(after, limit) {
+            return Ok(facts);
         }
-        match archive::events_after(&self.shared.archive, after, limit).await? {
-            Batch::Events(events) => Ok(events),
+        match archive::facts_after(&self.shared.archive, after, limit).await? {
+            Batch::Facts(facts) => Ok(facts),
             Batch::Dropped { oldest } => Err(ReadError::OutOfRange { oldest, newest }),
         }
     }
 
-    /// The event at a revision, if there is one.
-    pub async fn event_at(&self, revision: Revision) -> Result<Option<Arc<Event>>, JournalError> {
+    /// What happened at a revision, if anything did and can still be told.
+    pub async fn fact_at(&self, revision: Revision) -> Result<Option<Fact>, JournalError> {
         if revision < self.oldest() || revision > self.head() {
             return Ok(None);
         }
-        self.recorded_at(revision).map(Some)
-    }
-
-    /// The event at a revision that something points to, told or not.
-    fn recorded_at(&self, revision: Revision) -> Result<Arc<Event>, JournalError> {
         let archive = &self.shared.archive;
         if let Some(weighed) = archive.remembered(revision) {
-            return Ok(weighed.event);
+            return Ok(Some(weighed.fact));
         }
-        let weighed = archive.read(|archive, connection| archive.event(connection, revision))?;
-        Ok(weighed.event)
+        let weighed = archive.read(|archive, connection| archive.fact(connection, revision))?;
+        Ok(Some(weighed.fact))
+    }
+
+    /// The event at a revision that a task points to, told or not.
+    fn recorded_at(&self, revision: Revision) -> Result<Arc<Event>, JournalError> {
+        let archive = &self.shared.archive;
+        let remembered = archive.remembered(revision);
+        if let Some(record) = remembered.and_then(|weighed| weighed.task_record()) {
+            return Ok(record.event);
+        }
+        let record = archive.read(|archive, connection| archive.event(connection, revision))?;
+        Ok(record.event)
     }
 
     /// A task, live or finished, as it is now.
@@ -326,7 +329,7 @@ impl Journal {
         self.shared.archive.read(|archive, connection| {
             let finished = archive::finished(connection, id)?;
             let event = finished.map(|finished| archive.event(connection, which(finished)));
-            Ok(event.transpose()?.map(|weighed| weighed.event))
+            Ok(event.transpose()?.map(|record| record.event))
         })
     }
 

@@ -8,6 +8,7 @@ mod filter;
 mod id;
 mod output;
 mod rules;
+mod session;
 mod stop;
 mod time;
 
@@ -22,6 +23,7 @@ pub use rules::{
     DEFAULT_FOREGROUND_TIMEOUT, DEFAULT_HOLDER_WINDOW, Exclusive, ExclusiveMode, Foreground,
     Lingering, OnForegroundTimeout, OnHolderGone, Rules, Stale, StaleAction,
 };
+pub use session::{Activity, Fact, FactKind, SessionIdle};
 pub use stop::{
     Actor, Proof, ProofMethod, SentSignal, Signal, Stop, StopCause, StopMode, StopPolicy, Survivor,
 };
@@ -480,4 +482,6 @@ pub struct Event {
     pub task: Arc<Task>,
     /// The end of the output, with [`EventKind::Ended`].
     pub tail: Option<Tail>,
+    /// How many tasks of its session are live after it, if it has one and this has changed.
+    pub activity: Option<Activity>,
 }

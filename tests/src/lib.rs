@@ -21,6 +21,7 @@
 //! | [`grpcurl`] | the same calls by a client that has only reflection |
 //! | [`refusal`] | what a refused call says |
 //! | [`rung`] | the rungs of the kill ladder |
+//! | [`sessions`] | what a history says of sessions |
 //! | [`small_disk`] | a disk that is soon full |
 //! | [`task_file`] | task files, byte by byte |
 //! | [`waiting`] | waiting for a condition, with a deadline |
@@ -44,6 +45,7 @@ pub mod process;
 pub mod refusal;
 pub mod request;
 pub mod rung;
+pub mod sessions;
 pub mod small_disk;
 pub mod storm;
 pub mod task_file;

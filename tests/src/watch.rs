@@ -77,7 +77,8 @@ impl Watch {
 
     /// Every event up to and including this one of this task.
     pub async fn until_of(&mut self, id: &str, wanted: TaskEventType) -> Vec<TaskEvent> {
-        self.until(|event| event.r#type() == wanted && task_of(event).id == id)
+        let of = |event: &TaskEvent| event.task.as_ref().is_some_and(|task| task.id == id);
+        self.until(|event| event.r#type() == wanted && of(event))
             .await
     }
 

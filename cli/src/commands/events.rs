@@ -5,7 +5,9 @@ use std::time::Duration;
 use clap::Args;
 use heeler_client::{
     Client, Error, ListOptions, StreamExt, WatchItem, WatchOptions,
-    v1::{TaskEvent, TaskEventType, WatchEventsResponse, watch_events_response::Item},
+    v1::{
+        BackgroundTask, TaskEvent, TaskEventType, WatchEventsResponse, watch_events_response::Item,
+    },
 };
 
 use crate::{
@@ -25,9 +27,11 @@ const EXAMPLES: &str = "\
 Examples:
   heeler events --session s1
   heeler events -f --after now --type ended
+  heeler events -f --after now --type session-idle
   heeler events -f --json --after 4711 | jq -c .event
 
 A line has the revision, the time, the task's id, what happened, the task's state after it, and more.
+SESSION_IDLE, when the last live task of a session has ended, has the session's name and no task.
 With --json every message of the stream is printed, bookmarks included: resume after the last revision
 of either kind.";
 
@@ -146,31 +150,33 @@ fn print(cx: &mut Context, item: WatchItem) -> Result<(), Failure> {
 }
 
 fn line(event: &TaskEvent) -> String {
-    let task = event.task.clone().unwrap_or_default();
     let at = event.event_time.map(words::moment).unwrap_or_default();
     let kind = words::event_type(event.r#type());
-    let (revision, state) = (event.revision, words::state(&task));
-    format!(
-        "{revision} {at} {} {kind} {state} {}",
-        task.id,
-        detail(event)
-    )
-    .trim_end()
-    .to_owned()
+    let revision = event.revision;
+    let Some(task) = &event.task else {
+        let session = event.session_activity.as_ref();
+        let session = session.map_or("", |activity| &activity.session_id);
+        return format!("{revision} {at} - {kind} {session}");
+    };
+    let (id, state) = (&task.id, words::state(task));
+    let detail = detail(event.r#type(), task);
+    let line = format!("{revision} {at} {id} {kind} {state} {detail}");
+    let activity = event.session_activity.as_ref().map(words::activity);
+    match activity {
+        Some(activity) => format!("{} [{activity}]", line.trim_end()),
+        None => line.trim_end().to_owned(),
+    }
 }
 
 /// What else is worth a glance.
-fn detail(event: &TaskEvent) -> String {
-    let Some(task) = &event.task else {
-        return String::new();
-    };
+fn detail(kind: TaskEventType, task: &BackgroundTask) -> String {
     let outcome = || {
         task.outcome
             .as_ref()
             .map(words::outcome)
             .unwrap_or_default()
     };
-    match event.r#type() {
+    match kind {
         TaskEventType::Created => words::command(task),
         TaskEventType::Started => task
             .leader
@@ -188,13 +194,14 @@ fn detail(event: &TaskEvent) -> String {
         | TaskEventType::Stale
         | TaskEventType::Active
         | TaskEventType::Removed
+        | TaskEventType::SessionIdle
         | TaskEventType::Unspecified => String::new(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use heeler_client::v1::{BackgroundTask, Outcome, TaskState, outcome};
+    use heeler_client::v1::{Outcome, SessionActivity, TaskState, outcome};
 
     use super::*;
 
@@ -217,11 +224,41 @@ mod tests {
             r#type: TaskEventType::Ended.into(),
             task: Some(task),
             output_tail: None,
+            session_activity: None,
         };
         assert_eq!(
             line(&event),
             "7 1970-01-01T00:00:00.000Z shell-a ENDED COMPLETED exit code 0"
         );
+        let activity = SessionActivity {
+            session_id: "s1".to_owned(),
+            shells: 2,
+            ..SessionActivity::default()
+        };
+        let counted = TaskEvent {
+            session_activity: Some(activity),
+            ..event
+        };
+        assert_eq!(
+            line(&counted),
+            "7 1970-01-01T00:00:00.000Z shell-a ENDED COMPLETED exit code 0 [s1: 2 shells]"
+        );
+    }
+
+    /// E9
+    #[test]
+    fn the_line_of_an_idle_session_names_it() {
+        let activity = SessionActivity {
+            session_id: "s1".to_owned(),
+            ..SessionActivity::default()
+        };
+        let event = TaskEvent {
+            revision: 8,
+            r#type: TaskEventType::SessionIdle.into(),
+            session_activity: Some(activity),
+            ..TaskEvent::default()
+        };
+        assert_eq!(line(&event), "8  - SESSION_IDLE s1");
     }
 
     #[test]

@@ -51,7 +51,7 @@ from heeler._output import Chunk, Line, Lines, Output
 from heeler._task import Task, TaskEvents
 from heeler._time import Span
 from heeler._watch import Watch
-from heeler.v1 import BackgroundTask, Bookmark, TaskEvent
+from heeler.v1 import BackgroundTask, Bookmark, SessionActivity, TaskEvent
 from heeler.v1.enums import (
     CancelOutcome,
     Containment,
@@ -104,6 +104,7 @@ __all__ = [
     "Refused",
     "RequestIdReused",
     "RevisionOutOfRange",
+    "SessionActivity",
     "Signalled",
     "Span",
     "SpawnFailed",

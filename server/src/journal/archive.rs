@@ -17,10 +17,10 @@ use super::{
     file,
     present::Present,
     record::{self, uint},
-    ring::{Shelf, Weighed},
+    ring::{Shelf, TaskRecord, Weighed},
     sql,
 };
-use crate::task::{Event, IdKey, Revision, Seq, TaskId, Timestamp};
+use crate::task::{Event, Fact, IdKey, Revision, Seq, SessionIdle, TaskId, Timestamp};
 
 /// How many long reads go on at once. Each costs a thread while it lasts, and a connection.
 const LONG_READS: usize = 2;
@@ -51,8 +51,8 @@ pub(super) struct Finished {
 /// What was found after a revision.
 #[derive(Debug)]
 pub(super) enum Batch {
-    /// At least one event.
-    Events(Vec<Arc<Event>>),
+    /// At least one.
+    Facts(Vec<Fact>),
     /// The first of them has been dropped meanwhile.
     Dropped {
         /// The first that can still be read.
@@ -108,15 +108,15 @@ impl Archive {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The event at a revision, if it is in memory.
+    /// What happened at a revision, if it is in memory.
     pub(super) fn remembered(&self, revision: Revision) -> Option<Weighed> {
         self.present
             .at(revision)
             .or_else(|| self.shelf.at(revision))
     }
 
-    /// The event at a revision.
-    pub(super) fn event(
+    /// What happened at a revision.
+    pub(super) fn fact(
         &self,
         connection: &Connection,
         revision: Revision,
@@ -124,9 +124,18 @@ impl Archive {
         if let Some(weighed) = self.remembered(revision) {
             return Ok(weighed);
         }
-        let weighed = stored_event(connection, revision)?;
+        let weighed = stored_fact(connection, revision)?;
         self.shelf.put(&weighed);
         Ok(weighed)
+    }
+
+    /// What happened at a revision to a task that points there.
+    pub(super) fn event(
+        &self,
+        connection: &Connection,
+        revision: Revision,
+    ) -> Result<TaskRecord, JournalError> {
+        of_a_task(&self.fact(connection, revision)?)
     }
 
     /// Up to `limit` events after a revision, without a gap; a damaged one, or one that is missing,
@@ -151,24 +160,24 @@ impl Archive {
         let mut rows = select
             .query([record::int(after.0), limit])
             .map_err(doing())?;
-        let mut events: Vec<Arc<Event>> = Vec::new();
+        let mut facts: Vec<Fact> = Vec::new();
         let mut bytes = 0;
         for revision in (after.0 + 1..).map(Revision) {
-            match next_event(&mut rows, revision) {
+            match next_fact(&mut rows, revision) {
                 Ok(Some(weighed)) => {
                     self.shelf.put(&weighed);
                     bytes += weighed.bytes;
-                    events.push(weighed.event);
+                    facts.push(weighed.fact);
                 }
-                Ok(None) if events.is_empty() => return Err(missing(revision)),
-                Err(error) if events.is_empty() => return Err(error),
+                Ok(None) if facts.is_empty() => return Err(missing(revision)),
+                Err(error) if facts.is_empty() => return Err(error),
                 Ok(None) | Err(_) => break,
             }
             if bytes >= BATCH_BYTES {
                 break;
             }
         }
-        Ok(Batch::Events(events))
+        Ok(Batch::Facts(facts))
     }
 
     /// Those of the ids that no task has, some of which may have had one.
@@ -230,30 +239,30 @@ impl Archive {
         Ok(Some(PriorRequest {
             task,
             request,
-            answer: answer.map(|weighed| weighed.event),
+            answer: answer.map(|record| record.event),
         }))
     }
 }
 
-/// Up to `limit` events after a revision that are no longer in the present.
+/// Up to `limit` facts after a revision that are no longer in the present.
 ///
 /// Watchers that have fallen behind together read the same: whoever was held up by another one's
 /// read looks first whether that has brought what it wants.
-pub(super) async fn events_after(
+pub(super) async fn facts_after(
     archive: &Arc<Archive>,
     after: Revision,
     limit: usize,
 ) -> Result<Batch, JournalError> {
     let remembered = archive.shelf.after(after, limit);
     if !remembered.is_empty() {
-        return Ok(Batch::Events(remembered));
+        return Ok(Batch::Facts(remembered));
     }
     let read = move |archive: &Archive, connection: &Connection| {
         let remembered = archive.shelf.after(after, limit);
         if remembered.is_empty() {
             archive.batch(connection, after, limit)
         } else {
-            Ok(Batch::Events(remembered))
+            Ok(Batch::Facts(remembered))
         }
     };
     archive.read_long(read).await
@@ -286,14 +295,25 @@ fn oldest(connection: &Connection) -> rusqlite::Result<Revision> {
         .query_row([], |row| row.get(0).map(|oldest| Revision(uint(oldest))))
 }
 
-/// The event at a revision, from the disk.
+/// What happened at a revision to a task that points there, from the disk.
 pub(super) fn stored_event(
     connection: &Connection,
     revision: Revision,
-) -> Result<Weighed, JournalError> {
+) -> Result<TaskRecord, JournalError> {
+    of_a_task(&stored_fact(connection, revision)?)
+}
+
+fn of_a_task(weighed: &Weighed) -> Result<TaskRecord, JournalError> {
+    weighed.task_record().ok_or(JournalError::Damaged {
+        revision: weighed.revision(),
+        source: RecordError::NoTask,
+    })
+}
+
+fn stored_fact(connection: &Connection, revision: Revision) -> Result<Weighed, JournalError> {
     let find = |mut find: rusqlite::CachedStatement<'_>| {
         let mut rows = find.query([record::int(revision.0)])?;
-        Ok(next_event(&mut rows, revision))
+        Ok(next_fact(&mut rows, revision))
     };
     connection
         .prepare_cached(sql::EVENT_AT)
@@ -309,9 +329,9 @@ fn missing(revision: Revision) -> JournalError {
     }
 }
 
-/// The event in the next row, which is to be the one at this revision; none if there is no row, or
+/// What is in the next row, which is to be the one at this revision; none if there is no row, or
 /// only a later one.
-fn next_event(rows: &mut Rows<'_>, revision: Revision) -> Result<Option<Weighed>, JournalError> {
+fn next_fact(rows: &mut Rows<'_>, revision: Revision) -> Result<Option<Weighed>, JournalError> {
     let damaged = |source| JournalError::Damaged { revision, source };
     let row = rows
         .next()
@@ -326,19 +346,33 @@ fn next_event(rows: &mut Rows<'_>, revision: Revision) -> Result<Option<Weighed>
     }
 }
 
-/// The event in a row of revision, at, kind, format, record and tail.
+/// What is in a row of revision, at, kind, format, record, tail and activity.
 fn decode(row: &Row<'_>, revision: Revision) -> Result<Weighed, RecordError> {
+    let at = Timestamp(uint(row.get(1)?));
+    let kind: String = row.get(2)?;
+    let format = row.get(3)?;
     let record = row.get_ref(4)?.as_bytes()?;
     let tail = row.get_ref(5)?.as_blob_or_null()?;
-    let event = Event {
-        revision,
-        at: Timestamp(uint(row.get(1)?)),
-        kind: record::event_kind(&row.get::<_, String>(2)?)?,
-        task: Arc::new(record::task(row.get(3)?, record, revision)?),
-        tail: tail.map(record::decode_tail).transpose()?,
+    let fact = if kind == record::SESSION_IDLE {
+        let session_id = record::idle_session(format, record)?;
+        Fact::SessionIdle(Arc::new(SessionIdle {
+            revision,
+            at,
+            session_id,
+        }))
+    } else {
+        let activity = row.get_ref(6)?.as_bytes_or_null()?;
+        Fact::Task(Arc::new(Event {
+            revision,
+            at,
+            kind: record::event_kind(&kind)?,
+            task: Arc::new(record::task(format, record, revision)?),
+            tail: tail.map(record::decode_tail).transpose()?,
+            activity: activity.map(record::decode_activity).transpose()?,
+        }))
     };
     Ok(Weighed {
-        event: Arc::new(event),
+        fact,
         bytes: record.len() + tail.map_or(0, <[u8]>::len),
     })
 }

@@ -176,6 +176,10 @@ pub enum RecordError {
     #[error("the row cannot be read")]
     Unreadable(#[from] rusqlite::Error),
 
+    /// It is of no task, where that of one should be.
+    #[error("the record is not that of a task")]
+    NoTask,
+
     /// The row that should be there is not.
     #[error("the record is missing")]
     Missing,

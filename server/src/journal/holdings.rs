@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use crate::task::{Event, EventKind, Revision};
+use crate::task::{EventKind, Fact, Revision};
 
 /// The numbers.
 #[derive(Debug)]
@@ -52,7 +52,8 @@ impl Holdings {
     }
 
     /// What has become durable.
-    pub(super) fn follow(&self, event: &Event) {
+    pub(super) fn follow(&self, fact: &Fact) {
+        let Some(event) = fact.event() else { return };
         let (tasks, bytes) = (1, signed(event.task.output_bytes));
         match event.kind {
             EventKind::Ended => self.add(tasks, bytes),

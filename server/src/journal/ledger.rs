@@ -9,10 +9,12 @@ use super::{
     Entry, JournalError, archive,
     present::Present,
     record::{self, FORMAT, int},
-    ring::Weighed,
+    ring::TaskRecord,
     sql,
 };
-use crate::task::{Event, EventKind, Revision, Seq, SpawnRequest, Tail, Task, TaskId, Timestamp};
+use crate::task::{
+    Activity, Event, EventKind, Revision, Seq, SpawnRequest, Tail, Task, TaskId, Timestamp,
+};
 
 /// A fact that is ready to be written, encoded by whoever appends it: the writer has enough to do.
 #[derive(Debug)]
@@ -23,6 +25,15 @@ pub(super) struct Draft {
     record: String,
     tail_bytes: Option<Vec<u8>>,
     request: Option<RequestDraft>,
+}
+
+/// What is known of a fact only when it is written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) revision: Revision,
+    pub(super) at: Timestamp,
+    /// What it makes of its session, if anything.
+    pub(super) activity: Option<Activity>,
 }
 
 #[derive(Debug)]
@@ -60,7 +71,12 @@ impl Draft {
     }
 
     /// The event that it has become.
-    pub(super) fn into_event(mut self, revision: Revision, at: Timestamp) -> Weighed {
+    pub(super) fn into_event(mut self, place: Place) -> TaskRecord {
+        let Place {
+            revision,
+            at,
+            activity,
+        } = place;
         self.task.revision = revision;
         let bytes = self.record.len() + self.tail_bytes.map_or(0, |tail| tail.len());
         let task = Arc::new(self.task);
@@ -70,16 +86,22 @@ impl Draft {
             kind: self.kind,
             task,
             tail: self.tail,
+            activity,
         };
-        Weighed {
+        TaskRecord {
             event: Arc::new(event),
             bytes,
         }
     }
 
-    /// Whose fact it is.
-    pub(super) fn task_id(&self) -> &TaskId {
-        &self.task.id
+    /// What happens.
+    pub(super) fn kind(&self) -> EventKind {
+        self.kind
+    }
+
+    /// To whom, as it is then.
+    pub(super) fn task(&self) -> &Task {
+        &self.task
     }
 
     fn misplaced(&self) -> JournalError {
@@ -107,9 +129,9 @@ impl RequestDraft {
 pub(super) fn append(
     connection: &Connection,
     draft: &Draft,
-    revision: Revision,
-    at: Timestamp,
+    place: Place,
 ) -> Result<(), JournalError> {
+    let revision = place.revision;
     match draft.kind {
         EventKind::Created => create(connection, draft, revision)?,
         EventKind::Admitted
@@ -123,26 +145,21 @@ pub(super) fn append(
         | EventKind::Ended => change(connection, draft, revision)?,
         EventKind::Removed => return Err(draft.misplaced()),
     }
-    insert_event(connection, draft, revision, at)
-        .map_err(JournalError::storage("appending an event"))
+    insert_event(connection, draft, place).map_err(JournalError::storage("appending an event"))
 }
 
-fn insert_event(
-    connection: &Connection,
-    draft: &Draft,
-    revision: Revision,
-    at: Timestamp,
-) -> rusqlite::Result<()> {
+fn insert_event(connection: &Connection, draft: &Draft, place: Place) -> rusqlite::Result<()> {
     connection
         .prepare_cached(sql::INSERT_EVENT)?
         .execute(params![
-            int(revision.0),
-            int(at.0),
+            int(place.revision.0),
+            int(place.at.0),
             record::event_name(draft.kind),
             int(draft.task.seq.0),
             FORMAT,
             draft.record,
             draft.tail_bytes,
+            place.activity.map(record::encode_activity),
         ])?;
     Ok(())
 }
@@ -234,7 +251,7 @@ fn finished(
     connection: &Connection,
     present: &Present,
     ids: &[TaskId],
-) -> Result<Vec<Weighed>, JournalError> {
+) -> Result<Vec<TaskRecord>, JournalError> {
     let mut seen = HashSet::new();
     let once = ids.iter().filter(|id| seen.insert(*id));
     once.map(|id| match archive::finished(connection, id)? {
@@ -253,7 +270,7 @@ pub(super) fn remove(
     oldest: Revision,
     first: Revision,
     at: Timestamp,
-) -> Result<Vec<Weighed>, JournalError> {
+) -> Result<Vec<TaskRecord>, JournalError> {
     let last_states = finished(connection, present, ids)?;
     let mut removed = Vec::with_capacity(last_states.len());
     for (revision, last) in (first.0..).map(Revision).zip(last_states) {
@@ -265,10 +282,15 @@ pub(super) fn remove(
             tail: None,
             request: None,
         })?;
-        insert_event(connection, &draft, revision, at)
+        let place = Place {
+            revision,
+            at,
+            activity: None,
+        };
+        insert_event(connection, &draft, place)
             .and_then(|()| erase(connection, &draft.task, oldest))
             .map_err(JournalError::storage("removing a task"))?;
-        removed.push(draft.into_event(revision, at));
+        removed.push(draft.into_event(place));
     }
     Ok(removed)
 }

@@ -233,7 +233,7 @@ impl Place {
             Self::Disk(phase, found) => (phase, found),
         };
         let record = match archive.event(connection, latest) {
-            Ok(weighed) => Some((Arc::clone(&weighed.event.task), weighed.bytes)),
+            Ok(record) => Some((Arc::clone(&record.event.task), record.bytes)),
             Err(JournalError::Damaged { revision, source }) => {
                 let error: &dyn Error = &source;
                 tracing::error!(revision = revision.0, error, "a task cannot be listed");

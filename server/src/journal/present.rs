@@ -10,8 +10,8 @@ use std::{
 
 use tokio::sync::watch;
 
-use super::ring::{Ring, Weighed};
-use crate::task::{Event, Filter, Revision, Seq, Task, TaskId};
+use super::ring::{Ring, TaskRecord, Weighed};
+use crate::task::{Fact, Filter, Revision, Seq, Task, TaskId};
 
 /// What is true now.
 #[derive(Debug)]
@@ -72,10 +72,10 @@ impl Present {
     }
 
     /// Takes in what has just become durable, then wakes everybody.
-    pub(super) fn publish(&self, events: impl IntoIterator<Item = Weighed>) {
+    pub(super) fn publish(&self, made: impl IntoIterator<Item = Weighed>) {
         let head = {
             let mut facts = self.facts.write().unwrap_or_else(PoisonError::into_inner);
-            for weighed in events {
+            for weighed in made {
                 facts.take(weighed);
             }
             facts.head
@@ -93,7 +93,7 @@ impl Present {
     }
 
     /// Up to `limit` events after a revision, if they are still in memory.
-    pub(super) fn after(&self, after: Revision, limit: usize) -> Option<Vec<Arc<Event>>> {
+    pub(super) fn after(&self, after: Revision, limit: usize) -> Option<Vec<Fact>> {
         let facts = self.facts();
         if after == facts.head {
             Some(Vec::new())
@@ -144,9 +144,15 @@ impl Present {
 
 impl Facts {
     fn take(&mut self, weighed: Weighed) {
-        let event = &weighed.event;
+        self.head = weighed.revision();
+        if let Some(record) = weighed.task_record() {
+            self.take_task(&record);
+        }
+        self.ring.push(weighed);
+    }
+
+    fn take_task(&mut self, TaskRecord { event, bytes }: &TaskRecord) {
         let task = &event.task;
-        self.head = event.revision;
         if task.is_live() {
             let earlier = self.live.get(&task.seq);
             if earlier.is_none() {
@@ -158,12 +164,11 @@ impl Facts {
                 started: earlier
                     .and_then(|live| live.started)
                     .or_else(|| task.started.as_ref().map(|_| event.revision)),
-                bytes: weighed.bytes,
+                bytes: *bytes,
             };
             self.live.insert(task.seq, live);
         } else if self.live.remove(&task.seq).is_some() {
             self.ids.remove(&task.id);
         }
-        self.ring.push(weighed);
     }
 }

@@ -1,6 +1,7 @@
 //! How facts are written down, and how every format that ever was is read.
 //!
-//! A record is the JSON of [`Task`], a request that of [`SpawnRequest`]; each row says its format.
+//! A record is the JSON of [`Task`], a request that of [`SpawnRequest`]; each row says its format. An
+//! event of a session has a record of its own kind.
 //! The rules that keep old rows readable, by which the types in [`crate::task`] may change:
 //!
 //! - An unknown field is ignored; a new one is an `Option` or has `#[serde(default)]`. The format
@@ -10,9 +11,12 @@
 //!
 //! `Task::revision` is not trusted to the record: it is that of the row.
 
+use serde::Deserialize;
+
 use super::error::RecordError;
 use crate::task::{
-    Chunk, EndState, EventKind, Kind, Revision, SpawnRequest, Stream, Tail, Task, Timestamp,
+    Activity, Chunk, EndState, EventKind, Kind, Revision, SpawnRequest, Stream, Tail, Task,
+    Timestamp,
 };
 
 /// The format of what is written today.
@@ -35,6 +39,37 @@ pub(super) fn request(format: i64, body: &[u8]) -> Result<SpawnRequest, RecordEr
         1 => Ok(serde_json::from_slice(body)?),
         unknown => Err(RecordError::UnknownFormat(unknown)),
     }
+}
+
+/// What a row is called that is of a session and not of a task.
+pub(super) const SESSION_IDLE: &str = "session_idle";
+
+/// The record of a session that has become idle.
+#[derive(Debug, Deserialize)]
+struct IdleRecord {
+    session_id: String,
+}
+
+pub(super) fn encode_idle(session_id: &str) -> String {
+    serde_json::json!({ "session_id": session_id }).to_string()
+}
+
+/// The session that a record says is idle.
+pub(super) fn idle_session(format: i64, record: &[u8]) -> Result<String, RecordError> {
+    match format {
+        1 => Ok(serde_json::from_slice::<IdleRecord>(record)?.session_id),
+        unknown => Err(RecordError::UnknownFormat(unknown)),
+    }
+}
+
+pub(super) fn encode_activity(activity: Activity) -> String {
+    let Activity { agents, shells } = activity;
+    format!(r#"{{"agents":{agents},"shells":{shells}}}"#)
+}
+
+/// How many tasks of a session are live, as a row has it.
+pub(super) fn decode_activity(text: &[u8]) -> Result<Activity, RecordError> {
+    Ok(serde_json::from_slice(text)?)
 }
 
 /// A tail as bytes: how much output there was, then each chunk as offset, time, length, stream and

@@ -1,4 +1,4 @@
-//! Decoded events in memory: the newest, and those old ones that somebody has just read.
+//! Decoded facts in memory: the newest, and those old ones that somebody has just read.
 //!
 //! Both are bounded, and nothing depends on what they hold: whoever misses reads the disk.
 
@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use crate::task::{Event, Revision};
+use crate::task::{Event, Fact, Revision};
 
 /// A quarter of a second of the busiest traffic: a watcher that keeps up never touches the disk.
 const RING_EVENTS: usize = 2048;
@@ -19,50 +19,81 @@ const SHELF_EVENTS: usize = 512;
 /// As encoded. A record of the usual size with a full tail fits; a giant is read anew each time.
 const SHELF_EVENT_BYTES: usize = 6 << 10;
 
-/// An event with the size that it has when encoded.
+/// A fact with the size that it has when encoded.
 #[derive(Debug, Clone)]
 pub(super) struct Weighed {
+    pub(super) fact: Fact,
+    pub(super) bytes: usize,
+}
+
+/// What happened to a task, weighed.
+#[derive(Debug, Clone)]
+pub(super) struct TaskRecord {
     pub(super) event: Arc<Event>,
     pub(super) bytes: usize,
 }
 
-/// The newest events, without a gap.
+impl From<TaskRecord> for Weighed {
+    fn from(TaskRecord { event, bytes }: TaskRecord) -> Self {
+        Self {
+            fact: Fact::Task(event),
+            bytes,
+        }
+    }
+}
+
+impl Weighed {
+    pub(super) fn revision(&self) -> Revision {
+        self.fact.revision()
+    }
+
+    /// None if it is of no task.
+    pub(super) fn task_record(&self) -> Option<TaskRecord> {
+        let event = Arc::clone(self.fact.event()?);
+        Some(TaskRecord {
+            event,
+            bytes: self.bytes,
+        })
+    }
+}
+
+/// The newest facts, without a gap.
 #[derive(Debug, Default)]
 pub(super) struct Ring {
-    events: VecDeque<Weighed>,
+    facts: VecDeque<Weighed>,
     bytes: usize,
 }
 
 impl Ring {
-    /// Takes the event that follows the newest.
+    /// Takes the fact that follows the newest.
     pub(super) fn push(&mut self, newest: Weighed) {
         self.bytes += newest.bytes;
-        self.events.push_back(newest);
-        while self.events.len() > RING_EVENTS || self.bytes > RING_BYTES {
-            let Some(oldest) = self.events.pop_front() else {
+        self.facts.push_back(newest);
+        while self.facts.len() > RING_EVENTS || self.bytes > RING_BYTES {
+            let Some(oldest) = self.facts.pop_front() else {
                 break;
             };
             self.bytes -= oldest.bytes;
         }
     }
 
-    /// Up to `limit` events after a revision, if the first of them is still here.
-    pub(super) fn after(&self, after: Revision, limit: usize) -> Option<Vec<Arc<Event>>> {
-        let first = self.events.front()?.event.revision.0;
+    /// Up to `limit` facts after a revision, if the first of them is still here.
+    pub(super) fn after(&self, after: Revision, limit: usize) -> Option<Vec<Fact>> {
+        let first = self.facts.front()?.revision().0;
         let skipped = usize::try_from((after.0 + 1).checked_sub(first)?).ok()?;
-        let events = self.events.iter().skip(skipped).take(limit);
-        Some(events.map(|weighed| Arc::clone(&weighed.event)).collect())
+        let facts = self.facts.iter().skip(skipped).take(limit);
+        Some(facts.map(|weighed| weighed.fact.clone()).collect())
     }
 
-    /// The event at a revision.
+    /// The fact at a revision.
     pub(super) fn at(&self, revision: Revision) -> Option<Weighed> {
-        let first = self.events.front()?.event.revision.0;
+        let first = self.facts.front()?.revision().0;
         let index = usize::try_from(revision.0.checked_sub(first)?).ok()?;
-        self.events.get(index).cloned()
+        self.facts.get(index).cloned()
     }
 }
 
-/// Old events that were read lately. Each has one slot that it can be in, which it shares with
+/// Old facts that were read lately. Each has one slot that it can be in, which it shares with
 /// every [`SHELF_EVENTS`]th: neighbours never displace one another, and nothing is to be managed.
 #[derive(Debug)]
 pub(super) struct Shelf {
@@ -78,30 +109,30 @@ impl Default for Shelf {
 }
 
 impl Shelf {
-    /// Keeps an event in the place of another.
+    /// Keeps a fact in the place of another.
     pub(super) fn put(&self, weighed: &Weighed) {
         if weighed.bytes <= SHELF_EVENT_BYTES {
-            self.slots()[slot(weighed.event.revision)] = Some(weighed.clone());
+            self.slots()[slot(weighed.revision())] = Some(weighed.clone());
         }
     }
 
-    /// The event at a revision.
+    /// The fact at a revision.
     pub(super) fn at(&self, revision: Revision) -> Option<Weighed> {
         let slots = self.slots();
         slots[slot(revision)]
             .as_ref()
-            .filter(|held| held.event.revision == revision)
+            .filter(|held| held.revision() == revision)
             .cloned()
     }
 
-    /// The events that follow a revision, as far as they are here without a gap.
-    pub(super) fn after(&self, after: Revision, limit: usize) -> Vec<Arc<Event>> {
+    /// The facts that follow a revision, as far as they are here without a gap.
+    pub(super) fn after(&self, after: Revision, limit: usize) -> Vec<Fact> {
         let slots = self.slots();
         (after.0 + 1..)
             .take(limit)
             .map_while(|revision| {
                 let held = slots[slot(Revision(revision))].as_ref()?;
-                (held.event.revision.0 == revision).then(|| Arc::clone(&held.event))
+                (held.revision().0 == revision).then(|| held.fact.clone())
             })
             .collect()
     }

@@ -15,7 +15,7 @@ pub(super) const APPLICATION_ID: i32 = 0x4865_656c;
 pub(super) const VERSION: i32 = STEPS.len() as i32;
 
 /// The step to each version from the one before it; that to the first begins with nothing.
-const STEPS: [&str; 2] = [VERSION_1, VERSION_2];
+pub(super) const STEPS: [&str; 3] = [VERSION_1, VERSION_2, VERSION_3];
 
 /// The tables of version 1.
 ///
@@ -93,6 +93,11 @@ CREATE TABLE seen (
     end_revision INTEGER PRIMARY KEY,
     seq INTEGER NOT NULL
 );
+";
+
+/// How many tasks of its session are live after an event, as JSON; NULL where that has not changed.
+const VERSION_3: &str = "
+ALTER TABLE events ADD COLUMN activity TEXT;
 ";
 
 /// What makes a state directory this one and no other.

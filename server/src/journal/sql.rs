@@ -28,8 +28,10 @@ statements! {
     LIVE_TASKS = "SELECT seq, revision, started_revision, created_revision
         FROM tasks INDEXED BY tasks_live WHERE end_revision IS NULL ORDER BY seq";
 
-    INSERT_EVENT = "INSERT INTO events (revision, at, kind, task_seq, format, record, tail)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    INSERT_EVENT = "INSERT INTO events (revision, at, kind, task_seq, format, record, tail, activity)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    INSERT_SESSION_EVENT = "INSERT INTO events (revision, at, kind, format, record)
+        VALUES (?1, ?2, ?3, ?4, ?5)";
     INSERT_TASK = "INSERT INTO tasks
             (seq, id, kind, session_id, parent_id, revision, created_revision, started_revision)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7)";
@@ -86,8 +88,9 @@ statements! {
             LEFT JOIN events AS e ON e.revision = t.end_revision
         WHERE t.end_revision > 0 ORDER BY t.end_revision LIMIT ?1";
 
-    EVENT_AT = "SELECT revision, at, kind, format, record, tail FROM events WHERE revision = ?1";
-    EVENTS_AFTER = "SELECT revision, at, kind, format, record, tail
+    EVENT_AT = "SELECT revision, at, kind, format, record, tail, activity
+        FROM events WHERE revision = ?1";
+    EVENTS_AFTER = "SELECT revision, at, kind, format, record, tail, activity
         FROM events WHERE revision > ?1 ORDER BY revision LIMIT ?2";
     FINISHED_BY_ID = "SELECT revision, coalesce(started_revision, end_revision)
         FROM tasks INDEXED BY tasks_id

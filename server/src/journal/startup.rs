@@ -4,7 +4,7 @@ use std::{error::Error, sync::Arc};
 
 use rusqlite::{Connection, Row};
 
-use super::{JournalError, archive, present::LiveTask, record::uint, ring::Weighed, sql};
+use super::{JournalError, archive, present::LiveTask, record::uint, ring::TaskRecord, sql};
 use crate::task::{Revision, Seq};
 
 /// The first revision that can be read and the last.
@@ -68,7 +68,7 @@ impl Place {
             let event = archive::stored_event(connection, revision);
             event.inspect_err(|error| self.complain(error)).ok()
         });
-        let Some(Weighed { event, bytes }) = readable else {
+        let Some(TaskRecord { event, bytes }) = readable else {
             tracing::error!(
                 seq = self.seq.0,
                 "a live task is lost: it has no readable record"

@@ -7,6 +7,7 @@ mod listing;
 mod opening;
 mod plans;
 mod reading;
+mod sessions;
 mod shedding;
 mod upgrading;
 
@@ -14,8 +15,8 @@ use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use super::{Durability, Entry, Journal, file};
 use crate::task::{
-    Chunk, Command, Containment, EndReason, EndState, Ended, EnvDefaults, Event, EventKind, IdKey,
-    Kind, LeaderEnd, Outcome, Revision, Rules, Seq, Signal, SpawnRequest, Spec, Started,
+    Chunk, Command, Containment, EndReason, EndState, Ended, EnvDefaults, Event, EventKind, Fact,
+    IdKey, Kind, LeaderEnd, Outcome, Revision, Rules, Seq, Signal, SpawnRequest, Spec, Started,
     StopPolicy, Stream, Tail, Task, Timestamp,
 };
 
@@ -37,7 +38,7 @@ pub(super) fn spec() -> Spec {
     Spec {
         kind: Kind::Shell,
         name: "build".into(),
-        session_id: "s1".into(),
+        session_id: String::new(),
         parent: None,
         labels: BTreeMap::from([("repo".into(), "heeler".into())]),
         command: Command::Argv(vec!["/bin/true".into()]),
@@ -68,7 +69,7 @@ fn start(task: &mut Task) {
     });
 }
 
-fn end(task: &mut Task, state: EndState) {
+pub(super) fn end(task: &mut Task, state: EndState) {
     let at = Timestamp::now();
     task.leader_end = Some(LeaderEnd {
         outcome: Outcome::Exited(0),
@@ -153,18 +154,25 @@ async fn finish_one(journal: &Journal) -> Task {
     task
 }
 
-/// Every event after a revision, asked for in batches.
+/// What happened to tasks after a revision, where nothing else did.
 async fn all_after(journal: &Journal, after: Revision, limit: usize) -> Vec<Arc<Event>> {
-    let mut events: Vec<Arc<Event>> = Vec::new();
+    let facts = all_facts_after(journal, after, limit).await;
+    let event = |fact: &Fact| Arc::clone(fact.event().expect("of a task"));
+    facts.iter().map(event).collect()
+}
+
+/// Everything after a revision, asked for in batches.
+async fn all_facts_after(journal: &Journal, after: Revision, limit: usize) -> Vec<Fact> {
+    let mut facts: Vec<Fact> = Vec::new();
     loop {
-        let last = events.last().map_or(after, |event| event.revision);
+        let last = facts.last().map_or(after, Fact::revision);
         let batch = journal
-            .events_after(last, limit)
+            .facts_after(last, limit)
             .await
             .expect("the events are there");
         if batch.is_empty() {
-            return events;
+            return facts;
         }
-        events.extend(batch);
+        facts.extend(batch);
     }
 }

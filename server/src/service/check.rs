@@ -8,7 +8,7 @@ use heeler_proto::v1;
 use super::refusal::Refusal;
 use crate::{
     process::{environment::RESERVED_PREFIX, signal_number},
-    task::{EndState, EventKind, Filter, Kind, Signal, State, TaskId},
+    task::{EndState, EventKind, FactKind, Filter, Kind, Signal, State, TaskId},
 };
 
 /// The longest that a session, a request id or a label's key may be.
@@ -254,23 +254,29 @@ fn filter_state(field: &str, state: v1::TaskState) -> Result<Option<State>, Refu
     }))
 }
 
-/// Event types to watch.
-pub(super) fn event_kinds(values: Vec<i32>) -> Result<Vec<EventKind>, Refusal> {
+/// Event types to watch, with a filter by which each of them can come.
+pub(super) fn event_kinds(values: Vec<i32>, filter: &Filter) -> Result<Vec<FactKind>, Refusal> {
     let kind = |(at, value): (usize, i32)| {
         let field = format!("types[{at}]");
+        let of_a_task = |kind| Ok(FactKind::Task(kind));
         match enumerated(&field, value)? {
             v1::TaskEventType::Unspecified => Err(Refusal::field(field, "is unspecified")),
-            v1::TaskEventType::Created => Ok(EventKind::Created),
-            v1::TaskEventType::Admitted => Ok(EventKind::Admitted),
-            v1::TaskEventType::Started => Ok(EventKind::Started),
-            v1::TaskEventType::Stopping => Ok(EventKind::Stopping),
-            v1::TaskEventType::LeaderExited => Ok(EventKind::LeaderExited),
-            v1::TaskEventType::Detached => Ok(EventKind::Detached),
-            v1::TaskEventType::Stale => Ok(EventKind::Stale),
-            v1::TaskEventType::Active => Ok(EventKind::Active),
-            v1::TaskEventType::KillOverdue => Ok(EventKind::KillOverdue),
-            v1::TaskEventType::Ended => Ok(EventKind::Ended),
-            v1::TaskEventType::Removed => Ok(EventKind::Removed),
+            v1::TaskEventType::Created => of_a_task(EventKind::Created),
+            v1::TaskEventType::Admitted => of_a_task(EventKind::Admitted),
+            v1::TaskEventType::Started => of_a_task(EventKind::Started),
+            v1::TaskEventType::Stopping => of_a_task(EventKind::Stopping),
+            v1::TaskEventType::LeaderExited => of_a_task(EventKind::LeaderExited),
+            v1::TaskEventType::Detached => of_a_task(EventKind::Detached),
+            v1::TaskEventType::Stale => of_a_task(EventKind::Stale),
+            v1::TaskEventType::Active => of_a_task(EventKind::Active),
+            v1::TaskEventType::KillOverdue => of_a_task(EventKind::KillOverdue),
+            v1::TaskEventType::Ended => of_a_task(EventKind::Ended),
+            v1::TaskEventType::Removed => of_a_task(EventKind::Removed),
+            v1::TaskEventType::SessionIdle if filter.is_of_tasks() => Err(Refusal::field(
+                field,
+                "is SESSION_IDLE, which does not go with a filter by more than session_id",
+            )),
+            v1::TaskEventType::SessionIdle => Ok(FactKind::SessionIdle),
         }
     };
     values.into_iter().enumerate().map(kind).collect()

@@ -8,9 +8,9 @@ use super::rules;
 use crate::{
     process::{signal_name, tree::Process},
     task::{
-        Actor, Chunk, Command, Containment, DetachCause, Detached, EndReason, EndState, Event,
-        EventKind, Kind, Outcome, Proof, ProofMethod, SentSignal, Signal, Spec, State, Stop,
-        StopCause, StopMode, Stream, Survivor, Tail, Task, Timestamp,
+        Activity, Actor, Chunk, Command, Containment, DetachCause, Detached, EndReason, EndState,
+        Event, EventKind, Fact, Kind, Outcome, Proof, ProofMethod, SentSignal, Signal, Spec, State,
+        Stop, StopCause, StopMode, Stream, Survivor, Tail, Task, Timestamp,
     },
 };
 
@@ -68,13 +68,39 @@ pub(super) fn task(task: &Task) -> v1::BackgroundTask {
     shown
 }
 
-pub(super) fn event(event: &Event) -> v1::TaskEvent {
+pub(super) fn fact(fact: &Fact) -> v1::TaskEvent {
+    match fact {
+        Fact::Task(event) => task_event(event),
+        Fact::SessionIdle(idle) => v1::TaskEvent {
+            revision: idle.revision.0,
+            event_time: Some(timestamp(idle.at)),
+            r#type: v1::TaskEventType::SessionIdle.into(),
+            task: None,
+            output_tail: None,
+            session_activity: Some(activity(&idle.session_id, Activity::default())),
+        },
+    }
+}
+
+fn task_event(event: &Event) -> v1::TaskEvent {
+    let session = &event.task.spec.session_id;
     v1::TaskEvent {
         revision: event.revision.0,
         event_time: Some(timestamp(event.at)),
         r#type: event_type(event.kind).into(),
         task: Some(task(&event.task)),
         output_tail: event.tail.as_ref().map(tail),
+        session_activity: event.activity.map(|counts| activity(session, counts)),
+    }
+}
+
+fn activity(session_id: &str, counts: Activity) -> v1::SessionActivity {
+    let Activity { agents, shells } = counts;
+    v1::SessionActivity {
+        session_id: session_id.to_owned(),
+        agents,
+        shells,
+        hosted: 0,
     }
 }
 

@@ -12,7 +12,7 @@ use heeler_proto::{
 use prost::{Message, bytes::Bytes};
 
 use super::convert;
-use crate::task::{Event, Revision, Seq, Task};
+use crate::task::{Fact, Revision, Seq, Task};
 
 /// As many as the largest page, and as Remove tells at once.
 const SLOTS: usize = 1024;
@@ -37,12 +37,12 @@ impl Default for Encodings {
 
 impl Encodings {
     /// An event as a watcher gets it.
-    pub(super) fn event(&self, event: &Event) -> Encoded<v1::WatchEventsResponse> {
+    pub(super) fn event(&self, fact: &Fact) -> Encoded<v1::WatchEventsResponse> {
         let encode = || {
-            let item = Some(Item::Event(convert::event(event)));
+            let item = Some(Item::Event(convert::fact(fact)));
             v1::WatchEventsResponse { item }.encode_to_vec()
         };
-        let revision = event.revision;
+        let revision = fact.revision();
         Encoded::from_bytes(self.events.get(revision.0, revision, encode))
     }
 
@@ -95,7 +95,8 @@ mod tests {
 
     use super::*;
     use crate::task::{
-        Command, DEFAULT_GRACE, EventKind, IdKey, Kind, Rules, Signal, Spec, StopPolicy, Timestamp,
+        Command, DEFAULT_GRACE, Event, EventKind, IdKey, Kind, Rules, Signal, Spec, StopPolicy,
+        Timestamp,
     };
 
     fn task(seq: u64, revision: u64) -> Task {
@@ -149,20 +150,21 @@ mod tests {
     #[test]
     fn an_event_is_encoded_once() {
         let encodings = Encodings::default();
-        let event = Event {
+        let event = Fact::Task(Arc::new(Event {
             revision: Revision(9),
             at: Timestamp(1),
             kind: EventKind::Created,
             task: Arc::new(task(1, 9)),
             tail: None,
-        };
+            activity: None,
+        }));
         let first = encodings.event(&event).into_bytes();
         assert_eq!(
             first.as_ptr(),
             encodings.event(&event).into_bytes().as_ptr()
         );
         let told = v1::WatchEventsResponse::decode(first).expect("it is well formed");
-        assert_eq!(told.item, Some(Item::Event(convert::event(&event))));
+        assert_eq!(told.item, Some(Item::Event(convert::fact(&event))));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::{Service, check, convert, refusal::Refusal};
 use crate::{
     journal::ReadError,
     supervisor::Handle,
-    task::{EventKind, Filter, Revision, Task, TaskId},
+    task::{EventKind, Fact, Filter, Revision, Task, TaskId},
 };
 
 /// What is waited for.
@@ -181,19 +181,20 @@ async fn ended_since(
     let mut ended = Vec::new();
     let mut cursor = since;
     loop {
-        let events = match journal.events_after(cursor, BATCH).await {
+        let facts = match journal.facts_after(cursor, BATCH).await {
             // What ended longest ago is no longer told; the rest is.
             Err(ReadError::OutOfRange { oldest, .. }) if cursor < oldest => {
                 cursor = Revision(oldest.0.saturating_sub(1));
                 continue;
             }
-            events => events?,
+            facts => facts?,
         };
-        let Some(last) = events.last() else {
+        let Some(last) = facts.last() else {
             return Ok(ended);
         };
-        cursor = last.revision;
-        let ends = events.iter().filter(|event| event.kind == EventKind::Ended);
+        cursor = last.revision();
+        let events = facts.iter().filter_map(Fact::event);
+        let ends = events.filter(|event| event.kind == EventKind::Ended);
         ended.extend(
             ends.map(|end| Arc::clone(&end.task))
                 .filter(|task| filter.matches(task)),

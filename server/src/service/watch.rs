@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     journal::Journal,
-    task::{Event, EventKind, Filter, Revision, Task},
+    task::{Fact, FactKind, Filter, Revision, Task},
 };
 
 /// Events that are read at once.
@@ -47,13 +47,13 @@ pub struct Watcher {
     journal: Journal,
     encodings: Arc<Encodings>,
     filter: Filter,
-    kinds: Vec<EventKind>,
+    kinds: Vec<FactKind>,
     /// What is told before anything that happens.
     initial: Option<vec::IntoIter<Arc<Task>>>,
     cursor: Revision,
     head: watch::Receiver<Revision>,
     /// Events that were read, the first of them right after the cursor.
-    unsent: VecDeque<Arc<Event>>,
+    unsent: VecDeque<Fact>,
     bookmark_every: Duration,
     bookmark_due: Instant,
     /// Goes off at `bookmark_due` or sooner: every event moves that, and most leave this alone.
@@ -74,7 +74,7 @@ pub(super) async fn watch_events(
         return Err(Refusal::foreign_state(&request.state_id, state_id));
     }
     let filter = check::filter("filter", request.filter.unwrap_or_default())?;
-    let kinds = check::event_kinds(request.types)?;
+    let kinds = check::event_kinds(request.types, &filter)?;
     let bookmark_every = bookmark_interval(request.bookmark_interval)?;
     let (initial, cursor) = match (request.initial_state, request.after_revision) {
         (true, Some(_)) => {
@@ -86,7 +86,7 @@ pub(super) async fn watch_events(
         (true, None) => journal.snapshot(&filter),
         (false, Some(after)) => {
             // Said at once rather than as the stream's first item.
-            journal.events_after(Revision(after), 1).await?;
+            journal.facts_after(Revision(after), 1).await?;
             (Vec::new(), Revision(after))
         }
         (false, None) => (Vec::new(), journal.head()),
@@ -181,8 +181,8 @@ impl Watcher {
 
     async fn read(&mut self) -> Result<(), Refusal> {
         if self.unsent.is_empty() {
-            let events = self.journal.events_after(self.cursor, BATCH).await?;
-            self.unsent = events.into();
+            let facts = self.journal.facts_after(self.cursor, BATCH).await?;
+            self.unsent = facts.into();
         }
         Ok(())
     }
@@ -192,12 +192,14 @@ impl Watcher {
         let mut messages = Vec::new();
         let mut bytes = 0;
         while bytes < AHEAD
-            && let Some(event) = self.unsent.pop_front()
+            && let Some(fact) = self.unsent.pop_front()
         {
-            self.cursor = event.revision;
-            if self.wants(&event) {
-                self.journal.note_seen(&event.task);
-                let message = self.encodings.event(&event);
+            self.cursor = fact.revision();
+            if self.wants(&fact) {
+                if let Some(event) = fact.event() {
+                    self.journal.note_seen(&event.task);
+                }
+                let message = self.encodings.event(&fact);
                 bytes += message.encoded_len();
                 messages.push(message);
             }
@@ -205,9 +207,8 @@ impl Watcher {
         messages
     }
 
-    fn wants(&self, event: &Event) -> bool {
-        (self.kinds.is_empty() || self.kinds.contains(&event.kind))
-            && self.filter.matches(&event.task)
+    fn wants(&self, fact: &Fact) -> bool {
+        (self.kinds.is_empty() || self.kinds.contains(&fact.kind())) && self.filter.admits(fact)
     }
 
     fn bookmark(&mut self) -> Message {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Kind, State, Task, TaskId};
+use super::{Fact, Kind, State, Task, TaskId};
 
 /// A condition on tasks: every part that is set must match.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -22,6 +22,35 @@ pub struct Filter {
 }
 
 impl Filter {
+    /// Whether it says anything but which session.
+    pub fn is_of_tasks(&self) -> bool {
+        let Self {
+            ids,
+            session_id: _,
+            kinds,
+            states,
+            labels,
+            parent,
+        } = self;
+        !ids.is_empty()
+            || !kinds.is_empty()
+            || !states.is_empty()
+            || !labels.is_empty()
+            || parent.is_some()
+    }
+
+    /// Whether it happened to one of those that are meant: to a task, or to a session as a whole,
+    /// which nobody means who is particular about its tasks.
+    pub fn admits(&self, fact: &Fact) -> bool {
+        match fact {
+            Fact::Task(event) => self.matches(&event.task),
+            Fact::SessionIdle(idle) => {
+                let session_id = self.session_id.as_ref();
+                !self.is_of_tasks() && session_id.is_none_or(|wanted| *wanted == idle.session_id)
+            }
+        }
+    }
+
     /// Whether the task is one of those that are meant.
     pub fn matches(&self, task: &Task) -> bool {
         let spec = &task.spec;

@@ -58,11 +58,13 @@ from heeler.v1.error_pb2 import ERROR_REASON_UNSPECIFIED
 from heeler.v1.error_pb2 import ERROR_REASON_WORKING_DIRECTORY_UNUSABLE
 from heeler.v1.error_pb2 import ErrorReason
 from heeler.v1.event_pb2 import Bookmark
+from heeler.v1.event_pb2 import SessionActivity
 from heeler.v1.event_pb2 import TASK_EVENT_TYPE_CREATED
 from heeler.v1.event_pb2 import TASK_EVENT_TYPE_ENDED
 from heeler.v1.event_pb2 import TASK_EVENT_TYPE_KILL_OVERDUE
 from heeler.v1.event_pb2 import TASK_EVENT_TYPE_LEADER_EXITED
 from heeler.v1.event_pb2 import TASK_EVENT_TYPE_REMOVED
+from heeler.v1.event_pb2 import TASK_EVENT_TYPE_SESSION_IDLE
 from heeler.v1.event_pb2 import TASK_EVENT_TYPE_STARTED
 from heeler.v1.event_pb2 import TASK_EVENT_TYPE_STOPPING
 from heeler.v1.event_pb2 import TASK_EVENT_TYPE_UNSPECIFIED
@@ -239,6 +241,7 @@ __all__ = [
     "SHUTDOWN_TASKS_UNSPECIFIED",
     "SentSignal",
     "ServerInfo",
+    "SessionActivity",
     "ShellCommand",
     "ShutdownRequest",
     "ShutdownResponse",
@@ -254,6 +257,7 @@ __all__ = [
     "TASK_EVENT_TYPE_KILL_OVERDUE",
     "TASK_EVENT_TYPE_LEADER_EXITED",
     "TASK_EVENT_TYPE_REMOVED",
+    "TASK_EVENT_TYPE_SESSION_IDLE",
     "TASK_EVENT_TYPE_STARTED",
     "TASK_EVENT_TYPE_STOPPING",
     "TASK_EVENT_TYPE_UNSPECIFIED",

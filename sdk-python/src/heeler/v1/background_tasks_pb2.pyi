@@ -626,11 +626,14 @@ class WatchEventsRequest(_message.Message):
     """
     @_builtins.property
     def filter(self) -> _task_pb2.TaskFilter:
-        """Only events of tasks that match in the state that the event carries. Absent: all."""
+        """Only events of tasks that match in the state that the event carries. Absent: all. SESSION_IDLE,
+        which is of no task, comes where nothing but `session_id` is set and is its session's, or nothing
+        at all is set. What `session_activity` counts does not depend on the filter.
+        """
 
     @_builtins.property
     def types(self) -> _containers.RepeatedScalarFieldContainer[_event_pb2.TaskEventType.ValueType]:
-        """Only these events. Empty: all."""
+        """Only these events. Empty: all. SESSION_IDLE does not go with a filter by which it never comes."""
 
     @_builtins.property
     def bookmark_interval(self) -> _duration_pb2.Duration:

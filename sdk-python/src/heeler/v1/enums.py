@@ -187,7 +187,7 @@ class ErrorReason:
 
 
 class TaskEventType:
-    """What happened to a task.
+    """What happened to a task, or to a session.
 
     Every task has one CREATED, first, and one ENDED, after which only REMOVED follows. STARTED comes
     between them exactly once, unless the leader never ran."""
@@ -220,6 +220,11 @@ class TaskEventType:
     REMOVED = event_pb2.TASK_EVENT_TYPE_REMOVED
     """The task and its output are forgotten, by Remove or because the server keeps only so much;
     `task` is its last state."""
+
+    SESSION_IDLE = event_pb2.TASK_EVENT_TYPE_SESSION_IDLE
+    """No task of a session is live any more: right after the ENDED of the last one, and once for each
+    time that this happens. Tasks may be started in the session after it. It has `session_activity`
+    and no `task`."""
 
     @staticmethod
     def name(value: event_pb2.TaskEventType.ValueType) -> str:

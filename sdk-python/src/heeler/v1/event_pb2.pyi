@@ -48,9 +48,14 @@ class _TaskEventTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TaskEve
     """The task and its output are forgotten, by Remove or because the server keeps only so much;
     `task` is its last state.
     """
+    TASK_EVENT_TYPE_SESSION_IDLE: _TaskEventType.ValueType  # 8
+    """No task of a session is live any more: right after the ENDED of the last one, and once for each
+    time that this happens. Tasks may be started in the session after it. It has `session_activity`
+    and no `task`.
+    """
 
 class TaskEventType(_TaskEventType, metaclass=_TaskEventTypeEnumTypeWrapper):
-    """What happened to a task.
+    """What happened to a task, or to a session.
 
     Every task has one CREATED, first, and one ENDED, after which only REMOVED follows. STARTED comes
     between them exactly once, unless the leader never ran.
@@ -78,6 +83,11 @@ TASK_EVENT_TYPE_REMOVED: TaskEventType.ValueType  # 7
 """The task and its output are forgotten, by Remove or because the server keeps only so much;
 `task` is its last state.
 """
+TASK_EVENT_TYPE_SESSION_IDLE: TaskEventType.ValueType  # 8
+"""No task of a session is live any more: right after the ENDED of the last one, and once for each
+time that this happens. Tasks may be started in the session after it. It has `session_activity`
+and no `task`.
+"""
 Global___TaskEventType: _TypeAlias = TaskEventType  # noqa: Y015
 
 @_typing.final
@@ -91,6 +101,7 @@ class TaskEvent(_message.Message):
     TYPE_FIELD_NUMBER: _builtins.int
     TASK_FIELD_NUMBER: _builtins.int
     OUTPUT_TAIL_FIELD_NUMBER: _builtins.int
+    SESSION_ACTIVITY_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """Its number: one more than that of the event before it, never reused."""
     type: Global___TaskEventType.ValueType
@@ -101,11 +112,18 @@ class TaskEvent(_message.Message):
 
     @_builtins.property
     def task(self) -> _task_pb2.BackgroundTask:
-        """The whole task right after it."""
+        """The whole task right after it. Absent with SESSION_IDLE, which is of no task."""
 
     @_builtins.property
     def output_tail(self) -> _output_pb2.OutputTail:
         """The last 4 KiB of output. With ENDED only."""
+
+    @_builtins.property
+    def session_activity(self) -> Global___SessionActivity:
+        """How many tasks of its session are live right after it: with SESSION_IDLE, and with every event
+        that changes that number, CREATED and ENDED, of a task that has a session. Absent otherwise, and
+        in events that were recorded by a server that did not count yet.
+        """
 
     def __init__(
         self,
@@ -115,14 +133,51 @@ class TaskEvent(_message.Message):
         type: Global___TaskEventType.ValueType = ...,
         task: _task_pb2.BackgroundTask | None = ...,
         output_tail: _output_pb2.OutputTail | None = ...,
+        session_activity: Global___SessionActivity | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["event_time", b"event_time", "output_tail", b"output_tail", "task", b"task"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["event_time", b"event_time", "output_tail", b"output_tail", "session_activity", b"session_activity", "task", b"task"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["event_time", b"event_time", "output_tail", b"output_tail", "revision", b"revision", "task", b"task", "type", b"type"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["event_time", b"event_time", "output_tail", b"output_tail", "revision", b"revision", "session_activity", b"session_activity", "task", b"task", "type", b"type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___TaskEvent: _TypeAlias = TaskEvent  # noqa: Y015
+
+@_typing.final
+class SessionActivity(_message.Message):
+    """How many tasks of a session are live: created and not in a terminal state. Whoever keeps the latest
+    that it was told need not count by itself, whatever else its stream leaves out.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    AGENTS_FIELD_NUMBER: _builtins.int
+    SHELLS_FIELD_NUMBER: _builtins.int
+    HOSTED_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    """Which session; never empty."""
+    agents: _builtins.int
+    """Its live tasks of kind AGENT."""
+    shells: _builtins.int
+    """Its live tasks of kind SHELL."""
+    hosted: _builtins.int
+    """Its live tasks of kind HOSTED."""
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+        agents: _builtins.int = ...,
+        shells: _builtins.int = ...,
+        hosted: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents", b"agents", "hosted", b"hosted", "session_id", b"session_id", "shells", b"shells"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SessionActivity: _TypeAlias = SessionActivity  # noqa: Y015
 
 @_typing.final
 class Bookmark(_message.Message):

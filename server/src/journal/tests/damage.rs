@@ -51,7 +51,7 @@ async fn a_damaged_end_is_named_to_who_asks_for_it_and_everything_else_is_there(
         let [first, second, third] = &finished[..] else {
             panic!("three were finished")
         };
-        assert!(names_six(&journal.event_at(Revision(6)).await.unwrap_err()));
+        assert!(names_six(&journal.fact_at(Revision(6)).await.unwrap_err()));
         assert!(names_six(&journal.task(&second.id).await.unwrap_err()));
         assert!(names_six(
             &journal.remove(vec![second.id.clone()]).await.unwrap_err()
@@ -75,12 +75,12 @@ async fn a_damaged_end_is_named_to_who_asks_for_it_and_everything_else_is_there(
 async fn a_watcher_comes_up_to_a_damaged_event_and_can_go_on_behind_it() {
     let dir = tempfile::tempdir().unwrap();
     let (journal, _, _) = damaged(dir.path(), &[6], BIT_FLIPPED).await;
-    let before = journal.events_after(Revision(0), 100).await.unwrap();
-    assert_eq!(before.last().unwrap().revision, Revision(5));
-    let at = journal.events_after(Revision(5), 100).await.unwrap_err();
+    let before = journal.facts_after(Revision(0), 100).await.unwrap();
+    assert_eq!(before.last().unwrap().revision(), Revision(5));
+    let at = journal.facts_after(Revision(5), 100).await.unwrap_err();
     assert!(matches!(at, ReadError::Journal(error) if names_six(&error)));
-    let behind = journal.events_after(Revision(6), 100).await.unwrap();
-    assert!(behind.iter().map(|event| event.revision.0).eq(7..=11));
+    let behind = journal.facts_after(Revision(6), 100).await.unwrap();
+    assert!(behind.iter().map(|event| event.revision().0).eq(7..=11));
 }
 
 /// R4

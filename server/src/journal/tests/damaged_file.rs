@@ -97,10 +97,10 @@ async fn a_damaged_page_in_the_middle_costs_what_is_on_it() {
     let (mut read, mut damaged) = (0, 0);
     let mut cursor = Revision(0);
     while cursor < journal.head() {
-        match journal.events_after(cursor, 50).await {
+        match journal.facts_after(cursor, 50).await {
             Ok(events) => {
                 read += events.len();
-                cursor = events.last().unwrap().revision;
+                cursor = events.last().unwrap().revision();
             }
             Err(error) => {
                 let error: &dyn Error = &error;
@@ -173,7 +173,7 @@ async fn a_row_that_is_no_row_costs_itself() {
     }
     let journal = open(dir.path());
     for (revision, damaged) in [(1, false), (2, true), (3, false), (4, true), (5, true)] {
-        let event = journal.event_at(Revision(revision)).await;
+        let event = journal.fact_at(Revision(revision)).await;
         assert_eq!(event.is_err(), damaged, "{revision}: {event:?}");
     }
     assert_eq!(journal.live().await.unwrap().len(), 1);

@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt};
 
 use super::*;
-use crate::journal::JournalError;
+use crate::journal::{JournalError, schema::VERSION};
 
 #[tokio::test]
 async fn a_state_directory_keeps_its_identity_and_every_other_has_its_own() {
@@ -79,23 +79,19 @@ async fn a_file_of_a_newer_version_is_refused_and_left_as_it_is() {
     journal.close().await.unwrap();
     drop(journal);
     raw(dir.path())
-        .pragma_update(None, "user_version", 3)
+        .pragma_update(None, "user_version", VERSION + 1)
         .unwrap();
     let refused = Journal::open(dir.path(), Durability::Process);
     assert!(
         matches!(
             refused,
-            Err(JournalError::Newer {
-                found: 3,
-                known: 2,
-                ..
-            })
+            Err(JournalError::Newer { found, known: VERSION, .. }) if found == VERSION + 1
         ),
         "{refused:?}"
     );
 
     raw(dir.path())
-        .pragma_update(None, "user_version", 2)
+        .pragma_update(None, "user_version", VERSION)
         .unwrap();
     let journal = open(dir.path());
     assert_eq!(*journal.task(&task.id).await.unwrap().unwrap(), task);

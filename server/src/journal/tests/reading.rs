@@ -27,13 +27,13 @@ async fn memory_and_disk_tell_the_same_events() {
     assert_eq!(all_after(&reopened, Revision(0), 64).await, told);
     assert_eq!(all_after(&reopened, Revision(2990), 1).await, told[2990..]);
     for revision in [1, 500, 3000] {
-        let event = Some(Arc::clone(&told[revision - 1]));
+        let event = Some(Fact::Task(Arc::clone(&told[revision - 1])));
         let revision = Revision(revision as u64);
-        assert_eq!(journal.event_at(revision).await.unwrap(), event);
-        assert_eq!(reopened.event_at(revision).await.unwrap(), event);
+        assert_eq!(journal.fact_at(revision).await.unwrap(), event);
+        assert_eq!(reopened.fact_at(revision).await.unwrap(), event);
     }
-    assert_eq!(journal.event_at(Revision(0)).await.unwrap(), None);
-    assert_eq!(journal.event_at(Revision(9999)).await.unwrap(), None);
+    assert_eq!(journal.fact_at(Revision(0)).await.unwrap(), None);
+    assert_eq!(journal.fact_at(Revision(9999)).await.unwrap(), None);
 }
 
 /// E4
@@ -45,28 +45,28 @@ async fn a_revision_that_is_not_known_is_out_of_range_with_both_bounds() {
         (journal.oldest(), journal.head()),
         (Revision(1), Revision(0))
     );
-    assert_eq!(journal.events_after(Revision(0), 10).await.unwrap(), []);
+    assert_eq!(journal.facts_after(Revision(0), 10).await.unwrap(), []);
     finish_one(&journal).await;
     let last = finish_one(&journal).await;
-    let out_of_range = |read: Result<Vec<Arc<Event>>, ReadError>| match read {
+    let out_of_range = |read: Result<Vec<Fact>, ReadError>| match read {
         Err(ReadError::OutOfRange { oldest, newest }) => (oldest.0, newest.0),
         other => panic!("{other:?}"),
     };
     assert_eq!(
-        out_of_range(journal.events_after(Revision(7), 10).await),
+        out_of_range(journal.facts_after(Revision(7), 10).await),
         (1, 6)
     );
     assert_eq!(
-        out_of_range(journal.events_after(Revision(u64::MAX), 10).await),
+        out_of_range(journal.facts_after(Revision(u64::MAX), 10).await),
         (1, 6)
     );
     journal.compact(Revision(4)).await.unwrap();
     assert_eq!(
-        out_of_range(journal.events_after(Revision(2), 10).await),
+        out_of_range(journal.facts_after(Revision(2), 10).await),
         (4, 6)
     );
-    let rest = journal.events_after(Revision(3), 10).await.unwrap();
-    assert_eq!(rest.last().unwrap().revision, last.revision);
+    let rest = journal.facts_after(Revision(3), 10).await.unwrap();
+    assert_eq!(rest.last().unwrap().revision(), last.revision);
 }
 
 #[tokio::test]
@@ -79,8 +79,8 @@ async fn a_watcher_is_woken_by_the_number_of_what_it_can_read() {
     watch.changed().await.unwrap();
     assert_eq!(*watch.borrow_and_update(), appended.revision);
     assert_eq!(
-        journal.events_after(Revision(0), 10).await.unwrap(),
-        [appended]
+        journal.facts_after(Revision(0), 10).await.unwrap(),
+        [Fact::Task(appended)]
     );
 }
 
@@ -233,7 +233,7 @@ async fn giants_come_in_more_pages_and_all_of_them_come() {
         end(&mut task, EndState::Lost);
         append(&journal, EventKind::Ended, &task).await;
     }
-    let batch = journal.events_after(Revision(0), 100).await.unwrap();
+    let batch = journal.facts_after(Revision(0), 100).await.unwrap();
     assert!(batch.len() < 8, "{} megabytes at once", batch.len());
     assert_eq!(all_after(&journal, Revision(0), 100).await.len(), 8);
     let mut query = ListQuery {

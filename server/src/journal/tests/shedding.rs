@@ -27,7 +27,7 @@ async fn after_compaction_an_older_revision_is_out_of_range_and_the_rest_is_whol
     compact(&journal, 1000).await;
     assert_eq!(journal.oldest(), Revision(1000));
     for after in [0, 500, 998] {
-        match journal.events_after(Revision(after), 10).await {
+        match journal.facts_after(Revision(after), 10).await {
             Err(ReadError::OutOfRange { oldest, newest }) => {
                 assert_eq!((oldest, newest), (Revision(1000), Revision(1200)));
             }
@@ -36,7 +36,7 @@ async fn after_compaction_an_older_revision_is_out_of_range_and_the_rest_is_whol
     }
     let rest = all_after(&journal, Revision(999), 7).await;
     assert!(rest.iter().map(|event| event.revision.0).eq(1000..=1200));
-    assert_eq!(journal.event_at(Revision(999)).await.unwrap(), None);
+    assert_eq!(journal.fact_at(Revision(999)).await.unwrap(), None);
     drop(journal);
     assert_eq!(
         open(dir.path()).oldest(),
@@ -200,11 +200,11 @@ async fn a_reader_that_compaction_overtakes_sees_no_gap() {
     let mut overtaken = 0;
     let mut cursor = Revision(0);
     while cursor < journal.head() {
-        match journal.events_after(cursor, 20).await {
+        match journal.facts_after(cursor, 20).await {
             Ok(events) => {
                 let next = (cursor.0 + 1..).take(events.len());
-                assert!(events.iter().map(|event| event.revision.0).eq(next));
-                cursor = events.last().unwrap().revision;
+                assert!(events.iter().map(|event| event.revision().0).eq(next));
+                cursor = events.last().unwrap().revision();
             }
             Err(ReadError::OutOfRange { oldest, .. }) => {
                 assert!(oldest.0 > cursor.0 + 1);
@@ -253,9 +253,9 @@ async fn an_event_that_is_missing_is_named_and_never_passed_over() {
         .execute("DELETE FROM events WHERE revision = 5", [])
         .unwrap();
     let journal = open(dir.path());
-    let before = journal.events_after(Revision(0), 100).await.unwrap();
-    assert_eq!(before.last().unwrap().revision, Revision(4));
-    let missing = journal.events_after(Revision(4), 100).await.unwrap_err();
+    let before = journal.facts_after(Revision(0), 100).await.unwrap();
+    assert_eq!(before.last().unwrap().revision(), Revision(4));
+    let missing = journal.facts_after(Revision(4), 100).await.unwrap_err();
     assert!(
         matches!(
             missing,
@@ -267,7 +267,7 @@ async fn an_event_that_is_missing_is_named_and_never_passed_over() {
         "{missing:?}"
     );
     assert_eq!(
-        journal.events_after(Revision(5), 100).await.unwrap().len(),
+        journal.facts_after(Revision(5), 100).await.unwrap().len(),
         4
     );
 }

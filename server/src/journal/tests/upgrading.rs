@@ -1,7 +1,10 @@
 //! Files that an earlier version has left.
 
 use super::*;
-use crate::{journal::ListQuery, task::TaskId};
+use crate::{
+    journal::{ListQuery, schema::STEPS},
+    task::{Activity, TaskId},
+};
 
 const VERSION_1: &str = include_str!("../schema/version-1.sql");
 
@@ -96,4 +99,27 @@ async fn an_upgrade_that_fails_leaves_the_file_as_it_was() {
     file.execute_batch("DROP TABLE seen").unwrap();
     drop(file);
     assert_eq!(open(dir.path()).head(), Revision(8));
+}
+
+/// R8, E9: the second version did not count; what is live in its file is counted all the same.
+#[tokio::test]
+async fn the_sessions_of_an_older_file_are_counted_from_its_live_tasks_on() {
+    let dir = tempfile::tempdir().unwrap();
+    old_file(dir.path());
+    let file = raw(dir.path());
+    file.execute_batch(STEPS[1]).unwrap();
+    file.pragma_update(None, "user_version", 2).unwrap();
+    drop(file);
+    let journal = open(dir.path());
+    let told = all_after(&journal, Revision(0), 3).await;
+    assert!(told.iter().all(|event| event.activity.is_none()));
+    let live = journal.task(&id("shell-abcdefghij")).await.unwrap();
+    let mut task = Task::clone(&live.unwrap());
+    end(&mut task, EndState::Completed);
+    let ended = append(&journal, EventKind::Ended, &task).await;
+    assert_eq!(ended.activity, Some(Activity::default()));
+    match journal.fact_at(Revision(10)).await.unwrap() {
+        Some(Fact::SessionIdle(idle)) => assert_eq!(idle.session_id, "s1"),
+        other => panic!("{other:?}"),
+    }
 }

@@ -8,8 +8,15 @@ use tokio::sync::mpsc;
 use super::{BATCH, Job, Reply};
 use crate::{
     crash,
-    journal::{JournalError, holdings::Holdings, ledger, present::Present, ring::Weighed},
-    task::{Event, Revision, Timestamp},
+    journal::{
+        JournalError,
+        holdings::Holdings,
+        ledger::{self, Draft, Place},
+        present::Present,
+        ring::{TaskRecord, Weighed},
+        sessions::{self, Sessions, Tally},
+    },
+    task::{Activity, Event, Revision, Task, Timestamp},
 };
 
 /// How many facts go into the WAL before they are moved on: 18 MiB of it if each has a commit of its
@@ -25,6 +32,7 @@ pub(super) struct Desk {
     connection: Connection,
     present: Arc<Present>,
     holdings: Arc<Holdings>,
+    sessions: Sessions,
     jobs: mpsc::Receiver<Job>,
     /// What has gone into the WAL since the last checkpoint, in events.
     unmoved: u64,
@@ -32,8 +40,8 @@ pub(super) struct Desk {
 
 /// What the transaction made of a job.
 enum Written {
-    Appended { revision: Revision, at: Timestamp },
-    Removed(Vec<Weighed>),
+    Appended { place: Place, idle: Option<Weighed> },
+    Removed(Vec<TaskRecord>),
     Compacted { oldest: Revision, dropped: u64 },
     Marked,
 }
@@ -41,11 +49,13 @@ enum Written {
 /// A job that is durable, and who waits for it.
 enum Done {
     Appended {
-        event: Weighed,
+        event: TaskRecord,
+        /// That its session has become idle by it.
+        idle: Option<Weighed>,
         reply: Reply<Arc<Event>>,
     },
     Removed {
-        events: Vec<Weighed>,
+        events: Vec<TaskRecord>,
         reply: Reply<Vec<Arc<Event>>>,
     },
     /// Nothing has happened that anybody is to be told of.
@@ -59,8 +69,10 @@ impl Desk {
         holdings: Arc<Holdings>,
         jobs: mpsc::Receiver<Job>,
     ) -> Self {
+        let live = present.live();
         Self {
             connection,
+            sessions: Sessions::of(live.iter().map(|task| &**task)),
             present,
             holdings,
             jobs,
@@ -132,13 +144,14 @@ impl Desk {
             .map_err(doing())?;
         let (at, mut oldest) = (Timestamp::now(), self.holdings.oldest());
         let mut next = Revision(self.present.head().0 + 1);
+        let mut tally = self.sessions.tally();
         let mut written = Vec::with_capacity(batch.len());
         for job in batch {
             let made = match job {
                 Job::Append { draft, .. } => {
-                    ledger::append(&transaction, draft, next, at)?;
-                    drop_superseded(&transaction, &self.present, draft, oldest)?;
-                    Written::Appended { revision: next, at }
+                    let appended = append(&transaction, draft, &mut tally, next, at)?;
+                    drop_superseded(&transaction, &self.present, draft.task(), oldest)?;
+                    appended
                 }
                 Job::Remove { ids, .. } => {
                     let present = &self.present;
@@ -165,7 +178,9 @@ impl Desk {
             true => crash::point("journal.before-commit"),
             false => crash::point("upkeep.before-commit"),
         }
+        let changes = tally.into_changes();
         transaction.commit().map_err(doing())?;
+        self.sessions.settle(changes);
         match tells {
             true => crash::point("journal.committed"),
             false => crash::point("upkeep.committed"),
@@ -185,26 +200,52 @@ impl Desk {
     /// First what is read, then the number that says so, then the answers: whoever is woken reads
     /// the truth.
     fn publish(&self, done: Vec<Done>) {
-        for weighed in done.iter().flat_map(Done::events) {
-            self.holdings.follow(&weighed.event);
+        let told: Vec<Weighed> = done.iter().flat_map(Done::told).collect();
+        for weighed in &told {
+            self.holdings.follow(&weighed.fact);
         }
-        self.present
-            .publish(done.iter().flat_map(Done::events).cloned());
+        self.present.publish(told);
         done.into_iter().for_each(Done::answer);
     }
+}
+
+/// Writes a fact and, if it is the end of the last live task of a session, that the session is idle.
+fn append(
+    connection: &Connection,
+    draft: &Draft,
+    tally: &mut Tally<'_>,
+    revision: Revision,
+    at: Timestamp,
+) -> Result<Written, JournalError> {
+    let activity = tally.take(draft.kind(), draft.task());
+    let place = Place {
+        revision,
+        at,
+        activity,
+    };
+    ledger::append(connection, draft, place)?;
+    let idle = match activity.is_some_and(Activity::is_idle) {
+        true => {
+            let session = &draft.task().spec.session_id;
+            let next = Revision(revision.0 + 1);
+            Some(sessions::record_idle(connection, session, next, at)?)
+        }
+        false => None,
+    };
+    Ok(Written::Appended { place, idle })
 }
 
 /// What a task was known by below the `oldest` event that is told was only kept for it.
 fn drop_superseded(
     connection: &Connection,
     present: &Present,
-    draft: &ledger::Draft,
+    task: &Task,
     oldest: Revision,
 ) -> Result<(), JournalError> {
     if oldest.0 <= 1 {
         return Ok(());
     }
-    match present.task(draft.task_id()) {
+    match present.task(&task.id) {
         Some(live) if live.task.revision < oldest => {
             ledger::drop_superseded(connection, &live.task)
         }
@@ -215,7 +256,7 @@ fn drop_superseded(
 impl Written {
     fn revisions(&self) -> u64 {
         match self {
-            Self::Appended { .. } => 1,
+            Self::Appended { idle, .. } => 1 + u64::from(idle.is_some()),
             Self::Removed(events) => events.len() as u64,
             Self::Compacted { .. } | Self::Marked => 0,
         }
@@ -223,8 +264,8 @@ impl Written {
 
     fn weight(&self) -> u64 {
         match self {
-            Self::Appended { .. } | Self::Marked => 1,
-            Self::Removed(events) => events.len() as u64,
+            Self::Appended { .. } | Self::Removed(_) => self.revisions(),
+            Self::Marked => 1,
             Self::Compacted { dropped, .. } => dropped.div_ceil(DROPPED_PER_EVENT),
         }
     }
@@ -234,9 +275,9 @@ impl Job {
     /// None where what was written is not what the job was, which cannot be.
     fn done(self, written: Written) -> Option<Done> {
         match (self, written) {
-            (Self::Append { draft, reply }, Written::Appended { revision, at }) => {
-                let event = draft.into_event(revision, at);
-                Some(Done::Appended { event, reply })
+            (Self::Append { draft, reply }, Written::Appended { place, idle }) => {
+                let event = draft.into_event(place);
+                Some(Done::Appended { event, idle, reply })
             }
             (Self::Remove { reply, .. }, Written::Removed(events)) => {
                 Some(Done::Removed { events, reply })
@@ -266,21 +307,21 @@ impl Job {
 }
 
 impl Done {
-    fn events(&self) -> &[Weighed] {
-        match self {
-            Self::Appended { event, .. } => std::slice::from_ref(event),
-            Self::Removed { events, .. } => events,
-            Self::Tidied { .. } => &[],
-        }
+    /// What has happened, in order.
+    fn told(&self) -> impl Iterator<Item = Weighed> {
+        let (events, idle) = match self {
+            Self::Appended { event, idle, .. } => (std::slice::from_ref(event), idle.clone()),
+            Self::Removed { events, .. } => (&**events, None),
+            Self::Tidied { .. } => (Default::default(), None),
+        };
+        events.iter().cloned().map(Weighed::from).chain(idle)
     }
 
     fn answer(self) {
         match self {
-            Self::Appended { event, reply } => drop(reply.send(Ok(event.event))),
+            Self::Appended { event, reply, .. } => drop(reply.send(Ok(event.event))),
             Self::Removed { events, reply } => {
-                drop(reply.send(Ok(
-                    events.into_iter().map(|weighed| weighed.event).collect(),
-                )));
+                drop(reply.send(Ok(events.into_iter().map(|record| record.event).collect())));
             }
             Self::Tidied { reply } => drop(reply.send(Ok(()))),
         }
@@ -288,107 +329,4 @@ impl Done {
 }
 
 #[cfg(test)]
-mod tests {
-    use tokio::sync::oneshot;
-
-    use super::*;
-    use crate::{
-        journal::{Durability, file, ledger::Draft, startup, tests},
-        task::{EventKind, IdKey, Seq, Spec, Task},
-    };
-
-    type Answer = oneshot::Receiver<Result<Arc<Event>, JournalError>>;
-
-    struct Scene {
-        desk: Desk,
-        jobs: mpsc::Sender<Job>,
-        _dir: tempfile::TempDir,
-    }
-
-    impl Scene {
-        fn new() -> Self {
-            let dir = tempfile::tempdir().unwrap();
-            let path = file::file(dir.path());
-            let (connection, _) = file::open_writer(&path, Durability::Process).unwrap();
-            let present = Arc::new(Present::new(Revision(0), Vec::new()));
-            let holdings = Arc::new(Holdings::new(Revision(1)));
-            let (jobs, queue) = mpsc::channel(10);
-            Self {
-                desk: Desk::new(connection, present, holdings, queue),
-                jobs,
-                _dir: dir,
-            }
-        }
-
-        fn hand_in(&self, kind: EventKind, task: &Task) -> Answer {
-            let (reply, answer) = oneshot::channel();
-            let draft = Box::new(Draft::new(tests::entry(kind, task)).unwrap());
-            self.jobs.try_send(Job::Append { draft, reply }).unwrap();
-            answer
-        }
-
-        fn limit_pages(&self, count: u32) {
-            let pragma = format!("PRAGMA max_page_count = {count}");
-            self.desk
-                .connection
-                .query_row(&pragma, [], |_| Ok(()))
-                .unwrap();
-        }
-    }
-
-    fn task(seq: u64, spec: Spec) -> Task {
-        tests::task_with(IdKey(1), Seq(seq), spec)
-    }
-
-    fn revision(mut answer: Answer) -> u64 {
-        answer.try_recv().unwrap().unwrap().revision.0
-    }
-
-    #[test]
-    fn one_that_is_refused_does_not_spoil_its_batch() {
-        let mut scene = Scene::new();
-        let first = scene.hand_in(EventKind::Created, &task(1, tests::spec()));
-        let mut wrong = scene.hand_in(EventKind::Started, &task(2, tests::spec()));
-        let third = scene.hand_in(EventKind::Created, &task(3, tests::spec()));
-        scene.desk.serve_up_to(10);
-        assert_eq!((revision(first), revision(third)), (1, 2));
-        assert!(matches!(
-            wrong.try_recv().unwrap(),
-            Err(JournalError::Misplaced { .. })
-        ));
-        assert_eq!(
-            startup::bounds(&scene.desk.connection).unwrap().1,
-            Revision(2)
-        );
-    }
-
-    /// O14
-    #[test]
-    fn a_full_disk_fails_the_append_and_the_next_one_works_once_there_is_space() {
-        let mut scene = Scene::new();
-        scene.limit_pages(1);
-        let huge = task(
-            1,
-            Spec {
-                name: "x".repeat(100_000),
-                ..tests::spec()
-            },
-        );
-        let mut refused = scene.hand_in(EventKind::Created, &huge);
-        scene.desk.serve_up_to(10);
-        match refused.try_recv().unwrap() {
-            Err(JournalError::Storage { source, .. }) => {
-                assert_eq!(
-                    source.sqlite_error_code(),
-                    Some(rusqlite::ErrorCode::DiskFull)
-                );
-            }
-            other => panic!("{other:?}"),
-        }
-        assert!(scene.desk.present.live().is_empty());
-        scene.limit_pages(1_000_000);
-        let accepted = scene.hand_in(EventKind::Created, &huge);
-        scene.desk.serve_up_to(10);
-        assert_eq!(revision(accepted), 1);
-    }
-}
+mod tests;

@@ -545,14 +545,16 @@ export type WatchEventsRequest = Message<"heeler.v1.WatchEventsRequest"> & {
   stateId: string;
 
   /**
-   * Only events of tasks that match in the state that the event carries. Absent: all.
+   * Only events of tasks that match in the state that the event carries. Absent: all. SESSION_IDLE,
+   * which is of no task, comes where nothing but `session_id` is set and is its session's, or nothing
+   * at all is set. What `session_activity` counts does not depend on the filter.
    *
    * @generated from field: heeler.v1.TaskFilter filter = 4;
    */
   filter?: TaskFilter | undefined;
 
   /**
-   * Only these events. Empty: all.
+   * Only these events. Empty: all. SESSION_IDLE does not go with a filter by which it never comes.
    *
    * @generated from field: repeated heeler.v1.TaskEventType types = 5;
    */

@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file heeler/v1/event.proto.
  */
 export const file_heeler_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("ChVoZWVsZXIvdjEvZXZlbnQucHJvdG8SCWhlZWxlci52MSLKAQoJVGFza0V2ZW50EhAKCHJldmlzaW9uGAEgASgEEi4KCmV2ZW50X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKBHR5cGUYAyABKA4yGC5oZWVsZXIudjEuVGFza0V2ZW50VHlwZRInCgR0YXNrGAQgASgLMhkuaGVlbGVyLnYxLkJhY2tncm91bmRUYXNrEioKC291dHB1dF90YWlsGAUgASgLMhUuaGVlbGVyLnYxLk91dHB1dFRhaWwiLgoIQm9va21hcmsSEAoIcmV2aXNpb24YASABKAQSEAoIc3RhdGVfaWQYAiABKAkqhQIKDVRhc2tFdmVudFR5cGUSHwobVEFTS19FVkVOVF9UWVBFX1VOU1BFQ0lGSUVEEAASGwoXVEFTS19FVkVOVF9UWVBFX0NSRUFURUQQARIbChdUQVNLX0VWRU5UX1RZUEVfU1RBUlRFRBACEhwKGFRBU0tfRVZFTlRfVFlQRV9TVE9QUElORxADEiEKHVRBU0tfRVZFTlRfVFlQRV9MRUFERVJfRVhJVEVEEAQSIAocVEFTS19FVkVOVF9UWVBFX0tJTExfT1ZFUkRVRRAFEhkKFVRBU0tfRVZFTlRfVFlQRV9FTkRFRBAGEhsKF1RBU0tfRVZFTlRfVFlQRV9SRU1PVkVEEAdCDKoCCUhlZWxlci5WMWIGcHJvdG8z", [file_google_protobuf_timestamp, file_heeler_v1_output, file_heeler_v1_task]);
+  fileDesc("ChVoZWVsZXIvdjEvZXZlbnQucHJvdG8SCWhlZWxlci52MSKAAgoJVGFza0V2ZW50EhAKCHJldmlzaW9uGAEgASgEEi4KCmV2ZW50X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKBHR5cGUYAyABKA4yGC5oZWVsZXIudjEuVGFza0V2ZW50VHlwZRInCgR0YXNrGAQgASgLMhkuaGVlbGVyLnYxLkJhY2tncm91bmRUYXNrEioKC291dHB1dF90YWlsGAUgASgLMhUuaGVlbGVyLnYxLk91dHB1dFRhaWwSNAoQc2Vzc2lvbl9hY3Rpdml0eRgGIAEoCzIaLmhlZWxlci52MS5TZXNzaW9uQWN0aXZpdHkiVQoPU2Vzc2lvbkFjdGl2aXR5EhIKCnNlc3Npb25faWQYASABKAkSDgoGYWdlbnRzGAIgASgNEg4KBnNoZWxscxgDIAEoDRIOCgZob3N0ZWQYBCABKA0iLgoIQm9va21hcmsSEAoIcmV2aXNpb24YASABKAQSEAoIc3RhdGVfaWQYAiABKAkqpwIKDVRhc2tFdmVudFR5cGUSHwobVEFTS19FVkVOVF9UWVBFX1VOU1BFQ0lGSUVEEAASGwoXVEFTS19FVkVOVF9UWVBFX0NSRUFURUQQARIbChdUQVNLX0VWRU5UX1RZUEVfU1RBUlRFRBACEhwKGFRBU0tfRVZFTlRfVFlQRV9TVE9QUElORxADEiEKHVRBU0tfRVZFTlRfVFlQRV9MRUFERVJfRVhJVEVEEAQSIAocVEFTS19FVkVOVF9UWVBFX0tJTExfT1ZFUkRVRRAFEhkKFVRBU0tfRVZFTlRfVFlQRV9FTkRFRBAGEhsKF1RBU0tfRVZFTlRfVFlQRV9SRU1PVkVEEAcSIAocVEFTS19FVkVOVF9UWVBFX1NFU1NJT05fSURMRRAIQgyqAglIZWVsZXIuVjFiBnByb3RvMw", [file_google_protobuf_timestamp, file_heeler_v1_output, file_heeler_v1_task]);
 
 /**
  * One thing that happened, for ever at its revision.
@@ -48,7 +48,7 @@ export type TaskEvent = Message<"heeler.v1.TaskEvent"> & {
   type: TaskEventType;
 
   /**
-   * The whole task right after it.
+   * The whole task right after it. Absent with SESSION_IDLE, which is of no task.
    *
    * @generated from field: heeler.v1.BackgroundTask task = 4;
    */
@@ -60,6 +60,15 @@ export type TaskEvent = Message<"heeler.v1.TaskEvent"> & {
    * @generated from field: heeler.v1.OutputTail output_tail = 5;
    */
   outputTail?: OutputTail | undefined;
+
+  /**
+   * How many tasks of its session are live right after it: with SESSION_IDLE, and with every event
+   * that changes that number, CREATED and ENDED, of a task that has a session. Absent otherwise, and
+   * in events that were recorded by a server that did not count yet.
+   *
+   * @generated from field: heeler.v1.SessionActivity session_activity = 6;
+   */
+  sessionActivity?: SessionActivity | undefined;
 };
 
 /**
@@ -68,6 +77,49 @@ export type TaskEvent = Message<"heeler.v1.TaskEvent"> & {
  */
 export const TaskEventSchema: GenMessage<TaskEvent> = /*@__PURE__*/
   messageDesc(file_heeler_v1_event, 0);
+
+/**
+ * How many tasks of a session are live: created and not in a terminal state. Whoever keeps the latest
+ * that it was told need not count by itself, whatever else its stream leaves out.
+ *
+ * @generated from message heeler.v1.SessionActivity
+ */
+export type SessionActivity = Message<"heeler.v1.SessionActivity"> & {
+  /**
+   * Which session; never empty.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * Its live tasks of kind AGENT.
+   *
+   * @generated from field: uint32 agents = 2;
+   */
+  agents: number;
+
+  /**
+   * Its live tasks of kind SHELL.
+   *
+   * @generated from field: uint32 shells = 3;
+   */
+  shells: number;
+
+  /**
+   * Its live tasks of kind HOSTED.
+   *
+   * @generated from field: uint32 hosted = 4;
+   */
+  hosted: number;
+};
+
+/**
+ * Describes the message heeler.v1.SessionActivity.
+ * Use `create(SessionActivitySchema)` to create a new message.
+ */
+export const SessionActivitySchema: GenMessage<SessionActivity> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_event, 1);
 
 /**
  * How far a stream has come: every matching event up to `revision` has been sent.
@@ -95,10 +147,10 @@ export type Bookmark = Message<"heeler.v1.Bookmark"> & {
  * Use `create(BookmarkSchema)` to create a new message.
  */
 export const BookmarkSchema: GenMessage<Bookmark> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_event, 1);
+  messageDesc(file_heeler_v1_event, 2);
 
 /**
- * What happened to a task.
+ * What happened to a task, or to a session.
  *
  * Every task has one CREATED, first, and one ENDED, after which only REMOVED follows. STARTED comes
  * between them exactly once, unless the leader never ran.
@@ -164,6 +216,15 @@ export enum TaskEventType {
    * @generated from enum value: TASK_EVENT_TYPE_REMOVED = 7;
    */
   REMOVED = 7,
+
+  /**
+   * No task of a session is live any more: right after the ENDED of the last one, and once for each
+   * time that this happens. Tasks may be started in the session after it. It has `session_activity`
+   * and no `task`.
+   *
+   * @generated from enum value: TASK_EVENT_TYPE_SESSION_IDLE = 8;
+   */
+  SESSION_IDLE = 8,
 }
 
 /**

@@ -1,0 +1,249 @@
+//! What is told of sessions: how many of their tasks are live, and when none is.
+
+use std::collections::BTreeSet;
+
+use proptest::{prelude::*, sample::Index};
+
+use super::*;
+use crate::task::Activity;
+
+fn task_of(journal: &Journal, session: &str, kind: Kind) -> Task {
+    let spec = Spec {
+        kind,
+        session_id: session.into(),
+        ..spec()
+    };
+    task_with(journal.id_key(), journal.next_seq(), spec)
+}
+
+async fn create(journal: &Journal, session: &str, kind: Kind) -> Task {
+    let task = task_of(journal, session, kind);
+    append(journal, EventKind::Created, &task).await;
+    task
+}
+
+async fn finish(journal: &Journal, mut task: Task) -> Arc<Event> {
+    end(&mut task, EndState::Completed);
+    append(journal, EventKind::Ended, &task).await
+}
+
+fn counts(agents: u32, shells: u32) -> Option<Activity> {
+    Some(Activity { agents, shells })
+}
+
+/// What was told of the sessions: the counts of each fact that has some, and who became idle.
+fn told(facts: &[Fact]) -> Vec<Result<Activity, &str>> {
+    let told = facts.iter().filter_map(|fact| match fact {
+        Fact::Task(event) => event.activity.map(Ok),
+        Fact::SessionIdle(idle) => Some(Err(&*idle.session_id)),
+    });
+    told.collect()
+}
+
+/// Goes through all there was with counts of its own.
+fn assert_true(facts: &[Fact]) {
+    let mut live: BTreeMap<&str, Activity> = BTreeMap::new();
+    let mut due: Option<&str> = None;
+    for fact in facts {
+        let event = match (fact, due.take()) {
+            (Fact::SessionIdle(idle), Some(session)) => {
+                assert_eq!(idle.session_id, session);
+                continue;
+            }
+            (Fact::Task(event), None) => event,
+            (fact, due) => panic!("{due:?} is due, {fact:?} came"),
+        };
+        let spec = &event.task.spec;
+        let session = live.entry(&spec.session_id).or_default();
+        let expected = match event.kind {
+            EventKind::Created => Some(session.with(spec.kind)),
+            EventKind::Ended => Some(session.without(spec.kind)),
+            EventKind::Admitted
+            | EventKind::Started
+            | EventKind::Stopping
+            | EventKind::LeaderExited
+            | EventKind::Detached
+            | EventKind::Stale
+            | EventKind::Active
+            | EventKind::KillOverdue
+            | EventKind::Removed => None,
+        };
+        let expected = expected.filter(|_| !spec.session_id.is_empty());
+        assert_eq!(event.activity, expected, "{event:?}");
+        *session = expected.unwrap_or(*session);
+        due = expected
+            .is_some_and(Activity::is_idle)
+            .then_some(&spec.session_id);
+    }
+    assert_eq!(
+        due, None,
+        "a session's last end is followed by its idleness"
+    );
+}
+
+/// E9
+#[tokio::test]
+async fn counts_follow_each_start_and_end_and_idle_comes_when_all_are_zero() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path());
+    let shell = create(&journal, "s1", Kind::Shell).await;
+    let agent = create(&journal, "s1", Kind::Agent).await;
+    let other = create(&journal, "s2", Kind::Shell).await;
+    let nobodys = create(&journal, "", Kind::Shell).await;
+    assert_eq!(finish(&journal, shell).await.activity, counts(1, 0));
+    assert_eq!(finish(&journal, nobodys).await.activity, None);
+    let last = finish(&journal, agent).await;
+    assert_eq!(last.activity, counts(0, 0));
+    let again = create(&journal, "s1", Kind::Agent).await;
+    finish(&journal, again).await;
+    finish(&journal, other).await;
+
+    let facts = all_facts_after(&journal, Revision(0), 3).await;
+    assert!(facts.iter().map(|fact| fact.revision().0).eq(1..=13));
+    let activity = |agents, shells| Ok(Activity { agents, shells });
+    let expected = [
+        activity(0, 1),
+        activity(1, 1),
+        activity(0, 1),
+        activity(1, 0),
+        activity(0, 0),
+        Err("s1"),
+        activity(1, 0),
+        activity(0, 0),
+        Err("s1"),
+        activity(0, 0),
+        Err("s2"),
+    ];
+    assert_eq!(told(&facts), expected);
+    let idle = &facts[usize::try_from(last.revision.0).unwrap()];
+    assert!(
+        matches!(idle, Fact::SessionIdle(idle) if idle.at == last.at),
+        "in one transaction: {idle:?}"
+    );
+    let reopened = open(dir.path());
+    assert_eq!(all_facts_after(&reopened, Revision(0), 2).await, facts);
+}
+
+/// E9: what a restart finds live is counted on.
+#[tokio::test]
+async fn a_journal_that_is_opened_again_counts_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path());
+    let shell = create(&journal, "s1", Kind::Shell).await;
+    let agent = create(&journal, "s1", Kind::Agent).await;
+    drop(journal);
+    let journal = open(dir.path());
+    assert_eq!(finish(&journal, agent).await.activity, counts(0, 1));
+    drop(journal);
+    let journal = open(dir.path());
+    assert_eq!(finish(&journal, shell).await.activity, counts(0, 0));
+    assert_true(&all_facts_after(&journal, Revision(0), 10).await);
+    assert_eq!(journal.head(), Revision(5));
+}
+
+/// E9: facts of many appenders share transactions.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_counts_are_those_of_the_total_order_under_sixteen_appenders() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path());
+    let mut appenders = tokio::task::JoinSet::new();
+    for number in 0..16 {
+        let journal = journal.clone();
+        appenders.spawn(async move {
+            let session = ["s1", "s2", "s3"][number % 3];
+            for _ in 0..20 {
+                let task = create(&journal, session, Kind::Shell).await;
+                finish(&journal, task).await;
+            }
+        });
+    }
+    appenders.join_all().await;
+    let facts = all_facts_after(&journal, Revision(0), 100).await;
+    assert_true(&facts);
+    let idle = |fact: &Fact| match fact {
+        Fact::SessionIdle(idle) => Some(idle.session_id.clone()),
+        Fact::Task(_) => None,
+    };
+    let idle: BTreeSet<String> = facts.iter().filter_map(idle).collect();
+    assert_eq!(idle.len(), 3);
+}
+
+/// E9: one that is dropped takes nothing along, and its number stays its own.
+#[tokio::test]
+async fn old_facts_of_sessions_are_dropped_like_any_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path());
+    let live = create(&journal, "s1", Kind::Agent).await;
+    let ended = create(&journal, "s2", Kind::Shell).await;
+    let id = ended.id.clone();
+    finish(&journal, ended).await;
+    let last = create(&journal, "s2", Kind::Shell).await;
+    finish(&journal, last).await;
+    let head = journal.head();
+    while journal.compact(Revision(u64::MAX)).await.unwrap() {}
+    assert_eq!(
+        journal.oldest(),
+        head,
+        "the latest stays, of whom it may be"
+    );
+    let idle = |dir: &Path| -> i64 {
+        let count = "SELECT count(*) FROM events WHERE kind = 'session_idle'";
+        raw(dir).query_row(count, [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!(idle(dir.path()), 1);
+    for journal in [journal, open(dir.path())] {
+        assert!(journal.task(&id).await.unwrap().is_some());
+        let rest = all_facts_after(&journal, Revision(head.0 - 1), 10).await;
+        assert_eq!(told(&rest), [Err("s2")]);
+    }
+    let journal = open(dir.path());
+    let next = finish(&journal, live).await;
+    assert_eq!((next.revision.0, next.activity), (head.0 + 1, counts(0, 0)));
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Create(&'static str, Kind),
+    Finish(Index),
+    Reopen,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let session = prop::sample::select(vec!["", "s1", "s2", "s\"3\u{1f415}"]);
+    let kind = prop::sample::select(vec![Kind::Shell, Kind::Agent]);
+    prop_oneof![
+        5 => (session, kind).prop_map(|(session, kind)| Step::Create(session, kind)),
+        5 => any::<Index>().prop_map(Step::Finish),
+        1 => Just(Step::Reopen),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..Default::default() })]
+
+    /// E9
+    #[test]
+    fn whatever_happens_the_counts_are_true(steps in prop::collection::vec(step(), 0..40)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let dir = tempfile::tempdir().unwrap();
+            let mut journal = open(dir.path());
+            let mut live = Vec::new();
+            for step in steps {
+                match step {
+                    Step::Create(session, kind) => live.push(create(&journal, session, kind).await),
+                    Step::Finish(which) if !live.is_empty() => {
+                        let task = live.swap_remove(which.index(live.len()));
+                        finish(&journal, task).await;
+                    }
+                    Step::Finish(_) => {}
+                    Step::Reopen => {
+                        journal.close().await.unwrap();
+                        journal = open(dir.path());
+                    }
+                }
+            }
+            assert_true(&all_facts_after(&journal, Revision(0), 7).await);
+        });
+    }
+}
