@@ -11,9 +11,10 @@ use heeler_proto::v1::{BackgroundTask, ListRequest, TaskEvent, TaskEventType, Ta
 use crate::{
     Api, Daemon, eventually,
     request::live,
+    sessions,
     storm::{Aftermath, Done, Ending, Storm, descriptors, is_lost, never_ran},
     waiting::STEP,
-    watch::{task_of, types},
+    watch::types,
 };
 
 /// How many discrepancies are shown.
@@ -103,6 +104,7 @@ pub async fn of(daemon: &Daemon, storm: Storm, aftermath: Aftermath) -> Figures 
             ("calls cut short", sum(|ledger| ledger.broken)),
             ("answers asked for again", sum(|ledger| ledger.replays)),
             ("events", audit.aftermath.seen.events.len() as u64),
+            ("sessions idle", sessions::idle(&audit.history).len() as u64),
             ("resumed streams", audit.aftermath.seen.connections as u64),
             ("bytes of output", audit.bytes),
             ("descriptors left", descriptors(daemon) as u64),
@@ -190,7 +192,8 @@ impl Audit {
         }
     }
 
-    /// That the watcher has seen all there was, and every task one beginning and one end.
+    /// That the watcher has seen all there was, every task one beginning and one end, and that what
+    /// was told of the sessions follows from that.
     fn events(&mut self, jobs: &[&Done]) {
         let seen = &self.aftermath.seen;
         self.wrong.extend(seen.faults.iter().cloned());
@@ -199,9 +202,11 @@ impl Audit {
             self.wrong
                 .push(format!("{seen} events seen differ from {kept} kept"));
         }
+        self.wrong.extend(sessions::faults(&self.history));
         let mut of: BTreeMap<&str, Vec<TaskEvent>> = BTreeMap::new();
         for event in &self.history {
-            of.entry(&task_of(event).id)
+            let task = event.task.as_ref();
+            of.entry(task.map_or("", |task| &task.id))
                 .or_default()
                 .push(event.clone());
         }

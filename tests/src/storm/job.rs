@@ -86,6 +86,7 @@ impl Job {
         let request = SpawnRequest {
             request_id: name.clone(),
             name: name.clone(),
+            session_id: format!("session-{}", number % 3),
             timeout: (ending == Ending::TimesOut).then(|| millis(pause)),
             ..argv(words)
         };
