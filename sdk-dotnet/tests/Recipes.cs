@@ -80,7 +80,7 @@ internal static class Recipes
                 switch (item)
                 {
                     case WatchItem.Happened(var happened):
-                        Console.WriteLine($"{happened.Revision}: {happened.Task.Id} {happened.Type}");
+                        Console.WriteLine($"{happened.Revision}: {happened.Task?.Id} {happened.Type}");
                         break;
                     case WatchItem.Reached(var bookmark):
                         kept = bookmark;

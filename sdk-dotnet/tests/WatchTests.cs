@@ -63,6 +63,28 @@ public sealed class WatchTests
         Assert.Equal((task.Id, TaskEventType.Ended), (happened.Task.Id, happened.Type));
     }
 
+    /// <summary>E9</summary>
+    [Fact]
+    public async Task A_session_tells_what_is_live_and_when_it_is_idle()
+    {
+        await using var daemon = await Daemon.StartAsync();
+        var heeler = daemon.Client();
+        var sleeping = new SpawnOptions { Argv = ["sleep", "600"], SessionId = "s", Kind = TaskKind.Agent };
+        var agent = await heeler.SpawnAsync(sleeping, daemon.Soon);
+        var shell = await heeler.SpawnAsync(new SpawnOptions { Argv = ["true"], SessionId = "s" }, daemon.Soon);
+        await heeler.WaitAsync(shell.Id, daemon.Soon);
+        await agent.CancelAsync(null, daemon.Soon);
+        var options = new WatchOptions { AfterRevision = 0, Filter = new TaskFilter { SessionId = "s" } };
+        var told = new List<string>();
+        await foreach (var item in heeler.WatchEventsAsync(options, daemon.Soon))
+        {
+            if (item is not WatchItem.Happened({ SessionActivity: { } activity } happened)) continue;
+            told.Add($"{activity.Agents} {activity.Shells} {(happened.Task is null ? "no task" : "")}".Trim());
+            if (happened.Type == TaskEventType.SessionIdle) break;
+        }
+        Assert.Equal(["1 0", "1 1", "1 0", "0 0", "0 0 no task"], told);
+    }
+
     /// <summary>E2, E4</summary>
     [Fact]
     public async Task A_bookmark_that_was_kept_resumes_and_one_of_another_state_is_refused()

@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { type Bookmark, type HeelerClient, TaskEventType, type WatchItem } from "../src/index.js";
+import {
+  type Bookmark,
+  type HeelerClient,
+  TaskEventType,
+  TaskKind,
+  type WatchItem,
+} from "../src/index.js";
 import { collect } from "./collect.js";
 import { Daemon, until } from "./daemon.js";
 
@@ -35,6 +41,34 @@ async function spawnAndWait(client: HeelerClient): Promise<string> {
   await task.wait();
   return task.id;
 }
+
+/** E9 */
+test("a session tells what is live, and when it is idle", async () => {
+  await using daemon = await Daemon.start();
+  using client = await daemon.connect();
+  const argv = ["sleep", "600"];
+  const agent = await client.spawn({ argv, sessionId: "s", kind: TaskKind.AGENT });
+  await (await client.spawn({ argv: ["true"], sessionId: "s" })).wait();
+  await agent.cancel();
+  const told: [number, number, boolean][] = [];
+  for await (const item of client.watch({ after: 0n, filter: { sessionId: "s" } })) {
+    if (item.kind !== "event" || item.event.sessionActivity === undefined) {
+      continue;
+    }
+    const { agents, shells } = item.event.sessionActivity;
+    told.push([agents, shells, item.event.task !== undefined]);
+    if (item.event.type === TaskEventType.SESSION_IDLE) {
+      break;
+    }
+  }
+  assert.deepEqual(told, [
+    [1, 0, true],
+    [1, 1, true],
+    [1, 0, true],
+    [0, 0, true],
+    [0, 0, false],
+  ]);
+});
 
 /** E2, R1 */
 test("a watch survives kills of the daemon without a loss and without a repeat", async () => {
