@@ -59,12 +59,25 @@ async function open(id: string): Promise<{ session: AgentSession; told: string[]
   return { session, told };
 }
 
+/** Returns once the session was told of so many live tasks. */
+async function counted(session: AgentSession, agents: number, shells: number): Promise<void> {
+  const end = performance.now() + 30_000;
+  for (;;) {
+    const counts = session.backgroundTasks;
+    if (counts.agents === agents && counts.shells === shells) {
+      return;
+    }
+    assert(performance.now() < end, `still ${JSON.stringify(counts)}`);
+    await rest(5);
+  }
+}
+
 test("counts change with each start and end, and idle comes when all are done", async () => {
   const { session, told } = await open("counts");
   await session.idle();
   const agent = await session.startAgent({ argv: ["sleep", "600"] });
   const shell = await session.startShell({ argv: ["sleep", "600"] });
-  assert.deepEqual(session.backgroundTasks, { agents: 1, shells: 1, hosted: 0 });
+  await counted(session, 1, 1);
   const idle = session.idle();
   await session.cancelBackgroundTask(shell);
   await session.cancelBackgroundTask(agent);
@@ -130,6 +143,7 @@ test("other sessions are not counted, and a second view sees the same", async ()
 test("a session goes on across a kill of the daemon", async () => {
   const { session, told } = await open("killed");
   const id = await session.startAgent({ argv: ["sleep", "600"] });
+  await counted(session, 1, 0);
   const gone = once(daemon, "exit");
   daemon.kill("SIGKILL");
   await gone;

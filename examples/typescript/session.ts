@@ -2,17 +2,15 @@
  * The background half of an agent SDK's session, on Heeler: it starts shells and subagents, cancels them
  * by id, tells how many there are, and knows when all are done.
  *
- * It owns a view of its session's live tasks and nothing else: the daemon has the tasks, and a second
- * session object of the same id, in this process or in another, sees the same.
+ * It owns what it was last told of its session and nothing else: the daemon has the tasks and counts
+ * them, and a second session object of the same id, in this process or in another, sees the same.
  */
 import { EventEmitter, once } from "node:events";
 
 import {
-  type BackgroundTask,
   type CancelResult,
   type HeelerClient,
   type SpawnOptions,
-  TaskEventType,
   TaskKind,
   type WatchItem,
 } from "@heeler/client";
@@ -36,16 +34,33 @@ export interface SessionEvents {
 
 const NONE: TaskCounts = { agents: 0, shells: 0, hosted: 0 };
 
+function isSame(a: TaskCounts, b: TaskCounts): boolean {
+  return a.agents === b.agents && a.shells === b.shells && a.hosted === b.hosted;
+}
+
+function withOneMore(counts: TaskCounts, kind: TaskKind): TaskCounts {
+  switch (kind) {
+    case TaskKind.AGENT:
+      return { ...counts, agents: counts.agents + 1 };
+    case TaskKind.HOSTED:
+      return { ...counts, hosted: counts.hosted + 1 };
+    case TaskKind.SHELL:
+    case TaskKind.UNSPECIFIED:
+      return { ...counts, shells: counts.shells + 1 };
+  }
+}
+
 /** A conversation whose background work Heeler has. */
 export class AgentSession extends EventEmitter<SessionEvents> {
   readonly #client: HeelerClient;
   readonly #abort = new AbortController();
-  readonly #live = new Map<string, TaskKind>();
-  /** The latest revision of this session that has been taken in. */
+  #counts = NONE;
+  /** The latest revision that has been taken in. */
   #seen = 0n;
   /** Spawns that have not been answered: the session is not idle meanwhile. */
   #starting = 0;
-  #told = NONE;
+  /** Nor is it before what was answered has been counted: an answer may be faster than its event. */
+  #awaited = 0n;
   #isIdle = true;
   #following: Promise<void> = Promise.resolve();
 
@@ -64,15 +79,9 @@ export class AgentSession extends EventEmitter<SessionEvents> {
     return session;
   }
 
-  /** How many tasks are live. */
+  /** How many tasks are live, as far as the daemon has told yet. */
   get backgroundTasks(): TaskCounts {
-    const count = (kind: TaskKind): number =>
-      [...this.#live.values()].filter((live) => live === kind).length;
-    return {
-      agents: count(TaskKind.AGENT),
-      shells: count(TaskKind.SHELL),
-      hosted: count(TaskKind.HOSTED),
-    };
+    return this.#counts;
   }
 
   /** Starts a subagent in the background, and gives its id. */
@@ -112,14 +121,13 @@ export class AgentSession extends EventEmitter<SessionEvents> {
       if (task === undefined) {
         throw new Error("the daemon's answer has no task");
       }
-      // The watch may have been faster; then it also knows whether the task is over by now.
-      if (task.revision > this.#seen) {
-        this.#live.set(task.id, task.kind);
+      if (task.revision > this.#awaited) {
+        this.#awaited = task.revision;
       }
       return task.id;
     } finally {
       this.#starting -= 1;
-      this.#tell();
+      this.#tellIdle();
     }
   }
 
@@ -135,16 +143,19 @@ export class AgentSession extends EventEmitter<SessionEvents> {
         isKnown = value.kind === "bookmark";
       }
     }
-    this.#isIdle = this.#live.size === 0;
-    this.#told = this.backgroundTasks;
+    this.#isIdle = isSame(this.#counts, NONE);
     this.#following = this.#followOn(items);
   }
 
   async #followOn(items: AsyncIterable<WatchItem>): Promise<void> {
     try {
       for await (const item of items) {
+        const before = this.#counts;
         this.#take(item);
-        this.#tell();
+        if (!isSame(before, this.#counts)) {
+          this.emit("backgroundTasksChanged", this.#counts);
+        }
+        this.#tellIdle();
       }
     } catch (error) {
       if (!this.#abort.signal.aborted) {
@@ -156,11 +167,14 @@ export class AgentSession extends EventEmitter<SessionEvents> {
   #take(item: WatchItem): void {
     switch (item.kind) {
       case "initial":
-        this.#live.set(item.task.id, item.task.kind);
+        this.#counts = withOneMore(this.#counts, item.task.kind);
         break;
       case "event":
         this.#seen = item.event.revision;
-        this.#takeEvent(item.event.type, item.event.task);
+        if (item.event.sessionActivity !== undefined) {
+          const { agents, shells, hosted } = item.event.sessionActivity;
+          this.#counts = { agents, shells, hosted };
+        }
         break;
       case "bookmark":
         this.#seen = item.bookmark.revision;
@@ -168,27 +182,11 @@ export class AgentSession extends EventEmitter<SessionEvents> {
     }
   }
 
-  #takeEvent(type: TaskEventType, task: BackgroundTask | undefined): void {
-    if (task === undefined) {
-      return;
-    }
-    if (type === TaskEventType.ENDED || type === TaskEventType.REMOVED) {
-      this.#live.delete(task.id);
-    } else {
-      this.#live.set(task.id, task.kind);
-    }
-  }
-
-  #tell(): void {
-    const counts = this.backgroundTasks;
-    const { agents, shells, hosted } = this.#told;
-    if (counts.agents !== agents || counts.shells !== shells || counts.hosted !== hosted) {
-      this.#told = counts;
-      this.emit("backgroundTasksChanged", counts);
-    }
-    const isBusy = this.#starting > 0 || this.#live.size > 0;
-    const becameIdle = !isBusy && !this.#isIdle;
-    this.#isIdle = !isBusy;
+  #tellIdle(): void {
+    const isAwaited = this.#starting > 0 || this.#seen < this.#awaited;
+    const isIdle = !isAwaited && isSame(this.#counts, NONE);
+    const becameIdle = isIdle && !this.#isIdle;
+    this.#isIdle = isIdle;
     if (becameIdle) {
       this.emit("idle");
     }

@@ -11,22 +11,19 @@ public readonly record struct BackgroundTaskCounts(int Agents, int Shells, int H
     /// <summary>All of them.</summary>
     public int Total => Agents + Shells + Hosted;
 
-    internal static BackgroundTaskCounts Of(IEnumerable<TaskKind> live)
+    /// <summary>As the daemon has counted them.</summary>
+    internal static BackgroundTaskCounts Of(SessionActivity activity) =>
+        new((int)activity.Agents, (int)activity.Shells, (int)activity.Hosted);
+
+    /// <summary>With one more.</summary>
+    internal BackgroundTaskCounts With(TaskKind kind) => kind switch
     {
-        var counts = default(BackgroundTaskCounts);
-        foreach (var kind in live)
-        {
-            counts = kind switch
-            {
-                TaskKind.Agent => counts with { Agents = counts.Agents + 1 },
-                TaskKind.Hosted => counts with { Hosted = counts.Hosted + 1 },
-                TaskKind.Shell or TaskKind.Unspecified => counts with { Shells = counts.Shells + 1 },
-                // A kind of a newer daemon keeps the session busy all the same.
-                _ => counts with { Hosted = counts.Hosted + 1 },
-            };
-        }
-        return counts;
-    }
+        TaskKind.Agent => this with { Agents = Agents + 1 },
+        TaskKind.Hosted => this with { Hosted = Hosted + 1 },
+        TaskKind.Shell or TaskKind.Unspecified => this with { Shells = Shells + 1 },
+        // A kind of a newer daemon keeps the session busy all the same.
+        _ => this with { Hosted = Hosted + 1 },
+    };
 }
 
 /// <summary>The number of a session's live tasks has changed.</summary>

@@ -8,16 +8,15 @@ namespace Heeler.AgentSessions;
 /// </summary>
 internal sealed class Quiet
 {
-    private readonly Dictionary<string, TaskKind> _live = [];
     private int _starts;
     private ulong _awaited;
     private ulong _seen;
     private bool _busy;
 
-    /// <summary>How many are live.</summary>
-    internal BackgroundTaskCounts Counts => BackgroundTaskCounts.Of(_live.Values);
+    /// <summary>How many are live, by the daemon's count.</summary>
+    internal BackgroundTaskCounts Counts { get; private set; }
 
-    internal bool IsIdle => _live.Count == 0 && _starts == 0 && _seen >= _awaited;
+    internal bool IsIdle => Counts.Total == 0 && _starts == 0 && _seen >= _awaited;
 
     /// <summary>A start was asked for.</summary>
     internal void Starting() => _starts++;
@@ -33,17 +32,16 @@ internal sealed class Quiet
     internal void NotStarted() => _starts--;
 
     /// <summary>A task that was there from the beginning.</summary>
-    internal void Found(BackgroundTask task) => _live[task.Id] = task.Kind;
+    internal void Found(BackgroundTask task) => Counts = Counts.With(task.Kind);
 
     /// <summary>Nothing else has happened up to this revision.</summary>
     internal void Reached(ulong revision) => _seen = Math.Max(_seen, revision);
 
-    /// <summary>Something happened to a task.</summary>
+    /// <summary>Something happened in the session; if the number of its live tasks has changed, it says so.</summary>
     internal void Happened(TaskEvent happened)
     {
         Reached(happened.Revision);
-        if (happened.Type is TaskEventType.Ended or TaskEventType.Removed) _live.Remove(happened.Task.Id);
-        else _live[happened.Task.Id] = happened.Task.Kind;
+        if (happened.SessionActivity is { } activity) Counts = BackgroundTaskCounts.Of(activity);
     }
 
     /// <summary>Whether it has become idle since this was asked last.</summary>
