@@ -5,7 +5,7 @@
 use std::{fs, os::unix::fs::PermissionsExt, process::Output};
 
 use heeler_tests::{
-    Api, DEADLINE, Daemon, Refusal, SmallDisk, api, eventually, rung, shell,
+    Api, DEADLINE, Daemon, Refusal, SmallDisk, api, eventually, millis, rung, shell,
     v1::{outcome::Result as Ended, *},
 };
 use tonic::Code;
@@ -59,6 +59,50 @@ async fn on_a_full_disk_tasks_can_be_cancelled_and_removed() {
     let after = api.start(shell("echo after")).await.id;
     assert_eq!(api.ended(&after).await.state(), TaskState::Completed);
     disk.free();
+}
+
+/// L4, O14: what was never started is no end of its session.
+#[tokio::test]
+async fn a_start_that_a_full_disk_refuses_does_not_end_a_wait_for_its_session() {
+    let Some(disk) = SmallDisk::mount(16) else {
+        return;
+    };
+    let mut daemon = disk.daemon(Daemon::builder());
+    daemon.restart().await;
+    let api = daemon.api().await;
+    let of_session = |request| SpawnRequest {
+        session_id: "s".into(),
+        ..request
+    };
+    let sleeper = api.start(of_session(shell("sleep 1000"))).await.id;
+    disk.fill();
+    until_nothing_is_recorded(&api).await;
+    let mut starts = tokio::task::JoinSet::new();
+    for _ in 0..8 {
+        let (api, request) = (api.clone(), of_session(shell("true")));
+        starts.spawn(async move {
+            for _ in 0..100 {
+                assert_full(api.spawn(request.clone()).await);
+            }
+        });
+    }
+    let waiting = async {
+        loop {
+            let request = WaitRequest {
+                session_id: "s".into(),
+                timeout: Some(millis(5)),
+                ..Default::default()
+            };
+            let answer = api.wait(request).await.unwrap();
+            assert!(!answer.satisfied, "{answer:?}");
+        }
+    };
+    tokio::select! {
+        _ = starts.join_all() => {}
+        () = waiting => {}
+    }
+    disk.free();
+    api.stop(&sleeper, CancelMode::Force).await;
 }
 
 /// O14

@@ -29,6 +29,10 @@ enum Until {
 /// Events that are read at once.
 const BATCH: usize = 256;
 
+/// How long after a task without an end its session is looked at again: a server that goes down
+/// refuses the wait meanwhile.
+const LET_GO: Duration = Duration::from_millis(10);
+
 pub(super) async fn wait(
     service: &Service,
     request: v1::WaitRequest,
@@ -152,8 +156,9 @@ async fn wait_for_session(
             let Some(first) = live.into_iter().find(unmet) else {
                 return;
             };
+            // One that never began is no reason to think that the others are over.
             if until.met(&first).await.is_none() {
-                return;
+                tokio::time::sleep(LET_GO).await;
             }
         }
     };
