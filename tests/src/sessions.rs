@@ -66,9 +66,13 @@ fn count(session: &mut SessionActivity, kind: TaskEventType, of: TaskKind) -> bo
         TaskEventType::Created => *number += 1,
         TaskEventType::Ended => *number -= 1,
         TaskEventType::Unspecified
+        | TaskEventType::Admitted
         | TaskEventType::Started
         | TaskEventType::Stopping
         | TaskEventType::LeaderExited
+        | TaskEventType::Detached
+        | TaskEventType::Stale
+        | TaskEventType::Active
         | TaskEventType::KillOverdue
         | TaskEventType::Removed
         | TaskEventType::SessionIdle => return false,
