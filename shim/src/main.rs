@@ -3,7 +3,7 @@
 //! It owns the task file, the leader's pipes, the wait statuses of the whole tree (it is the tree's
 //! subreaper) and the abstract socket on which a server finds it again. It refuses to decide
 //! anything: when to signal and when to kill are orders, what became of the task is for the file to
-//! say. Whatever happens, it does not end before the tree is empty.
+//! say. Whatever happens, it does not end before the tree is empty, unless it is told to let go of it.
 //!
 //! ```text
 //!  arguments ──bad──> exit 2
@@ -20,7 +20,8 @@
 //!      │ leader reaped       │ the file, orphans reaped, signals sent on │
 //!      v                     │ order, servers come and go                │
 //!  LINGERING                 └───────────────────────────────────────────┘
-//!      │ no child left       Kill orders repeat until there is no child
+//!      │ no child left,      Kill orders repeat until there is no child
+//!      │ or released
 //!      v
 //!  ENDED: TreeEnd written, cgroup removed ──> exit 0
 //! ```

@@ -5,7 +5,7 @@
 //! | 0 | [`Identity`] | when the shim has made and locked the file, before anything runs |
 //! | 1024 | [`Start`] | when the leader runs, or could not be started |
 //! | 2048 | [`LeaderExit`] | when the leader has ended, its last output behind it in the file |
-//! | 3072 | [`TreeEnd`] | when the shim has no child left and the output is complete |
+//! | 3072 | [`TreeEnd`] | when the shim has no child left, or was to let go of them, and the output is complete |
 //!
 //! These are the truth about a task's end; whatever a shim says on its socket is only a hint to
 //! look here. A slot that is empty or damaged reads as `None`.
@@ -114,7 +114,7 @@ pub struct LeaderExit {
     pub output_end: u64,
 }
 
-/// That the shim has no child left.
+/// That the shim has no child left, or has let go of those it had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TreeEnd {
     /// When, in microseconds since 1970.
@@ -131,6 +131,8 @@ pub struct TreeEnd {
     pub capture_errno: i32,
     /// How many bytes of output were discarded because of it.
     pub discarded: u64,
+    /// Whether the leader alone has ended, and others live on that nobody watches any more.
+    pub released: bool,
 }
 
 /// Where a record stands in the file.
@@ -345,6 +347,7 @@ impl TreeEnd {
         w.u64(self.max_memory);
         w.i64(i64::from(self.capture_errno));
         w.u64(self.discarded);
+        w.u64(u64::from(self.released));
         w.finish()
     }
 
@@ -359,6 +362,8 @@ impl TreeEnd {
             max_memory: r.u64()?,
             capture_errno: i32::try_from(r.i64()?).ok()?,
             discarded: r.u64()?,
+            // The first shims let go of nobody, and did not say so.
+            released: r.u64().is_some_and(|released| released != 0),
         })
     }
 }
@@ -416,8 +421,20 @@ mod tests {
             max_memory: 4,
             capture_errno: 28,
             discarded: 5,
+            released: true,
         };
         assert_eq!(TreeEnd::decode(&end.encode()), Some(end));
+    }
+
+    /// R8
+    #[test]
+    fn an_end_that_does_not_speak_of_a_release_is_none() {
+        let mut w = Writer::new(b'T');
+        for word in [1, 2, 1, 3, 4, 28, 5] {
+            w.u64(word);
+        }
+        let end = TreeEnd::decode(&w.finish()).expect("an older record is read");
+        assert_eq!((end.discarded, end.released), (5, false));
     }
 
     #[test]

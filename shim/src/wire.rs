@@ -7,6 +7,9 @@
 //!
 //! Behind a Begin come so many bytes: the task's UUID, then texts that each end in a NUL: the task
 //! file, the cgroup (or nothing), the working directory, the program, its arguments, its variables.
+//! Only a server and the shims that it has started itself speak of that, so
+//! that they are of one build. All other messages are also between builds: each passes over what it does
+//! not know.
 
 use crate::record::Stage;
 
@@ -58,6 +61,9 @@ pub enum Order {
         /// What the reader has already.
         beyond: u64,
     },
+    /// Once the leader has ended, wait for nobody else: record the end, with `released` if others
+    /// live on, and end. Taken back by a later Signal or Kill, and of no use during a kill.
+    Release,
 }
 
 /// From a shim to the server.
@@ -123,6 +129,7 @@ impl Order {
             Self::Signal { number } => message(b's', [number as u32 as u64, 0, 0]),
             Self::Kill { within_millis } => message(b'k', [within_millis, 0, 0]),
             Self::Follow { beyond } => message(b'f', [beyond, 0, 0]),
+            Self::Release => message(b'r', [0; 3]),
         }
     }
 
@@ -140,6 +147,7 @@ impl Order {
             }),
             b'k' => Some(Self::Kill { within_millis: a }),
             b'f' => Some(Self::Follow { beyond: a }),
+            b'r' => Some(Self::Release),
             _ => None,
         }
     }
@@ -234,6 +242,7 @@ mod tests {
                 within_millis: u64::MAX,
             },
             Order::Follow { beyond: 1 << 60 },
+            Order::Release,
         ] {
             assert_eq!(Order::decode(&order.encode()), Some(order));
         }
@@ -257,6 +266,15 @@ mod tests {
         ] {
             assert_eq!(Report::decode(&report.encode()), Some(report));
         }
+    }
+
+    /// R8
+    #[test]
+    fn what_a_build_does_not_know_is_no_message() {
+        let mut unknown = Order::Release.encode();
+        unknown[0] = b'?';
+        assert_eq!(Order::decode(&unknown), None);
+        assert_eq!(Report::decode(&unknown), None);
     }
 
     #[test]

@@ -138,13 +138,17 @@ impl TaskActor {
         if !self.life.task.is_live() || self.life.is_over() {
             return;
         }
-        let method = match end.cgroup_empty {
-            true => ProofMethod::CgroupEmpty,
-            false => ProofMethod::NoChildren,
+        let stopped = self.life.task.stop.is_some();
+        let method = match (end.cgroup_empty, end.released && stopped) {
+            (true, _) => ProofMethod::CgroupEmpty,
+            // Let go before the shim heard of the stop.
+            (false, true) => ProofMethod::Sweep,
+            (false, false) => ProofMethod::NoChildren,
         };
         // A cancel on the lower rung also looks for whatever a process of the tree may have had
-        // started for it elsewhere, with the task's mark.
-        let wants_sweep = self.life.task.stop.is_some() && method == ProofMethod::NoChildren;
+        // started for it elsewhere, with the task's mark. Who was let go, and is not to be stopped, is
+        // not looked for.
+        let wants_sweep = stopped && !end.cgroup_empty;
         if wants_sweep {
             match self.sweep_after_shim().await {
                 Ok(Swept::Gone { .. }) => {}

@@ -73,7 +73,12 @@ impl Control {
                     return Assignment::receive(size, self);
                 }
                 // Meant for the task before.
-                Some(Order::Signal { .. } | Order::Kill { .. } | Order::Follow { .. }) => {}
+                Some(
+                    Order::Signal { .. }
+                    | Order::Kill { .. }
+                    | Order::Follow { .. }
+                    | Order::Release,
+                ) => {}
                 None => self.wait(),
             }
         }

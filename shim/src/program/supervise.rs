@@ -1,4 +1,4 @@
-//! A running task, to the end of its tree.
+//! A running task, to the end of its tree, or to that of its leader if the others are to be let go.
 //!
 //! The loop waits for one of five descriptors, does what each asks for, and then settles what has
 //! become true: output first, then statuses, then records, then reports.
@@ -48,7 +48,26 @@ pub(super) struct Supervision<'a> {
     /// Whether there are statuses to take.
     child_ended: bool,
     kill: Option<Kill>,
+    lingering: Lingering,
     pace: Pace,
+}
+
+/// What becomes of those who outlive the leader.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lingering {
+    /// The end waits for them.
+    Awaited,
+    /// They are let go.
+    Released,
+}
+
+/// How it is over.
+#[derive(Clone, Copy)]
+enum Over {
+    /// Nobody is left.
+    Empty,
+    /// The leader is gone, and others are let go.
+    Released,
 }
 
 /// What is left when it is over.
@@ -78,11 +97,12 @@ impl<'a> Supervision<'a> {
             looks: 0,
             child_ended: false,
             kill: None,
+            lingering: Lingering::Awaited,
             pace: Pace::Normal,
         }
     }
 
-    /// Until nobody of the tree is left.
+    /// Until nobody of the tree is left, or is to be waited for.
     pub(super) fn run(mut self) -> End {
         let mut patience = Patience::Endless;
         loop {
@@ -147,8 +167,12 @@ impl<'a> Supervision<'a> {
             match order {
                 // We have one; and what comes behind it is no order.
                 Order::Begin { .. } => self.control.hang_up(),
-                Order::Signal { number } => self.signal(number),
+                Order::Signal { number } => {
+                    self.hold();
+                    self.signal(number);
+                }
                 Order::Kill { within_millis } => {
+                    self.hold();
                     let kill = Kill::begin(within_millis, self.cgroup.as_ref(), self.pace);
                     self.kill = Some(kill);
                 }
@@ -156,7 +180,21 @@ impl<'a> Supervision<'a> {
                     self.control.follow(beyond);
                     self.control.output_is_at(self.capture.end());
                 }
+                Order::Release => self.release(),
             }
+        }
+    }
+
+    /// Whoever is to be stopped is not let go, unless that has happened.
+    fn hold(&mut self) {
+        if self.file.tree_end.is_unknown() {
+            self.lingering = Lingering::Awaited;
+        }
+    }
+
+    fn release(&mut self) {
+        if self.kill.is_none() {
+            self.lingering = Lingering::Released;
         }
     }
 
@@ -195,8 +233,8 @@ impl<'a> Supervision<'a> {
             .tree
             .leader_exit()
             .filter(|_| self.file.leader_exit.is_unknown());
-        let ended = self.tree.is_empty() && self.file.tree_end.is_unknown();
-        if exited.is_some() || ended {
+        let over = self.over();
+        if exited.is_some() || over.is_some() {
             self.capture.drain(self.file.fd());
             self.control.output_is_at(self.capture.end());
         }
@@ -208,8 +246,8 @@ impl<'a> Supervision<'a> {
                 output_end,
             });
         }
-        if ended && let Some(cgroup_empty) = self.cgroup_is_empty() {
-            self.file.tree_end = Fact::Due(self.tree_end(cgroup_empty));
+        if let Some(end) = over.and_then(|over| self.tree_end(over)) {
+            self.file.tree_end = Fact::Due(end);
             if let Some(cgroup) = &self.cgroup {
                 cgroup.remove();
             }
@@ -221,9 +259,23 @@ impl<'a> Supervision<'a> {
 
     /// Another task gets a shim that has been through nothing out of the ordinary.
     fn after(&self) -> After {
-        match (&self.kill, self.pace) {
-            (None, Pace::Normal) => self.control.after(),
-            (None | Some(_), _) => After::Ends,
+        match (&self.kill, self.pace, self.lingering) {
+            (None, Pace::Normal, Lingering::Awaited) => self.control.after(),
+            (None | Some(_), _, _) => After::Ends,
+        }
+    }
+
+    /// How it is over, if it is and the file is not to say so yet.
+    fn over(&self) -> Option<Over> {
+        let lets_go = self.lingering == Lingering::Released && self.kill.is_none();
+        if !self.file.tree_end.is_unknown() {
+            None
+        } else if self.tree.is_empty() {
+            Some(Over::Empty)
+        } else if lets_go && self.tree.leader_exit().is_some() {
+            Some(Over::Released)
+        } else {
+            None
         }
     }
 
@@ -245,9 +297,14 @@ impl<'a> Supervision<'a> {
         if again { None } else { Some(false) }
     }
 
-    fn tree_end(&self, cgroup_empty: bool) -> TreeEnd {
+    /// The record of it; `None` if the cgroup should be looked at again.
+    fn tree_end(&mut self, over: Over) -> Option<TreeEnd> {
+        let (cgroup_empty, released) = match over {
+            Over::Empty => (self.cgroup_is_empty()?, false),
+            Over::Released => (false, true),
+        };
         let loss = self.capture.loss();
-        TreeEnd {
+        Some(TreeEnd {
             time_micros: clock::now_micros(),
             output_end: self.capture.end(),
             cgroup_empty,
@@ -255,6 +312,7 @@ impl<'a> Supervision<'a> {
             max_memory: self.tree.max_memory(),
             capture_errno: loss.errno,
             discarded: loss.bytes,
-        }
+            released,
+        })
     }
 }

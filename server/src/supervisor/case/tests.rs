@@ -35,6 +35,7 @@ fn end() -> TreeEnd {
         max_memory: 0,
         capture_errno: 0,
         discarded: 0,
+        released: false,
     }
 }
 
@@ -188,6 +189,28 @@ fn what_another_task_has_written_is_not_believed() {
         classify(Birth::Unknown, &seen(Remains::Somebody)),
         Some(Case::TreeAlive { leader, loss })
     );
+}
+
+/// F11
+#[test]
+fn a_release_on_record_is_an_end_whoever_is_left() {
+    let mut released = running();
+    released.leader_exit = Slot::Whole(exit());
+    let end = TreeEnd {
+        cgroup_empty: false,
+        released: true,
+        ..end()
+    };
+    released.tree_end = Slot::Whole(end);
+    let leader = Some(exit());
+    for tree in [Remains::Unsought, Remains::Somebody] {
+        let seen = own(Lock::Free, released, tree);
+        let ended = Some(Case::Ended { end, leader });
+        assert_eq!(classify(Birth::Known, &seen), ended);
+        // Nobody is stopped for being left over.
+        let unknown = Some(Leftover::Unknown);
+        assert_eq!(leftover(Memory::None, &seen), unknown);
+    }
 }
 
 #[test]
