@@ -193,10 +193,11 @@ impl Api {
         loop {
             let answer = self.read(read(id, all.len() as u64)).await?;
             if answer.chunks.is_empty() {
-                assert_eq!(
-                    answer.next_offset,
-                    all.len() as u64,
-                    "the end of what was read"
+                // What a task that is over has written and nobody has any more is passed over.
+                let lost = answer.complete && answer.next_offset == answer.end_offset;
+                assert!(
+                    lost || answer.next_offset == all.len() as u64,
+                    "the end of what was read: {answer:?}"
                 );
                 return Ok(all);
             }

@@ -170,6 +170,27 @@ async fn a_damaged_block_of_output_costs_itself() {
     );
 }
 
+/// R4: also where nothing is left behind it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn output_that_is_gone_is_counted_and_passed_over() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let id = api.start(daemon.script("bytes 5")).await.id;
+    api.ended(&id).await;
+    daemon.edit(&id, |file| file.truncate(BLOCKS));
+    let read = async |offset| {
+        let request = heeler_tests::api::read(&id, offset);
+        api.read(request).await.unwrap()
+    };
+    for offset in [0, 3] {
+        let answer = read(offset).await;
+        assert!(answer.complete && answer.chunks.is_empty());
+        assert_eq!((answer.next_offset, answer.end_offset), (5, 5));
+    }
+    let beyond = read(9).await;
+    assert_eq!((beyond.next_offset, beyond.end_offset), (9, 5));
+}
+
 /// R4
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn another_tasks_file_is_neither_believed_nor_touched() {

@@ -42,9 +42,13 @@ pub(super) async fn read_output(
     loop {
         let handle = service.supervisor.live(&read.id);
         // Whether it is over is asked before what it wrote: what is over writes no more.
-        let complete = !service.find(&read.id).await?.is_live();
-        let answer = piece(service, &mut read, complete).await?;
+        let task = service.find(&read.id).await?;
+        let complete = !task.is_live();
+        let mut answer = piece(service, &mut read, complete).await?;
         let end = answer.end_offset;
+        if complete {
+            pass_over_lost(&mut answer, task.output_bytes);
+        }
         if !answer.chunks.is_empty() || complete || Instant::now() >= deadline {
             return Ok(answer);
         }
@@ -134,6 +138,15 @@ async fn load(service: &Service, read: &Read, start: Start) -> Result<(u64, Read
         Ok(Err(error)) => Err(Refusal::storage("read the task's output", &error)),
         Err(error) => Err(Refusal::storage("read the task's output", &error)),
     }
+}
+
+/// What a task that is over has written and nobody has any more, as after a restart of the machine that
+/// took what was in memory: it is counted, and whoever reads gets behind it.
+fn pass_over_lost(answer: &mut v1::ReadOutputResponse, written: u64) {
+    if answer.next_offset >= answer.end_offset {
+        answer.next_offset = answer.next_offset.max(written);
+    }
+    answer.end_offset = answer.end_offset.max(written);
 }
 
 fn view(read: &Read, offset: u64, reading: Reading, complete: bool) -> v1::ReadOutputResponse {
