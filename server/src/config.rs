@@ -21,6 +21,11 @@ pub struct Config {
     pub working_directory: Option<PathBuf>,
     /// What becomes of the live tasks when the server is told to end from outside.
     pub on_exit: OnExit,
+    /// Where foreground tasks keep their output at first, on a file system in memory; none: a directory
+    /// of the state directory's own in `/dev/shm`.
+    pub memory_dir: Option<PathBuf>,
+    /// How much output may be there between all tasks, in bytes. 0: all of it goes to the disk.
+    pub memory_output: u64,
     /// What is kept of the past.
     pub retention: Retention,
 }
@@ -66,4 +71,6 @@ impl Config {
     /// How many tasks may be live where nobody says otherwise: what the usual limits on processes
     /// and descriptors leave room for.
     pub const DEFAULT_MAX_TASKS: usize = 10_000;
+    /// How much output may be in memory where nobody says otherwise.
+    pub const DEFAULT_MEMORY_OUTPUT: u64 = 64 << 20;
 }

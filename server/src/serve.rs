@@ -24,7 +24,7 @@ use crate::{
         environment::BaseEnv,
         own_uid,
         shim::{Records, Shims},
-        task_file::TaskDir,
+        task_file::{MemoryDir, TaskDir},
     },
     service::{Closing, Edge, End, Gate, ListenError, Listener, NAME, Service},
     supervisor::{CancelRequest, Cascade, Parts, Recovered, Supervisor},
@@ -212,6 +212,7 @@ async fn serve(
         },
     };
     supervisor.leave().await;
+    supervisor.parts().task_dir.leave_memory();
     ended.unwrap_or(Ok(())).map_err(RunError::from)
 }
 
@@ -270,6 +271,21 @@ fn open_state(path: &Path) -> Result<StateLock, RunError> {
     lock.ok_or_else(|| RunError::AlreadyServed(path.to_owned()))
 }
 
+/// Where there is no memory to be had, there is the disk. What is in memory is read in any case.
+fn with_memory(task_dir: TaskDir, config: &Config, journal: &Journal) -> TaskDir {
+    let path = config.memory_dir.clone();
+    let path = path.unwrap_or_else(|| MemoryDir::default_path(journal.state_id()));
+    match MemoryDir::open(&path, config.memory_output) {
+        Ok(memory) => task_dir.with_memory(memory),
+        Err(error) => {
+            if config.memory_output > 0 {
+                tracing::warn!(%error, "output of foreground tasks goes to the disk at once");
+            }
+            task_dir
+        }
+    }
+}
+
 fn assemble(config: &Config) -> Result<Supervisor, RunError> {
     let failed = |operation: &str| {
         let operation = operation.to_owned();
@@ -289,6 +305,7 @@ fn assemble(config: &Config) -> Result<Supervisor, RunError> {
     task_dir
         .create()
         .map_err(failed("make the task directories"))?;
+    let task_dir = with_memory(task_dir, config, &journal);
     let records = match config.durability {
         Durability::Process => Records::Cached,
         Durability::Power => Records::Synced,

@@ -29,6 +29,8 @@
 //! Both steps of the end may come in one turn. A record is in the file before it is told on the
 //! socket, and one that the disk refuses is tried again: the end waits for it.
 //!
+//! Output may begin in a file in memory, and go to the task file when there is much of it or on order.
+//!
 //! No allocator and no C library: a start through either costs more than all that is done here, and
 //! a thousand sleeping shims should cost next to nothing. There is no recursion, no unbounded
 //! buffer, and memory that a burst of output has touched is given back.

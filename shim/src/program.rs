@@ -18,6 +18,7 @@ mod task_file;
 
 mod capture;
 mod kill;
+mod output;
 mod pace;
 mod processes;
 mod signal;

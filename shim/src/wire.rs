@@ -6,8 +6,8 @@
 //! as the same user.
 //!
 //! Behind a Begin come so many bytes: the task's UUID, then texts that each end in a NUL: the task
-//! file, the cgroup (or nothing), the working directory, the program, its arguments, its variables.
-//! Only a server and the shims that it has started itself speak of that, so
+//! file, the memory file (or nothing), the cgroup (or nothing), the working directory, the program, its
+//! arguments, its variables. Only a server and the shims that it has started itself speak of that, so
 //! that they are of one build. All other messages are also between builds: each passes over what it does
 //! not know.
 
@@ -61,6 +61,9 @@ pub enum Order {
         /// What the reader has already.
         beyond: u64,
     },
+    /// Move output that is in memory to the disk, and write there from now on. What is there already
+    /// stays there.
+    Spill,
     /// Once the leader has ended, wait for nobody else: record the end, with `released` if others
     /// live on, and end. Taken back by a later Signal or Kill, and of no use during a kill.
     Release,
@@ -129,6 +132,7 @@ impl Order {
             Self::Signal { number } => message(b's', [number as u32 as u64, 0, 0]),
             Self::Kill { within_millis } => message(b'k', [within_millis, 0, 0]),
             Self::Follow { beyond } => message(b'f', [beyond, 0, 0]),
+            Self::Spill => message(b'd', [0; 3]),
             Self::Release => message(b'r', [0; 3]),
         }
     }
@@ -147,6 +151,7 @@ impl Order {
             }),
             b'k' => Some(Self::Kill { within_millis: a }),
             b'f' => Some(Self::Follow { beyond: a }),
+            b'd' => Some(Self::Spill),
             b'r' => Some(Self::Release),
             _ => None,
         }
@@ -242,6 +247,7 @@ mod tests {
                 within_millis: u64::MAX,
             },
             Order::Follow { beyond: 1 << 60 },
+            Order::Spill,
             Order::Release,
         ] {
             assert_eq!(Order::decode(&order.encode()), Some(order));
@@ -271,7 +277,7 @@ mod tests {
     /// R8
     #[test]
     fn what_a_build_does_not_know_is_no_message() {
-        let mut unknown = Order::Release.encode();
+        let mut unknown = Order::Spill.encode();
         unknown[0] = b'?';
         assert_eq!(Order::decode(&unknown), None);
         assert_eq!(Report::decode(&unknown), None);

@@ -62,6 +62,15 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "DIR")]
     working_directory: Option<PathBuf>,
 
+    /// Where foreground tasks keep their first MiB of output, on a file system in memory [default: a
+    /// private directory in /dev/shm]
+    #[arg(long, value_name = "DIR")]
+    memory_dir: Option<PathBuf>,
+
+    /// How much output may be in memory between all tasks; 0: all of it goes to the disk [default: 64MiB]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    memory_output: Option<u64>,
+
     /// Stop every live task when SIGTERM or SIGINT ends the daemon
     #[arg(long)]
     stop_tasks_on_exit: bool,
@@ -140,6 +149,11 @@ impl Serve {
                 Some(dir) => Some(absolute("--working-directory", dir)?),
                 None => None,
             },
+            memory_dir: match &self.memory_dir {
+                Some(dir) => Some(absolute("--memory-dir", dir)?),
+                None => None,
+            },
+            memory_output: self.memory_output.unwrap_or(Config::DEFAULT_MEMORY_OUTPUT),
             on_exit: match self.stop_tasks_on_exit {
                 true => OnExit::StopTasks,
                 false => OnExit::LeaveRunning,
@@ -229,6 +243,17 @@ mod tests {
         assert_eq!(config(&[]).retention, Retention::default());
         let none = ["heeler", "serve", "--keep-events", "0"];
         assert!(crate::Cli::try_parse_from(none).is_err());
+    }
+
+    /// F9
+    #[test]
+    fn where_output_begins_can_be_chosen() {
+        let chosen = config(&["--memory-dir", "/run/m", "--memory-output", "8MiB"]);
+        assert_eq!(chosen.memory_dir.as_deref(), Some(Path::new("/run/m")));
+        assert_eq!(chosen.memory_output, 8 << 20);
+        let unchosen = config(&[]);
+        assert_eq!(unchosen.memory_dir, None);
+        assert_eq!(unchosen.memory_output, Config::DEFAULT_MEMORY_OUTPUT);
     }
 
     #[test]

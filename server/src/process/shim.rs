@@ -76,6 +76,9 @@ pub struct Launch<'a> {
     pub uid: TaskUid,
     /// Where to keep records and output; must not exist yet.
     pub task_file: &'a Path,
+    /// Where its output begins, while it is in memory; `None`: in the task file. See
+    /// [`TaskDir::memory_place`].
+    pub memory: Option<&'a Path>,
     /// The cgroup to make and start it in.
     pub cgroup: Option<&'a Path>,
     /// Where it starts.
@@ -250,11 +253,9 @@ impl Launch<'_> {
             out.push(0);
         };
         text(self.task_file.as_os_str().as_bytes());
-        text(
-            self.cgroup
-                .map_or(OsStr::new(""), Path::as_os_str)
-                .as_bytes(),
-        );
+        for optional in [self.memory, self.cgroup] {
+            text(optional.map_or(OsStr::new(""), Path::as_os_str).as_bytes());
+        }
         text(self.working_directory.as_os_str().as_bytes());
         text(self.program.as_os_str().as_bytes());
         for argument in self.argv {

@@ -80,7 +80,23 @@ async fn clear(shared: &Shared) -> Result<(), LeftoverError> {
             tracing::error!(task = %id, %error, "a file of no known task stays where it is");
         }
     }
+    clear_memory(shared).await?;
     clear_cgroups(shared).await
+}
+
+/// Deletes output in memory that has lost its task and its file: what was kept of it is on the disk.
+async fn clear_memory(shared: &Shared) -> Result<(), LeftoverError> {
+    let task_dir = shared.parts.task_dir.clone();
+    let found = spawn_blocking(move || task_dir.in_memory())
+        .await
+        .map_err(io::Error::other)??;
+    let task_dir = &shared.parts.task_dir;
+    for (id, _) in unknown(shared, found).await? {
+        if !task_dir.path(&id).try_exists()? {
+            task_dir.remove_from_memory(&id)?;
+        }
+    }
+    Ok(())
 }
 
 /// Those that no task has.

@@ -243,6 +243,7 @@ impl TaskActor {
         let launch = Launch {
             uid: task.uid,
             task_file: &task_file,
+            memory: None,
             cgroup: cgroup.as_deref(),
             working_directory: &task.spec.working_directory,
             program: &executable.program,

@@ -1,11 +1,11 @@
 //! The task that a shim was told to start, in memory of its own.
 //!
 //! ```text
-//!  as it came                                                       made of it
-//! ┌──────┬──────┬────────┬───────────┬─────────┬───────────┬───────────┬────────────────┐
-//! │ uuid │ file │ cgroup │ directory │ program │ arguments │ variables │ lists of texts │
-//! └──────┴──────┴────────┴───────────┴─────────┴───────────┴───────────┴────────────────┘
-//!   ours                  the leader's
+//!  as it came                                                                made of it
+//! ┌──────┬──────┬────────┬────────┬───────────┬─────────┬───────────┬───────────┬────────────────┐
+//! │ uuid │ file │ memory │ cgroup │ directory │ program │ arguments │ variables │ lists of texts │
+//! └──────┴──────┴────────┴────────┴───────────┴─────────┴───────────┴───────────┴────────────────┘
+//!   ours                           the leader's
 //! ```
 
 use core::{
@@ -18,8 +18,8 @@ use super::{control::Control, memory::Pages};
 /// The longest description: beyond what the kernel lets a program be started with.
 const LONGEST: u64 = 32 * 1024 * 1024;
 const UID: usize = 16;
-/// Texts before the leader's own: the task file, its cgroup.
-const OURS: usize = 2;
+/// Texts before the leader's own: the task file, the memory file, the cgroup.
+const OURS: usize = 3;
 /// The directory and the program.
 const BEFORE_LISTS: usize = 2;
 const POINTER: usize = mem::size_of::<*const c_char>();
@@ -48,6 +48,8 @@ pub(super) struct Assignment {
 pub(super) struct Task<'a> {
     pub(super) uid: [u8; UID],
     pub(super) file: &'a CStr,
+    /// Where its output begins, if not in that file.
+    pub(super) memory: Option<&'a CStr>,
     pub(super) cgroup: Option<&'a CStr>,
     pub(super) directory: &'a CStr,
     pub(super) program: &'a CStr,
@@ -84,12 +86,13 @@ impl Assignment {
         let bytes = self.pages.shared();
         let (uid, texts) = bytes.get(..self.len)?.split_at_checked(UID)?;
         let mut texts = Texts(texts);
-        let (file, cgroup) = (texts.next()?, texts.next()?);
+        let (file, memory, cgroup) = (texts.next()?, texts.next()?, texts.next()?);
         let (directory, program) = (texts.next()?, texts.next()?);
         let lists: *const *const c_char = bytes.get(lists_at(self.len)..)?.as_ptr().cast();
         Some(Task {
             uid: uid.try_into().ok()?,
             file,
+            memory: (!memory.is_empty()).then_some(memory),
             cgroup: (!cgroup.is_empty()).then_some(cgroup),
             directory,
             program,

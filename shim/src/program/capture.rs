@@ -1,44 +1,24 @@
-//! The task's output, from its two pipes into the task file.
+//! The task's two pipes, and what comes out of them.
 //!
-//! A pipe is always read, whether or not the file takes what came: a full disk costs output, which
-//! is counted, and never stops a task. What is in the file is whole: a frame that the disk took
-//! only in part is cut off again.
+//! A pipe is always read, whether or not there is a place for what came: a full disk costs output,
+//! which is counted, and never stops a task. Where it goes is [`super::output`]'s business.
 
-use heeler_shim::{
-    layout::{Head, Piece, Tail},
-    log::Stream,
-};
+use heeler_shim::log::Stream;
 
 use super::{
-    clock,
     memory::{BUFFER, Buffer},
-    sys::{
-        Errno, Fd,
-        file::{self, Part},
-        signals::Poll,
-    },
+    output::{Loss, Output},
+    sys::{Fd, file, signals::Poll},
 };
 
 /// The room that a pipe gets once it has been seen full.
 const GROWN: usize = 1024 * 1024;
-/// Into how many pieces a full buffer can fall: the end of a block, a whole one, the beginning of a
-/// third.
-const PIECES: usize = 3;
 
-/// The reading ends, and how far the file is written.
+/// The reading ends, and where what they give is written.
 pub(super) struct Capture<'a> {
     pipes: [Pipe; 2],
-    tail: Tail,
-    loss: Loss,
+    output: Output<'a>,
     buffer: &'a mut Buffer,
-}
-
-/// What did not get into the file.
-#[derive(Clone, Copy)]
-pub(super) struct Loss {
-    /// The first reason; 0: none.
-    pub(super) errno: i32,
-    pub(super) bytes: u64,
 }
 
 struct Pipe {
@@ -50,7 +30,7 @@ struct Pipe {
 
 impl<'a> Capture<'a> {
     /// From these pipes.
-    pub(super) fn new(stdout: Fd, stderr: Fd, buffer: &'a mut Buffer) -> Self {
+    pub(super) fn new(stdout: Fd, stderr: Fd, output: Output<'a>, buffer: &'a mut Buffer) -> Self {
         let pipe = |stream, fd| Pipe {
             stream,
             fd: Some(fd),
@@ -58,8 +38,7 @@ impl<'a> Capture<'a> {
         };
         Self {
             pipes: [pipe(Stream::Stdout, stdout), pipe(Stream::Stderr, stderr)],
-            tail: Tail::EMPTY,
-            loss: Loss { errno: 0, bytes: 0 },
+            output,
             buffer,
         }
     }
@@ -70,14 +49,24 @@ impl<'a> Capture<'a> {
         [Poll::new(stdout.fd.as_ref()), Poll::new(stderr.fd.as_ref())]
     }
 
-    /// How much output is in the file.
+    /// How much output there is.
     pub(super) fn end(&self) -> u64 {
-        self.tail.offset()
+        self.output.end()
     }
 
     /// What is missing.
     pub(super) fn loss(&self) -> Loss {
-        self.loss
+        self.output.loss()
+    }
+
+    /// Where it is written.
+    pub(super) fn output(&mut self) -> &mut Output<'a> {
+        &mut self.output
+    }
+
+    /// Whether it is to be moved to the disk, and is not there.
+    pub(super) fn is_due_on_disk(&self) -> bool {
+        self.output.is_due_on_disk()
     }
 
     /// Memory for something else, between two reads.
@@ -100,16 +89,16 @@ impl<'a> Capture<'a> {
 
     /// Takes what is in the pipes that are ready, a buffer of each at most. Of two that became ready
     /// together nobody knows the order; a program mostly says what it does before what went wrong.
-    pub(super) fn read_ready(&mut self, polls: &[Poll; 2], out: &Fd) {
+    pub(super) fn read_ready(&mut self, polls: &[Poll; 2], disk: &Fd) {
         for (index, poll) in polls.iter().enumerate() {
             if poll.is_ready() {
-                self.read(index, BUFFER, out);
+                self.read(index, BUFFER, disk);
             }
         }
     }
 
     /// Takes what is in both pipes now, and not what comes meanwhile.
-    pub(super) fn drain(&mut self, out: &Fd) {
+    pub(super) fn drain(&mut self, disk: &Fd) {
         let mut left = [0; 2];
         for (left, pipe) in left.iter_mut().zip(&self.pipes) {
             *left = pipe.fd.as_ref().map_or(0, file::waiting);
@@ -117,7 +106,7 @@ impl<'a> Capture<'a> {
         while left != [0; 2] {
             for (index, left) in left.iter_mut().enumerate() {
                 if *left > 0 {
-                    *left -= match self.read(index, *left, out) {
+                    *left -= match self.read(index, *left, disk) {
                         0 => *left,
                         len => len.min(*left),
                     };
@@ -127,7 +116,7 @@ impl<'a> Capture<'a> {
     }
 
     /// Takes up to a buffer from a pipe; how much it was.
-    fn read(&mut self, index: usize, limit: usize, out: &Fd) -> usize {
+    fn read(&mut self, index: usize, limit: usize, disk: &Fd) -> usize {
         let Some(pipe) = self.pipes.get_mut(index) else {
             return 0;
         };
@@ -149,62 +138,7 @@ impl<'a> Capture<'a> {
         self.buffer.touch(len);
         let stream = pipe.stream;
         let bytes = self.buffer.bytes().get(..len).unwrap_or_default();
-        let trouble = append(&mut self.tail, stream, bytes, out);
-        if let Some((errno, lost)) = trouble {
-            self.loss.bytes += lost as u64;
-            if self.loss.errno == 0 {
-                self.loss.errno = errno.0;
-            }
-        }
+        self.output.write(stream, bytes, disk);
         len
     }
-}
-
-/// Writes bytes at the tail; if that fails, why, and how many are not in the file.
-fn append(tail: &mut Tail, stream: Stream, bytes: &[u8], out: &Fd) -> Option<(Errno, usize)> {
-    let mut pieces: [Option<Piece>; PIECES] = [None; PIECES];
-    let mut heads = [Head::EMPTY; PIECES];
-    let mut parts = [Part::new(&[]); 2 * PIECES];
-    let time_micros = clock::now_micros();
-    let (mut end, mut rest) = (*tail, bytes);
-    for (piece, head) in pieces.iter_mut().zip(&mut heads) {
-        if !rest.is_empty() {
-            let next = end.piece(stream, time_micros, rest.len());
-            rest = rest.get(next.output()..).unwrap_or_default();
-            end = end.advance(&next);
-            *head = next.head();
-            *piece = Some(next);
-        }
-    }
-    rest = bytes;
-    for ((pair, head), piece) in parts
-        .chunks_exact_mut(2)
-        .zip(&heads)
-        .zip(pieces.iter().flatten())
-    {
-        let (body, later) = rest.split_at_checked(piece.output()).unwrap_or((rest, &[]));
-        pair.copy_from_slice(&[Part::new(head.as_bytes()), Part::new(body)]);
-        rest = later;
-    }
-    let Err((errno, written)) = file::write_all_at(out, &mut parts, tail.position()) else {
-        *tail = end;
-        return None;
-    };
-    let whole = advance_whole(tail, &pieces, written);
-    // Half a frame must not mislead a reader.
-    let _ = file::truncate(out, tail.position());
-    Some((errno, bytes.len() - whole))
-}
-
-/// Moves the tail behind the pieces that are in the file whole; how many bytes of output they hold.
-fn advance_whole(tail: &mut Tail, pieces: &[Option<Piece>], mut written: usize) -> usize {
-    let before = tail.offset();
-    for piece in pieces.iter().flatten() {
-        let Some(left) = written.checked_sub(piece.size()) else {
-            break;
-        };
-        written = left;
-        *tail = tail.advance(piece);
-    }
-    (tail.offset() - before) as usize
 }

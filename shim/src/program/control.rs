@@ -77,6 +77,7 @@ impl Control {
                     Order::Signal { .. }
                     | Order::Kill { .. }
                     | Order::Follow { .. }
+                    | Order::Spill
                     | Order::Release,
                 ) => {}
                 None => self.wait(),

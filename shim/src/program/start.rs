@@ -14,6 +14,7 @@ use super::{
     control::Control,
     leader::{self, Failure, Leader},
     memory::{Buffer, Room},
+    output::Output,
     supervise::Supervision,
     surroundings::{self, Own, Surroundings, Trouble},
     sys::{Fd, Result, file},
@@ -102,7 +103,8 @@ impl Shim {
         // SAFETY: the leader has its own copy.
         unsafe { assignment.forget_leader() };
         file.start = Fact::Due(running(&leader));
-        let capture = Capture::new(pipes.stdout, pipes.stderr, &mut self.buffer);
+        let output = Output::new(task.memory, self.own.durability);
+        let capture = Capture::new(pipes.stdout, pipes.stderr, output, &mut self.buffer);
         let end = Supervision::new(
             &self.child_signals,
             &mut self.control,

@@ -122,7 +122,7 @@ impl<'a> Supervision<'a> {
             Patience::Millis(1)
         } else if self.tree.has_more() {
             Patience::Millis(0)
-        } else if self.file.is_due() {
+        } else if self.file.is_due() || self.capture.is_due_on_disk() {
             Patience::Millis(RETRY_MILLIS)
         } else if self.capture.is_restless() || self.pace.is_hurried() {
             Patience::Millis(REST_MILLIS)
@@ -180,6 +180,7 @@ impl<'a> Supervision<'a> {
                     self.control.follow(beyond);
                     self.control.output_is_at(self.capture.end());
                 }
+                Order::Spill => self.capture.output().spill(self.file.fd()),
                 Order::Release => self.release(),
             }
         }
@@ -237,6 +238,9 @@ impl<'a> Supervision<'a> {
         if exited.is_some() || over.is_some() {
             self.capture.drain(self.file.fd());
             self.control.output_is_at(self.capture.end());
+        }
+        if self.capture.is_due_on_disk() {
+            self.capture.output().spill(self.file.fd());
         }
         if let Some((exit, time_micros)) = exited {
             let output_end = self.capture.end();
@@ -303,6 +307,7 @@ impl<'a> Supervision<'a> {
             Over::Empty => (self.cgroup_is_empty()?, false),
             Over::Released => (false, true),
         };
+        self.capture.output().finish(self.file.fd());
         let loss = self.capture.loss();
         Some(TreeEnd {
             time_micros: clock::now_micros(),

@@ -53,7 +53,7 @@ impl TaskDir {
                 .mode(0o600)
                 .open(self.path(id));
             match made {
-                Ok(file) => return Ok(Place::Free(TaskFile(file))),
+                Ok(file) => return Ok(Place::Free(self.task_file(id, file))),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
@@ -63,7 +63,7 @@ impl TaskDir {
     /// Looks at a task's place; `None` if there is nothing.
     pub fn look(&self, id: &TaskId) -> io::Result<Option<Place>> {
         let file = match self.open(id) {
-            Ok(Some(TaskFile(file))) => file,
+            Ok(Some(TaskFile { file, .. })) => file,
             Ok(None) => return Ok(None),
             // A socket: it cannot be opened at all.
             Err(error) if error.raw_os_error() == Some(nix::libc::ENXIO) => {
@@ -82,9 +82,9 @@ impl TaskDir {
                     fill(&self.path(id))?;
                 }
                 drop(lock);
-                Place::Free(TaskFile(file))
+                Place::Free(self.task_file(id, file))
             }
-            Err((_, nix::Error::EWOULDBLOCK)) => Place::Held(TaskFile(file)),
+            Err((_, nix::Error::EWOULDBLOCK)) => Place::Held(self.task_file(id, file)),
             Err((_, error)) => return Err(error.into()),
         };
         Ok(Some(place))
@@ -93,7 +93,7 @@ impl TaskDir {
     /// Everything that is among the task files now.
     pub fn found(&self) -> io::Result<Vec<Found>> {
         let mut found = Vec::new();
-        for part in fs::read_dir(&self.0)? {
+        for part in fs::read_dir(&self.path)? {
             let part = part?.path();
             if !part.is_dir() {
                 found.push(Found::Other(part));
@@ -114,9 +114,10 @@ impl TaskDir {
         Ok(found)
     }
 
-    /// Moves a file that belongs to no task out of the way, and says where it is now.
+    /// Moves a file that belongs to no task out of the way, with its output, and says where it is now.
     pub fn set_aside(&self, id: &TaskId) -> io::Result<PathBuf> {
-        let strays = self.0.with_file_name(STRAYS);
+        self.spill(id)?;
+        let strays = self.path.with_file_name(STRAYS);
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
