@@ -75,10 +75,15 @@ impl Builder {
             fs::create_dir(dir.path().join(name)).unwrap();
             fs::set_permissions(dir.path().join(name), PermissionsExt::from_mode(0o700)).unwrap();
         }
+        let memory = tempfile::Builder::new()
+            .prefix("heeler-test-")
+            .tempdir_in("/dev/shm")
+            .unwrap();
         let (child, fixtures) = (None, AtomicU32::new(0));
         let (state_id, fixture) = (None, OnceLock::new());
         Daemon {
             dir,
+            memory,
             child,
             fixtures,
             state_id,

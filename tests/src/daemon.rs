@@ -34,6 +34,8 @@ pub const SERVICE: &str = "heeler.v1.BackgroundTasks";
 #[derive(Debug)]
 pub struct Daemon {
     pub(crate) dir: TempDir,
+    /// Where foreground tasks begin their output; removed with it.
+    pub(crate) memory: TempDir,
     pub(crate) child: Option<Child>,
     pub(crate) fixtures: AtomicU32,
     pub(crate) state_id: Option<String>,
@@ -71,7 +73,9 @@ impl Daemon {
         command
             .arg("serve")
             .arg("--state-dir")
-            .arg(self.state_dir());
+            .arg(self.state_dir())
+            .arg("--memory-dir")
+            .arg(self.memory_dir());
         let dir = self.dir.path().to_str().expect("UTF-8");
         command.args(
             self.builder
@@ -211,6 +215,16 @@ impl Daemon {
     /// What it keeps.
     pub fn state_dir(&self) -> PathBuf {
         self.path("state")
+    }
+
+    /// Where foreground tasks begin their output.
+    pub fn memory_dir(&self) -> &Path {
+        self.memory.path()
+    }
+
+    /// A task's output, while it is in memory.
+    pub fn memory_file(&self, id: &str) -> PathBuf {
+        self.memory_dir().join(id)
     }
 
     /// Where its tasks start.

@@ -22,6 +22,7 @@
 //! | [`refusal`] | what a refused call says |
 //! | [`rung`] | the rungs of the kill ladder |
 //! | [`sessions`] | what a history says of sessions |
+//! | [`lone_shim`] | a shim without a server |
 //! | [`small_disk`] | a disk that is soon full |
 //! | [`task_file`] | task files, byte by byte |
 //! | [`waiting`] | waiting for a condition, with a deadline |
@@ -41,6 +42,7 @@ pub mod daemon;
 pub mod fixture;
 pub mod follower;
 pub mod grpcurl;
+pub mod lone_shim;
 pub mod process;
 pub mod refusal;
 pub mod request;
@@ -58,6 +60,7 @@ pub use daemon::Daemon;
 pub use fixture::Fixture;
 pub use follower::Follower;
 pub use heeler_proto::v1;
+pub use lone_shim::{LoneShims, LoneTask};
 pub use process::Process;
 pub use refusal::Refusal;
 pub use request::{argv, foreground, micros, millis, secs, shell};

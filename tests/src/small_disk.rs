@@ -91,7 +91,8 @@ impl SmallDisk {
         self.path().join("filler")
     }
 
-    fn path(&self) -> &Path {
+    /// Where it is mounted.
+    pub fn path(&self) -> &Path {
         self.mount.path()
     }
 

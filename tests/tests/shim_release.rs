@@ -1,0 +1,115 @@
+//! A tree that is let go when its leader has ended.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use heeler_shim::{
+    record::Exit,
+    wire::{After, Order, Report},
+};
+use heeler_tests::{LoneShims, LoneTask, Process, eventually, eventually_some};
+use nix::sys::signal::Signal;
+
+/// A leader that leaves a child behind, which says its pid; the child ignores that nobody reads it.
+const LEAVES_A_CHILD: &str = "sleep 600 & echo $!; exit 7";
+
+async fn child_of(task: &LoneTask) -> Process {
+    let pid = eventually_some("the child's pid", || {
+        let text = String::from_utf8(task.output()).unwrap();
+        text.strip_suffix('\n')?.lines().next()?.parse().ok()
+    })
+    .await;
+    Process::now(pid).unwrap()
+}
+
+/// Whoever was let go is the test's to stop.
+fn stop(child: &Process) {
+    child.signal(Signal::SIGKILL);
+}
+
+/// F11
+#[tokio::test]
+async fn once_the_leader_has_ended_the_others_are_let_go_and_live() {
+    let shims = LoneShims::new();
+    let mut task = shims.start(LEAVES_A_CHILD).await;
+    task.reported("the leader's end", |report| report == Report::LeaderExited)
+        .await;
+    let child = child_of(&task).await;
+    assert!(task.records().tree_end.whole().is_none());
+    let shim = task.shim().unwrap();
+    task.order(Order::Release).await;
+    task.reported("the end", |report| {
+        report == Report::TreeEnded { shim: After::Ends }
+    })
+    .await;
+    let records = task.records();
+    let end = records.tree_end.whole().unwrap();
+    assert!(end.released && !end.cgroup_empty, "{end:?}");
+    let exit = records.leader_exit.whole().unwrap();
+    assert_eq!(exit.exit, Exit::Code(7));
+    assert_eq!(end.output_end, exit.output_end);
+    eventually("the shim's end", || !shim.is_alive()).await;
+    assert!(child.is_alive());
+    stop(&child);
+}
+
+/// F11
+#[tokio::test]
+async fn an_order_to_let_go_waits_for_the_leader() {
+    let shims = LoneShims::new();
+    let gate = shims.path("gate");
+    let script = format!(
+        "sleep 600 & echo $!; while ! test -e {}; do sleep 0.01; done; echo last; exit 7",
+        gate.display()
+    );
+    let mut task = shims.start(&script).await;
+    let child = child_of(&task).await;
+    task.order(Order::Release).await;
+    // Heard, as what comes behind it is.
+    task.order(Order::Follow { beyond: 0 }).await;
+    task.reported("output", |report| matches!(report, Report::Output { .. }))
+        .await;
+    assert!(task.records().tree_end.whole().is_none());
+    // Nobody is there to say it again.
+    task.hang_up();
+    std::fs::write(gate, "").unwrap();
+    let end = task.recorded_end().await;
+    assert!(end.released);
+    assert!(task.output().ends_with(b"last\n"));
+    assert!(child.is_alive());
+    stop(&child);
+}
+
+/// F11
+#[tokio::test]
+async fn a_tree_of_which_nobody_is_left_was_not_let_go() {
+    let shims = LoneShims::new();
+    let gate = shims.path("gate");
+    let script = format!("while ! test -e {}; do sleep 0.01; done", gate.display());
+    let mut task = shims.start(&script).await;
+    task.order(Order::Release).await;
+    std::fs::write(gate, "").unwrap();
+    assert!(!task.ended().await.released);
+}
+
+/// C3
+#[tokio::test]
+async fn whoever_is_to_be_stopped_is_not_let_go() {
+    let shims = LoneShims::new();
+    let kill = Order::Kill {
+        within_millis: 10_000,
+    };
+    for orders in [
+        [Order::Release, Order::Signal { number: 15 }, kill],
+        [Order::Release, kill, Order::Release],
+        [kill, Order::Release, Order::Spill],
+    ] {
+        let script = "trap '' TERM; sleep 600 & echo $!; sleep 600";
+        let mut task = shims.start(script).await;
+        let child = child_of(&task).await;
+        for order in orders {
+            task.order(order).await;
+        }
+        assert!(!task.ended().await.released);
+        assert!(!child.is_alive());
+    }
+}
