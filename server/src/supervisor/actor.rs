@@ -196,6 +196,7 @@ impl TaskActor {
         crash::point("end.recorded");
         self.shared.registry.remove(&self.life.task.id);
         self.retire_shim().await;
+        self.spill_after_shim().await;
     }
 
     async fn next_turn(&mut self) -> Turn {

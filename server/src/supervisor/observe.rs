@@ -163,7 +163,7 @@ impl TaskActor {
             method,
             output_bytes: end.output_end,
             capture_error: capture_error(&end),
-            released: false, // SHIM: end.released
+            released: end.released,
             cpu: Duration::from_micros(end.cpu_micros),
             max_memory: end.max_memory,
         };

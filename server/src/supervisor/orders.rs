@@ -10,6 +10,8 @@ use heeler_shim::{
     wire::{After, Order},
 };
 
+use tokio::task::spawn_blocking;
+
 use super::{
     actor::{CALL_AGAIN, KILL_WITHIN, TaskActor},
     observe::cgroup_path,
@@ -44,12 +46,27 @@ impl TaskActor {
 
     /// It is in the background now: its output is to be on disk.
     pub(super) async fn spill(&mut self) {
-        // SHIM: self.order(Order::Spill).await;
+        self.order(Order::Spill).await;
+    }
+
+    /// What was detached has its output on disk, also where its shim did not live to see to that.
+    pub(super) async fn spill_after_shim(&self) {
+        if self.life.task.detached.is_none() {
+            return;
+        }
+        let (task_dir, id) = (
+            self.shared.parts.task_dir.clone(),
+            self.life.task.id.clone(),
+        );
+        let spilled = spawn_blocking(move || task_dir.spill(&id)).await;
+        if let Ok(Err(error)) = spilled {
+            tracing::warn!(task = %self.life.task.id, %error, "its output stays in memory");
+        }
     }
 
     /// Its tree is no longer its own.
     pub(super) async fn let_go(&mut self) {
-        // SHIM: self.order(Order::Release).await;
+        self.order(Order::Release).await;
     }
 
     /// To hear of the next output: of a task that is stale.

@@ -25,7 +25,8 @@ use crate::{
         shim::Launch,
     },
     task::{
-        Event, EventKind, Outcome, SpawnFailure, SpawnRequest, Spec, State, Task, TaskId, Timestamp,
+        Event, EventKind, Outcome, Placement, SpawnFailure, SpawnRequest, Spec, State, Task,
+        TaskId, Timestamp,
     },
 };
 
@@ -240,10 +241,14 @@ impl TaskActor {
         let parts = &self.shared.parts;
         let task = &self.life.task;
         let (task_file, cgroup) = (parts.task_dir.path(&task.id), parts.ladder.leaf(&task.id));
+        let memory = match task.placement() {
+            Placement::Foreground => parts.task_dir.memory_place(&task.id),
+            Placement::Background => None,
+        };
         let launch = Launch {
             uid: task.uid,
             task_file: &task_file,
-            memory: None,
+            memory: memory.as_deref(),
             cgroup: cgroup.as_deref(),
             working_directory: &task.spec.working_directory,
             program: &executable.program,
