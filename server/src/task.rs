@@ -4,6 +4,7 @@
 //! stop was asked for, it ended. Its [`State`] is not stored but read off those facts, so that no
 //! two of them can disagree.
 
+pub mod ampersand;
 mod filter;
 mod id;
 mod output;
