@@ -239,6 +239,7 @@ impl Supervisor {
         let mut present = self.shared.present.subscribe();
         // The sender is ours, so there is always an answer.
         let _ = present.wait_for(|present| *present == 0).await;
+        leftovers::remove_idle_cgroups(&self.shared);
     }
 }
 

@@ -134,8 +134,7 @@ async fn when_the_last_holder_leaves_the_policy_applies_once_after_the_window() 
         // Nothing happens while one is left; the window begins when that one leaves.
         let left = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
         drop(second);
-        let event = watch.event().await;
-        assert_eq!(event.r#type(), last);
+        let event = watch.until_of(&fixture.id, last).await.pop().unwrap();
         let waited = micros(&event.event_time) - left.as_micros() as i64;
         assert!(waited >= 1_500_000, "the policy came after {waited} us");
         let told = types(&api.history_of(&fixture.id).await);

@@ -230,6 +230,15 @@ async fn clear_cgroups(shared: &Shared) -> Result<(), LeftoverError> {
     Ok(())
 }
 
+/// Removes the cgroups of tasks that are over: processes that were let go may have been in them.
+pub(super) fn remove_idle_cgroups(shared: &Shared) {
+    for leaf in shared.parts.ladder.leaves() {
+        if task_of(&leaf).is_some_and(|id| !is_live(shared, &id)) {
+            containment::remove_tree(&leaf);
+        }
+    }
+}
+
 /// An actor that has just told its task's end may still be there.
 fn is_live(shared: &Shared, id: &TaskId) -> bool {
     let handle = shared.registry.get(id);

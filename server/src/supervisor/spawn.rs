@@ -8,7 +8,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use tokio::sync::{OwnedMutexGuard, oneshot};
+use tokio::{
+    sync::{OwnedMutexGuard, oneshot},
+    task::spawn_blocking,
+};
 
 use super::{
     Supervisor,
@@ -25,8 +28,8 @@ use crate::{
         shim::Launch,
     },
     task::{
-        Event, EventKind, Outcome, Placement, SpawnFailure, SpawnRequest, Spec, State, Task,
-        TaskId, Timestamp,
+        Command, Event, EventKind, Outcome, Placement, SpawnFailure, SpawnRequest, Spec, State,
+        Task, TaskId, Timestamp, ampersand,
     },
 };
 
@@ -114,7 +117,8 @@ impl Supervisor {
 
     async fn start(&self, request: SpawnRequest) -> Result<Spawned, SpawnError> {
         self.check_open()?;
-        let (spec, executable) = self.examine(&request)?;
+        let script = without_ampersand(&request.command).await;
+        let (spec, executable) = self.examine(&request, script)?;
         let parts = self.parts();
         let seq = parts.journal.next_seq();
         let task = Task::new(
@@ -160,7 +164,11 @@ impl Supervisor {
     }
 
     /// Everything that can be wrong before anything is made.
-    fn examine(&self, request: &SpawnRequest) -> Result<(Spec, Executable), SpawnError> {
+    fn examine(
+        &self,
+        request: &SpawnRequest,
+        script: Option<Command>,
+    ) -> Result<(Spec, Executable), SpawnError> {
         self.check_parent(request)?;
         let directory = request
             .working_directory
@@ -171,20 +179,26 @@ impl Supervisor {
             source,
         })?;
         let path = self.parts().base_env.path(request);
-        let executable = program::resolve(&request.command, directory, path)?;
+        let had_ampersand = script.is_some();
+        let command = script.unwrap_or_else(|| request.command.clone());
+        let executable = program::resolve(&command, directory, path)?;
+        let mut rules = request.rules.clone();
+        if had_ampersand {
+            rules.foreground = None;
+        }
         let spec = Spec {
             kind: request.kind,
             name: request.name.clone(),
             session_id: request.session_id.clone(),
             parent: request.parent.clone(),
             labels: request.labels.clone(),
-            command: request.command.clone(),
+            command,
             working_directory: directory.clone(),
             env_names: request.env.keys().cloned().collect(),
             timeout: request.timeout,
             stop_policy: request.stop_policy,
-            rules: request.rules.clone(),
-            had_ampersand: false,
+            rules,
+            had_ampersand,
         };
         Ok((spec, executable))
     }
@@ -263,6 +277,23 @@ impl TaskActor {
         }
         self.run().await;
     }
+}
+
+/// The script without the `&` that it ends in; `None` if it does not. What might be one is looked at
+/// where it may take its time.
+async fn without_ampersand(command: &Command) -> Option<Command> {
+    let Command::Shell { script, program } = command else {
+        return None;
+    };
+    if !script.contains('&') {
+        return None;
+    }
+    let (script, program) = (script.clone(), program.clone());
+    let looked = spawn_blocking(move || {
+        let script = ampersand::trailing(&script, program.as_deref())?;
+        Some(Command::Shell { script, program })
+    });
+    looked.await.ok().flatten()
 }
 
 fn not_launched(error: &io::Error) -> SpawnFailure {
