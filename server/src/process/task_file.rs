@@ -105,16 +105,8 @@ impl TaskDir {
 
     /// Opens a task's file; `None` if there is none.
     pub fn open(&self, id: &TaskId) -> io::Result<Option<TaskFile>> {
-        // Whatever else may be there, e.g. a FIFO, does not keep us waiting.
-        let opened = OpenOptions::new()
-            .read(true)
-            .custom_flags(nix::libc::O_NONBLOCK)
-            .open(self.path(id));
-        match opened {
-            Ok(file) => Ok(Some(self.task_file(id, file))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+        let file = open_if_there(&self.path(id), 0)?;
+        Ok(file.map(|file| self.task_file(id, file)))
     }
 
     fn task_file(&self, id: &TaskId, file: File) -> TaskFile {
@@ -166,6 +158,20 @@ impl TaskFile {
     /// has opened it then reads on in what was there, which is what the disk has begun with.
     fn in_memory(&self) -> io::Result<Option<File>> {
         let path = self.memory.as_deref();
-        path.map_or(Ok(None), MemoryDir::open_file)
+        path.map_or(Ok(None), |path| open_if_there(path, nix::libc::O_NOFOLLOW))
+    }
+}
+
+/// Opens a file to read it; `None` if there is none. Whatever else may be there, e.g. a FIFO, does not
+/// keep us waiting.
+fn open_if_there(path: &Path, flags: i32) -> io::Result<Option<File>> {
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(nix::libc::O_NONBLOCK | flags)
+        .open(path);
+    match opened {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }

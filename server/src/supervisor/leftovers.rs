@@ -222,7 +222,8 @@ async fn clear_cgroups(shared: &Shared) -> Result<(), LeftoverError> {
     let unknown = unknown(shared, ids).await?;
     for (id, leaf) in idle {
         containment::remove_tree(&leaf);
-        let stray = unknown.contains(&(id.clone(), Memory::None));
+        let stray =
+            unknown.contains(&(id.clone(), Memory::None)) && !shared.parts.task_dir.has_let_go(&id);
         if stray && leaf.exists() && !empty(&leaf).await {
             tracing::error!(task = %id, "the cgroup of no known task cannot be emptied");
         }

@@ -13,7 +13,7 @@ mod held;
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Seek, SeekFrom},
-    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
 };
@@ -27,7 +27,7 @@ use uuid::Uuid;
 
 use held::{Held, Share};
 
-use super::{Records, TaskDir};
+use super::{Records, TaskDir, open_if_there};
 use crate::{process::own_uid, task::TaskId};
 
 /// Where file systems without a disk are, on any Linux.
@@ -106,19 +106,6 @@ impl MemoryDir {
         self.path.join(id.as_str())
     }
 
-    /// Opens a task's output; `None` if it is not in memory.
-    pub(super) fn open_file(path: &Path) -> io::Result<Option<File>> {
-        let opened = OpenOptions::new()
-            .read(true)
-            .custom_flags(nix::libc::O_NONBLOCK | nix::libc::O_NOFOLLOW)
-            .open(path);
-        match opened {
-            Ok(file) => Ok(Some(file)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
     /// Deletes a task's output, if it is here.
     fn remove(&self, id: &TaskId) -> io::Result<()> {
         match fs::remove_file(self.path(id)) {
@@ -187,7 +174,7 @@ impl TaskDir {
         let Some(memory) = &self.memory else {
             return Ok(());
         };
-        let Some(from) = MemoryDir::open_file(&memory.path(id))? else {
+        let Some(from) = open_if_there(&memory.path(id), nix::libc::O_NOFOLLOW)? else {
             return Ok(());
         };
         let Some(file) = self.open(id)? else {

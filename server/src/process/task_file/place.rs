@@ -13,7 +13,7 @@ use std::{
 use heeler_shim::log::BLOCKS_START;
 use nix::fcntl::{Flock, FlockArg};
 
-use super::{TaskDir, TaskFile};
+use super::{TaskDir, TaskFile, open_if_there};
 use crate::task::TaskId;
 
 /// Where files go that belong to no task, beside the tasks' own directory.
@@ -117,7 +117,7 @@ impl TaskDir {
     /// Moves a file that belongs to no task out of the way, with its output, and says where it is now.
     pub fn set_aside(&self, id: &TaskId) -> io::Result<PathBuf> {
         self.spill(id)?;
-        let strays = self.path.with_file_name(STRAYS);
+        let strays = self.strays();
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -131,6 +131,21 @@ impl TaskDir {
         fs::rename(self.path(id), &to)?;
         Ok(to)
     }
+
+    /// Whether a task's file, here or set aside, says that some of its processes were let go.
+    pub fn has_let_go(&self, id: &TaskId) -> bool {
+        let places = [self.path(id), self.strays().join(id.as_str())];
+        places.iter().any(|path| {
+            let file = open_if_there(path, 0).ok().flatten();
+            let records = file.and_then(|file| self.task_file(id, file).records().ok());
+            let end = records.and_then(|records| records.tree_end.whole());
+            end.is_some_and(|end| end.released)
+        })
+    }
+
+    fn strays(&self) -> PathBuf {
+        self.path.with_file_name(STRAYS)
+    }
 }
 
 /// Makes an empty file one that was touched.
@@ -141,6 +156,8 @@ fn fill(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use heeler_shim::record::{TreeEnd, position};
+
     use super::*;
 
     fn dir() -> (tempfile::TempDir, TaskDir, TaskId) {
@@ -181,6 +198,30 @@ mod tests {
         let mode = nix::sys::stat::Mode::S_IRUSR;
         nix::unistd::mkfifo(&dir.path(&fifo), mode).expect("room");
         assert!(matches!(dir.claim(&fifo), Ok(Place::Occupied)));
+    }
+
+    /// F11
+    #[test]
+    fn whom_a_stray_has_let_go_is_known() {
+        let (_temp, dir, id) = dir();
+        let end = |released| TreeEnd {
+            time_micros: 1,
+            output_end: 0,
+            cgroup_empty: false,
+            cpu_micros: 0,
+            max_memory: 0,
+            capture_errno: 0,
+            discarded: 0,
+            released,
+        };
+        for released in [false, true] {
+            let mut file = vec![0; position::TREE_END as usize];
+            file.extend(end(released).encode());
+            fs::write(dir.path(&id), file).expect("room");
+            assert_eq!(dir.has_let_go(&id), released);
+        }
+        dir.set_aside(&id).expect("room");
+        assert!(dir.has_let_go(&id));
     }
 
     #[test]
