@@ -85,6 +85,11 @@ impl LoneShims {
 
     /// Starts a shell script whose output begins in memory, if there is room.
     pub async fn start(&self, script: &str) -> LoneTask {
+        self.start_in(None, script).await
+    }
+
+    /// The same, born in a cgroup.
+    pub async fn start_in(&self, cgroup: Option<&Path>, script: &str) -> LoneTask {
         let seq = Seq(self.next.fetch_add(1, Ordering::Relaxed));
         let id = IdKey(7).task_id(Kind::Shell, seq);
         let place = self.dir.memory_place(&id);
@@ -92,7 +97,7 @@ impl LoneShims {
             uid: TaskUid::new(),
             task_file: &self.dir.path(&id),
             memory: place.as_deref(),
-            cgroup: None,
+            cgroup,
             working_directory: self.temp.path(),
             program: Path::new("/bin/sh"),
             argv: &["sh".to_owned(), "-c".to_owned(), script.to_owned()],

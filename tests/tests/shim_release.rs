@@ -2,12 +2,22 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use heeler_server::{process::link::Link, task::TaskUid};
 use heeler_shim::{
     record::Exit,
     wire::{After, Order, Report},
 };
-use heeler_tests::{LoneShims, LoneTask, Process, eventually, eventually_some};
+use heeler_tests::{
+    Daemon, LoneShims, LoneTask, Process, Rung, eventually, eventually_some, on_each_rung, rung,
+    shell, skipped,
+    v1::{TaskState, outcome::Result as Ended},
+    within,
+};
 use nix::sys::signal::Signal;
+
+on_each_rung! {
+    a_release_on_record_is_the_end_and_nobody_is_looked_for,
+}
 
 /// A leader that leaves a child behind, which says its pid; the child ignores that nobody reads it.
 const LEAVES_A_CHILD: &str = "sleep 600 & echo $!; exit 7";
@@ -112,4 +122,59 @@ async fn whoever_is_to_be_stopped_is_not_let_go() {
         assert!(!task.ended().await.released);
         assert!(!child.is_alive());
     }
+}
+
+/// F11
+#[tokio::test]
+async fn a_cgroup_with_somebody_in_it_stays() {
+    if !rung::cgroups_are_usable() {
+        return skipped("this machine has no cgroup v2 that a shim of this user could use");
+    }
+    let own = rung::own_cgroup().unwrap();
+    let leaf = own.join(format!("heeler-released-{}", std::process::id()));
+    let shims = LoneShims::new();
+    let mut task = shims.start_in(Some(&leaf), LEAVES_A_CHILD).await;
+    let child = child_of(&task).await;
+    task.order(Order::Release).await;
+    let end = task.ended().await;
+    assert!(end.released && !end.cgroup_empty, "{end:?}");
+    let members = std::fs::read_to_string(leaf.join("cgroup.procs")).unwrap();
+    assert_eq!(members.trim(), child.pid.to_string());
+    stop(&child);
+    eventually("an empty cgroup", || std::fs::remove_dir(&leaf).is_ok()).await;
+}
+
+/// F11, R1
+async fn a_release_on_record_is_the_end_and_nobody_is_looked_for(mut daemon: Daemon, _: Rung) {
+    let api = daemon.api().await;
+    let task = api.start(shell(LEAVES_A_CHILD)).await;
+    let pid = eventually_some("the child's pid", || {
+        let file = std::fs::read(daemon.task_file(&task.id)).ok()?;
+        let text = String::from_utf8_lossy(file.get(4096 + 40..)?).into_owned();
+        text.strip_suffix('\n')?.parse().ok()
+    })
+    .await;
+    let child = Process::now(pid).unwrap();
+    let uid: TaskUid = serde_json::from_value(task.uid.clone().into()).unwrap();
+    daemon.kill9();
+    // As a server that dies before it has taken the end in.
+    let mut link = Link::connect(uid).unwrap();
+    link.send(Order::Release).await.unwrap();
+    within("the shim's end", async {
+        while link.next().await.is_some() {}
+    })
+    .await;
+    daemon.restart().await;
+    let api = daemon.api().await;
+    let ended = api.ended(&task.id).await;
+    assert_eq!(ended.state(), TaskState::Failed);
+    assert_eq!(ended.outcome.unwrap().result, Some(Ended::ExitCode(7)));
+    daemon.kill9();
+    daemon.restart().await;
+    assert!(child.is_alive());
+    stop(&child);
+    // The cgroup goes with the next server, once it is empty.
+    eventually("its end", || !child.is_alive()).await;
+    daemon.kill9();
+    daemon.restart().await;
 }
