@@ -143,7 +143,7 @@ impl LoneTask {
         within(what, told).await;
     }
 
-    /// Until there is more output than this.
+    /// Until there is more output than this, of a task that does not end before.
     pub async fn output_beyond(&mut self, beyond: u64) {
         self.order(Order::Follow { beyond }).await;
         self.reported(

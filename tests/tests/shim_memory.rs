@@ -190,13 +190,18 @@ async fn a_reader_sees_one_stream_while_output_moves_to_the_disk() {
     let shims = LoneShims::new();
     let expected = pattern(2_500_000);
     let script = writes(&shims, &expected);
-    // In small writes, so that there is time to move it.
-    let script = format!("{script} | dd bs=500 iflag=fullblock status=none");
     for round in 0..12 {
+        let gate = shims.path(&format!("gate-{round}"));
+        // In small writes, so that there is time to move it; and there to be told.
+        let script = format!(
+            "{script} | dd bs=500 iflag=fullblock status=none; {}",
+            waits_for(&gate)
+        );
         let mut task = shims.start(&script).await;
         let reader = Reader::of(&shims.dir, &task);
         task.output_beyond(round * 70_000).await;
         task.order(Order::Spill).await;
+        fs::write(gate, "").unwrap();
         let end = task.ended().await;
         assert_eq!((end.output_end, end.discarded), (2_500_000, 0));
         assert!(reader.finish() == expected, "round {round}");
@@ -211,7 +216,7 @@ async fn a_shim_killed_while_it_moves_output_loses_none_of_it() {
     let shims = LoneShims::with(Path::new("/tmp"), Path::new("/dev/shm"), Durable::Synced);
     let expected = pattern(2_500_000);
     let script = writes(&shims, &expected);
-    let script = format!("{script} | dd bs=500 iflag=fullblock status=none");
+    let script = format!("{script} | dd bs=500 iflag=fullblock status=none; sleep 600");
     let (mut in_memory, mut on_disk) = (0, 0);
     for round in 0..24 {
         let mut task = shims.start(&script).await;
