@@ -294,7 +294,8 @@ fn ran(path: &str) -> BTreeMap<String, u64> {
 fn files(daemon: &Daemon) -> Vec<String> {
     let tasks = daemon.path("state/tasks");
     let parts = names(&tasks).into_iter();
-    parts.flat_map(|part| names(&tasks.join(part))).collect()
+    let on_disk = parts.flat_map(|part| names(&tasks.join(part)));
+    on_disk.chain(names(daemon.memory_dir())).collect()
 }
 
 fn names(dir: &std::path::Path) -> Vec<String> {

@@ -305,6 +305,7 @@ impl TaskActor {
             Placement::Foreground => DetachOutcome::Detached,
             Placement::Background => DetachOutcome::AlreadyBackground,
         };
+        crash::point("detach.before-intent");
         self.grant(Input::Detach(request)).await?;
         Ok(Detached {
             task: Arc::clone(&self.ends.state.borrow()),

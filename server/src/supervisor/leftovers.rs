@@ -25,7 +25,7 @@ use crate::{
         sweep::{Sweep, Swept},
         task_file::{Found, Place, Records},
     },
-    task::{TaskId, TaskUid},
+    task::{Task, TaskId, TaskUid},
 };
 
 /// Ids that the journal is asked for at once.
@@ -85,11 +85,21 @@ async fn clear(shared: &Shared) -> Result<(), LeftoverError> {
 }
 
 /// Deletes output in memory that has lost its task and its file: what was kept of it is on the disk.
+/// That of a detached task belongs there, and is taken there if it is over; else its shim does that.
 async fn clear_memory(shared: &Shared) -> Result<(), LeftoverError> {
     let task_dir = shared.parts.task_dir.clone();
     let found = spawn_blocking(move || task_dir.in_memory())
         .await
         .map_err(io::Error::other)??;
+    for id in found.clone() {
+        let task = shared.parts.journal.task(&id).await?;
+        let is_due = |task: &Arc<Task>| !task.is_live() && task.detached.is_some();
+        if task.as_ref().is_some_and(is_due) {
+            let task_dir = shared.parts.task_dir.clone();
+            let spilled = spawn_blocking(move || task_dir.spill(&id)).await;
+            spilled.map_err(io::Error::other)??;
+        }
+    }
     let task_dir = &shared.parts.task_dir;
     for (id, _) in unknown(shared, found).await? {
         if !task_dir.path(&id).try_exists()? {

@@ -46,7 +46,9 @@ impl TaskActor {
 
     /// It is in the background now: its output is to be on disk.
     pub(super) async fn spill(&mut self) {
+        crash::point("detach.before-spill");
         self.order(Order::Spill).await;
+        crash::point("detach.spill-ordered");
     }
 
     /// What was detached has its output on disk, also where its shim did not live to see to that.

@@ -9,12 +9,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-use heeler_proto::v1::{BackgroundTask, CancelMode, CancelRequest, SpawnResponse, WaitRequest};
+use heeler_proto::v1::{
+    BackgroundTask, CancelMode, CancelRequest, Placement, SpawnResponse, WaitRequest,
+};
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
 use super::{Job, Workshop, job::Ending};
-use crate::{Api, Refusal, api::cancel, chance::Chance, millis, waiting::STEP};
+use crate::{
+    Api, Refusal,
+    api::{cancel, detach},
+    chance::Chance,
+    millis,
+    waiting::STEP,
+};
 
 /// How long a call may be repeated in vain.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -105,6 +113,13 @@ impl Client {
             Ok(answer) => answer.task.expect("a task").id,
             Err(task_id) => task_id,
         };
+        // What was detached runs as long as its timeout says from then on: one that is to be over by
+        // it is left where it is.
+        let is_held = job.request.placement() == Placement::Foreground;
+        let detaches = chance.once_in(2) && is_held && job.ending != Ending::TimesOut;
+        if detaches {
+            self.detach(&task_id).await;
+        }
         if job.ending == Ending::Cancelled {
             tokio::time::sleep(Duration::from_millis(chance.within(0..60))).await;
             self.cancel(&task_id, chance).await;
@@ -129,6 +144,12 @@ impl Client {
             assert_eq!(refusal.reason, "SPAWN_FAILED", "{}: {refusal:?}", job.name);
             refusal.value("task_id").to_owned()
         })
+    }
+
+    async fn detach(&mut self, id: &str) {
+        let call = |api: Api| async move { api.detach(detach(id)).await };
+        let answer = self.persist(call);
+        answer.await.expect("a detach is taken");
     }
 
     async fn cancel(&mut self, id: &str, chance: &mut Chance) {

@@ -2,11 +2,11 @@
 //! ends and how often its command may run, which is once.
 
 use heeler_proto::v1::{
-    BackgroundTask, SpawnRequest, TaskState,
+    BackgroundTask, ForegroundTimeoutAction, HolderGoneAction, SpawnRequest, TaskState,
     outcome::Result::{self as Outcome, ExitCode, Signal},
 };
 
-use crate::{argv, chance::Chance, millis, pattern};
+use crate::{argv, chance::Chance, foreground, millis, pattern, secs};
 
 /// A task to be.
 #[derive(Debug, Clone)]
@@ -81,6 +81,7 @@ impl Job {
             }
             Ending::Cancelled | Ending::TimesOut => steps += " forever",
         }
+        let foreground = chance.once_in(3);
         let script = format!("pids {} pid {name} {steps}", workshop.ran);
         let words = [&*workshop.fixture].into_iter().chain(script.split(' '));
         let request = SpawnRequest {
@@ -89,6 +90,10 @@ impl Job {
             session_id: format!("session-{}", number % 3),
             timeout: (ending == Ending::TimesOut).then(|| millis(pause)),
             ..argv(words)
+        };
+        let request = match foreground {
+            true => in_foreground(request),
+            false => request,
         };
         Self {
             name,
@@ -139,6 +144,16 @@ impl Job {
             self.output.len(),
             same.count()
         )
+    }
+}
+
+/// The same in the foreground, for as long as it may run, and held by nobody.
+fn in_foreground(request: SpawnRequest) -> SpawnRequest {
+    SpawnRequest {
+        foreground_timeout: Some(request.timeout.unwrap_or(secs(3600))),
+        on_foreground_timeout: ForegroundTimeoutAction::Cancel.into(),
+        on_holder_gone: HolderGoneAction::Keep.into(),
+        ..foreground(request)
     }
 }
 

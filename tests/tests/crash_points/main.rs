@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod cancel;
+mod detach;
 mod end;
 mod recovery;
 mod remove;
