@@ -7,13 +7,15 @@ use std::{
 };
 
 const FIRST: Duration = Duration::from_millis(10);
-const LONGEST: Duration = Duration::from_secs(1);
+/// The longest delay, where nothing asks for shorter ones.
+pub(crate) const LONGEST: Duration = Duration::from_secs(1);
 
 /// The delays of one series of failures.
 #[derive(Debug, Clone)]
 pub(crate) struct Backoff {
     /// How long the series may last; none: for ever.
     patience: Option<Duration>,
+    longest: Duration,
     spent: Duration,
     next: Duration,
 }
@@ -22,6 +24,7 @@ impl Backoff {
     pub(crate) fn new(patience: Option<Duration>) -> Self {
         Self {
             patience,
+            longest: LONGEST,
             spent: Duration::ZERO,
             next: FIRST,
         }
@@ -29,7 +32,15 @@ impl Backoff {
 
     /// Ends the series: what fails from now on is a new trouble.
     pub(crate) fn reset(&mut self) {
-        *self = Self::new(self.patience);
+        *self = Self {
+            longest: self.longest,
+            ..Self::new(self.patience)
+        };
+    }
+
+    /// Bounds the delays from here on; none is so short that it would be no delay.
+    pub(crate) fn no_longer_than(&mut self, longest: Duration) {
+        self.longest = longest.clamp(FIRST, LONGEST);
     }
 
     /// How long to pause after an attempt that lasted this long; none: give up.
@@ -50,7 +61,7 @@ impl Backoff {
         if self.patience.is_some_and(|patience| self.spent >= patience) {
             return None;
         }
-        let delay = self.next.mul_f64(1.0 - jitter / 2.0);
+        let delay = self.next.min(self.longest).mul_f64(1.0 - jitter / 2.0);
         self.next = (self.next * 2).min(LONGEST);
         self.spent = self.spent.saturating_add(delay);
         Some(delay)
@@ -75,6 +86,18 @@ mod tests {
             .collect();
         assert_eq!(delays[..3], [10, 20, 40].map(Duration::from_millis));
         assert_eq!(delays[9], LONGEST);
+    }
+
+    #[test]
+    fn delays_stay_below_what_somebody_else_waits_for() {
+        let mut backoff = Backoff::new(None);
+        backoff.no_longer_than(Duration::from_millis(25));
+        let delays: Vec<_> = (0..3)
+            .filter_map(|_| backoff.pause(Duration::ZERO, 0.0))
+            .collect();
+        assert_eq!(delays, [10, 20, 25].map(Duration::from_millis));
+        backoff.no_longer_than(Duration::ZERO);
+        assert_eq!(backoff.pause(Duration::ZERO, 0.0), Some(FIRST));
     }
 
     #[test]

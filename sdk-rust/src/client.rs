@@ -6,22 +6,27 @@
 use std::time::{Duration, Instant};
 
 use heeler_proto::v1::{
-    CancelRequest, CancelResponse, CancelResult, InspectRequest, InspectResponse, ListRequest,
-    ListResponse, ReadOutputRequest, ReadOutputResponse, RemoveRequest, RemoveResponse,
-    ShutdownRequest, ShutdownResponse, SpawnRequest, SpawnResponse, WaitRequest, WaitResponse,
-    background_tasks_client::BackgroundTasksClient, cancel_request::Target, remove_request,
+    CancelRequest, CancelResponse, CancelResult, DetachRequest, DetachResponse, DetachResult,
+    InspectRequest, InspectResponse, ListRequest, ListResponse, ReadOutputRequest,
+    ReadOutputResponse, RemoveRequest, RemoveResponse, ShutdownRequest, ShutdownResponse,
+    SpawnRequest, SpawnResponse, WaitRequest, WaitResponse,
+    background_tasks_client::BackgroundTasksClient, cancel_request::Target, detach_request,
+    remove_request,
 };
 use tokio::time::sleep;
 use tonic::{Response, Status, transport::Channel};
 
 use crate::{
     address::Address,
+    attach::{Attach, AttachOptions},
     backoff::Backoff,
     cancel::CancelOptions,
     connect,
+    detach::DetachOptions,
     error::Error,
     filter::Filter,
     list::Tasks,
+    spawn::Spawn,
     task::Task,
     time,
     wait::Wait,
@@ -108,9 +113,49 @@ impl Client {
         .await
     }
 
+    /// Starts a task in the foreground and holds it: its output, and then its release. The task is
+    /// [`Attach::task`].
+    ///
+    /// ```no_run
+    /// use heeler_client::{Client, Error, Spawn, v1::ReleaseReason};
+    ///
+    /// # async fn example(client: Client) -> Result<(), Error> {
+    /// let mut run = client.run(Spawn::shell("make test").session("s1")).await?;
+    /// let released = run.released(|chunk| print!("{}", String::from_utf8_lossy(&chunk.data))).await?;
+    /// match released.reason {
+    ///     ReleaseReason::Detached => println!("{} goes on", released.task.id),
+    ///     _ => println!("{:?}", released.task.outcome),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn run(&self, spawn: Spawn) -> Result<Attach, Error> {
+        let task = self.spawn(spawn.foreground()).await?;
+        Ok(task.attach_with(AttachOptions::default().foreground_only()))
+    }
+
     /// The handle of a task. Nothing is asked: the id may be unknown.
     pub fn task(&self, id: impl Into<String>) -> Task {
         Task::new(self.clone(), id.into())
+    }
+
+    /// Puts what the request names into the background.
+    pub async fn detach(&self, request: DetachRequest) -> Result<DetachResponse, Error> {
+        self.call(Repeat::Always, |mut stub| {
+            let request = request.clone();
+            async move { stub.detach(request).await }
+        })
+        .await
+    }
+
+    /// Puts whatever a session holds in the foreground into the background; none there: none.
+    pub async fn detach_session(
+        &self,
+        session: impl Into<String>,
+        options: DetachOptions,
+    ) -> Result<Vec<DetachResult>, Error> {
+        let target = detach_request::Target::SessionId(session.into());
+        Ok(self.detach(options.of(target)).await?.results)
     }
 
     /// Stops what the request names.
@@ -171,7 +216,7 @@ impl Client {
         Watch::new(self.clone(), options)
     }
 
-    /// Waits for tasks to be over. The timeout counts across restarts of the daemon.
+    /// Waits for tasks to be over, or released. The timeout counts across restarts of the daemon.
     pub async fn wait(&self, wait: impl Into<WaitRequest>) -> Result<WaitResponse, Error> {
         let request = wait.into();
         let begun = Instant::now();

@@ -26,13 +26,15 @@
 //! - [`Task`] is a handle by id: it holds no resource, and dropping it does nothing to the task.
 //! - [`Watch`] is the event stream as it should be consumed: it reconnects, and resumes without a
 //!   loss and without a repeat.
+//! - [`Attach`] holds a task in the foreground and gives its output until the release, with the same
+//!   persistence; [`Client::run`] spawns and attaches in one.
 //! - [`Error`] is typed from the details that the daemon sends with every refusal.
 //!
 //! # What is repeated, and when
 //!
 //! A call that finds the daemon restarting is tried again, with growing and jittered delays, for up
 //! to five seconds ([`Client::retry_for`]). That is safe for every call: reading has no effect,
-//! Cancel and Wait mean the same when asked twice, and [`Spawn`] carries a fresh `request_id` unless
+//! Cancel, Detach and Wait mean the same when asked twice, and [`Spawn`] carries a fresh `request_id` unless
 //! the caller chose one, by which the daemon knows it again. Remove is repeated only while it cannot
 //! have been heard.
 //!
@@ -41,16 +43,19 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 
 mod address;
+mod attach;
 mod backoff;
 mod batches;
 mod cancel;
 mod client;
 mod connect;
+mod detach;
 mod error;
 mod filter;
 mod list;
 mod output;
 pub mod paths;
+mod resume;
 mod spawn;
 mod task;
 pub mod time;
@@ -58,8 +63,10 @@ mod wait;
 mod watch;
 
 pub use address::{Address, AddressError};
+pub use attach::{Attach, AttachItem, AttachOptions, Released};
 pub use cancel::CancelOptions;
 pub use client::{Client, Stub};
+pub use detach::DetachOptions;
 pub use error::{Error, FieldViolation, Reason, Refusal};
 pub use filter::Filter;
 pub use heeler_proto::v1;

@@ -63,6 +63,17 @@ impl From<OutputChunk> for Chunk {
     }
 }
 
+impl From<Chunk> for OutputChunk {
+    fn from(chunk: Chunk) -> Self {
+        Self {
+            offset: chunk.offset,
+            stream: chunk.stream.into(),
+            read_time: Some(chunk.read_time.into()),
+            content: Some(Content::Data(chunk.data)),
+        }
+    }
+}
+
 /// A task's output from an offset on, until no byte will ever come.
 ///
 /// Reading has no effect on the task or on other readers, and a daemon that restarts meanwhile is

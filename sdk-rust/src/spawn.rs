@@ -3,7 +3,8 @@
 use std::{path::Path, time::Duration};
 
 use heeler_proto::v1::{
-    ArgvCommand, EnvDefaults, ShellCommand, SpawnRequest, StopPolicy, TaskKind,
+    ArgvCommand, EnvDefaults, ForegroundTimeoutAction, HolderGoneAction, LingeringPolicy,
+    Placement, ShellCommand, SpawnRequest, StaleAction, StopPolicy, TaskKind,
     spawn_request::Command,
 };
 use uuid::Uuid;
@@ -106,9 +107,67 @@ impl Spawn {
         self
     }
 
-    /// How long the task may run.
+    /// In the foreground: it holds whoever attaches to it, until it is released. See [`Client::run`].
+    ///
+    /// [`Client::run`]: crate::Client::run
+    pub fn foreground(mut self) -> Self {
+        self.message.placement = Placement::Foreground.into();
+        self
+    }
+
+    /// How long it may stay in the foreground: 60 s if not said, `Duration::MAX` for as long as it
+    /// takes. Only with [`Spawn::foreground`], as the next three.
+    pub fn foreground_timeout(mut self, timeout: Duration) -> Self {
+        self.message.foreground_timeout = Some(time::to_proto(timeout));
+        self
+    }
+
+    /// What happens then: it is detached, if not said.
+    pub fn on_foreground_timeout(mut self, action: ForegroundTimeoutAction) -> Self {
+        self.message.on_foreground_timeout = action.into();
+        self
+    }
+
+    /// What happens when nobody holds it any more: it is stopped, if not said.
+    pub fn on_holder_gone(mut self, action: HolderGoneAction) -> Self {
+        self.message.on_holder_gone = action.into();
+        self
+    }
+
+    /// How long nobody may hold it before that happens: 10 s if not said.
+    pub fn holder_window(mut self, window: Duration) -> Self {
+        self.message.holder_window = Some(time::to_proto(window));
+        self
+    }
+
+    /// What happens when the leader exits and others of its tree do not: the task goes on until they
+    /// are gone, if not said.
+    pub fn lingering(mut self, policy: LingeringPolicy) -> Self {
+        self.message.lingering = policy.into();
+        self
+    }
+
+    /// How long the task may run in the background.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.message.timeout = Some(time::to_proto(timeout));
+        self
+    }
+
+    /// How long the task may write no output before it is stopped.
+    pub fn idle_timeout(mut self, timeout: Duration) -> Self {
+        self.message.idle_timeout = Some(time::to_proto(timeout));
+        self
+    }
+
+    /// How long the task may write no output before it counts as stale, which an event tells.
+    pub fn stale_after(mut self, span: Duration) -> Self {
+        self.message.stale_after = Some(time::to_proto(span));
+        self
+    }
+
+    /// What else happens to a stale task. Only with [`Spawn::stale_after`].
+    pub fn stale_action(mut self, action: StaleAction) -> Self {
+        self.message.stale_action = action.into();
         self
     }
 

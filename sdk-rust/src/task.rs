@@ -8,14 +8,16 @@ use std::{
 };
 
 use heeler_proto::v1::{
-    BackgroundTask, CancelResult, InspectRequest, InspectResponse, RemoveRequest, TaskEvent,
-    TaskEventType, TaskIds, cancel_request, remove_request,
+    BackgroundTask, CancelResult, DetachResult, InspectRequest, InspectResponse, RemoveRequest,
+    TaskEvent, TaskEventType, TaskIds, cancel_request, detach_request, remove_request,
 };
 use tokio_stream::Stream;
 
 use crate::{
+    attach::{Attach, AttachOptions},
     cancel::CancelOptions,
     client::Client,
+    detach::DetachOptions,
     error::Error,
     filter::Filter,
     output::Output,
@@ -55,7 +57,16 @@ impl Task {
 
     /// Waits until it is over, for as long as it takes, and gives its last state.
     pub async fn wait(&self) -> Result<BackgroundTask, Error> {
-        let answer = self.client.wait(Wait::all([self.id()])).await?;
+        self.wait_for(Wait::all([self.id()])).await
+    }
+
+    /// Waits until it holds nobody in the foreground, and gives its state then.
+    pub async fn wait_released(&self) -> Result<BackgroundTask, Error> {
+        self.wait_for(Wait::all([self.id()]).released()).await
+    }
+
+    async fn wait_for(&self, wait: Wait) -> Result<BackgroundTask, Error> {
+        let answer = self.client.wait(wait).await?;
         answer
             .met
             .into_iter()
@@ -70,6 +81,29 @@ impl Task {
             .wait(Wait::all([self.id()]).timeout(timeout))
             .await?;
         Ok(answer.met.into_iter().next())
+    }
+
+    /// Holds it, if it is in the foreground, and follows its output until the release. Nothing is
+    /// asked before the first poll.
+    pub fn attach(&self) -> Attach {
+        self.attach_with(AttachOptions::default())
+    }
+
+    /// As [`Task::attach`], from elsewhere or otherwise.
+    pub fn attach_with(&self, options: AttachOptions) -> Attach {
+        Attach::new(self.client.clone(), self.clone(), options)
+    }
+
+    /// Puts it into the background: whoever is attached is released, and the task depends on nobody.
+    /// One that is in the background or over already is no error: the result says so.
+    pub async fn detach(&self, options: DetachOptions) -> Result<DetachResult, Error> {
+        let target = detach_request::Target::TaskId(self.id.to_string());
+        let answer = self.client.detach(options.of(target)).await?;
+        answer
+            .results
+            .into_iter()
+            .next()
+            .ok_or(Error::Incomplete { field: "results" })
     }
 
     /// Stops it. A task that is over already is no error: the result says so.

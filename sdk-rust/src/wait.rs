@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use heeler_proto::v1::WaitRequest;
+use heeler_proto::v1::{WaitCondition, WaitRequest};
 
 use crate::time;
 
@@ -52,6 +52,12 @@ impl Wait {
                 ..WaitRequest::default()
             },
         }
+    }
+
+    /// Until they are released rather than over: until they hold nobody in the foreground.
+    pub fn released(mut self) -> Self {
+        self.message.until = WaitCondition::Released.into();
+        self
     }
 
     /// For so long at most; zero: only look.

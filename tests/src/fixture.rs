@@ -6,7 +6,7 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::Read,
+    io::{Read, Write},
     os::unix::fs::OpenOptionsExt,
     path::PathBuf,
     sync::atomic::Ordering,
@@ -156,6 +156,11 @@ impl Daemon {
 }
 
 impl Gate {
+    /// Sends text to whoever reads there; it stays closed.
+    pub fn write(&mut self, text: &str) {
+        self.writer.write_all(text.as_bytes()).unwrap();
+    }
+
     /// Lets everybody go.
     pub fn open(self) {
         drop(self.writer);

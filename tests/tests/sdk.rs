@@ -5,8 +5,12 @@
 use std::time::Duration;
 
 use heeler_client::{
-    CancelOptions, Client, Error, Spawn, StreamExt, WatchItem, WatchOptions,
-    v1::{CancelOutcome, TaskEvent, TaskEventType, TaskState, outcome::Result as Ended},
+    Attach, AttachItem, AttachOptions, CancelOptions, Chunk, Client, DetachOptions, Error,
+    Released, Spawn, StreamExt, WatchItem, WatchOptions,
+    v1::{
+        CancelOutcome, DetachOutcome, HolderGoneAction, LingeringPolicy, Placement, ReleaseReason,
+        TaskEvent, TaskEventType, TaskState, outcome::Result as Ended,
+    },
 };
 use heeler_tests::{Daemon, within};
 
@@ -136,4 +140,119 @@ async fn no_daemon_is_told_as_such() {
         .await
         .unwrap_err();
     assert!(matches!(error, Error::NotRunning { .. }), "{error:?}");
+}
+
+/// What an attachment has given by its release.
+async fn released(attach: &mut Attach) -> (String, Released) {
+    let mut all = Vec::new();
+    let sink = |chunk: Chunk| {
+        assert_eq!(chunk.offset, all.len() as u64, "no loss and no repeat");
+        all.extend_from_slice(&chunk.data);
+    };
+    let released = within("the release", attach.released(sink)).await.unwrap();
+    (String::from_utf8(all).unwrap(), released)
+}
+
+async fn first_output(attach: &mut Attach) {
+    let is_output = |item| matches!(item, AttachItem::Output(_));
+    while !is_output(within("output", attach.next()).await.unwrap().unwrap()) {}
+}
+
+/// F1
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_run_gives_the_output_and_then_the_release() {
+    let daemon = Daemon::start().await;
+    let client = client(&daemon).await;
+    let mut run = client
+        .run(Spawn::shell("echo one; exit 3").lingering(LingeringPolicy::Kill))
+        .await
+        .unwrap();
+    let (output, end) = released(&mut run).await;
+    assert_eq!(
+        (output.as_str(), end.reason),
+        ("one\n", ReleaseReason::Finished)
+    );
+    assert_eq!(end.task.outcome.unwrap().result, Some(Ended::ExitCode(3)));
+    assert_eq!(end.task.foreground_timeout, Some(heeler_tests::secs(60)));
+}
+
+/// F1, F5, F7
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_detach_releases_whoever_is_attached_or_waits() {
+    let daemon = Daemon::start().await;
+    let client = client(&daemon).await;
+    let spawn = Spawn::shell("echo one; exec sleep 60").session("s");
+    let mut run = client.run(spawn).await.unwrap();
+    first_output(&mut run).await;
+    let task = run.task().clone();
+    let waiting = tokio::spawn({
+        let task = task.clone();
+        async move { task.wait_released().await }
+    });
+    let options = DetachOptions::new().reason("r").actor("a");
+    let result = client.detach_session("s", options.clone()).await.unwrap();
+    assert_eq!(result[0].outcome(), DetachOutcome::Detached);
+    let end = within("the release", run.released(|_| {})).await.unwrap();
+    assert_eq!(end.reason, ReleaseReason::Detached);
+    assert_eq!(end.task.detached.unwrap().reason, "r");
+    let waited = within("the wait", waiting).await.unwrap().unwrap();
+    assert_eq!(waited.placement(), Placement::Background);
+
+    let again = task.detach(options.clone()).await.unwrap();
+    assert_eq!(again.outcome(), DetachOutcome::AlreadyBackground);
+    assert_eq!(client.detach_session("s", options).await.unwrap(), []);
+    // Whoever comes too late to be held is let go, and not made to follow it.
+    let mut late = task.attach_with(AttachOptions::from_offset(0).foreground_only());
+    let (output, end) = released(&mut late).await;
+    assert_eq!(
+        (output.as_str(), end.reason),
+        ("one\n", ReleaseReason::Detached)
+    );
+    assert_eq!(task.snapshot().await.unwrap().state(), TaskState::Running);
+}
+
+/// F6, R1
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_attachment_goes_on_across_crashes_without_loss_or_repeats() {
+    let mut daemon = Daemon::start().await;
+    let client = client(&daemon).await;
+    let (mut gate, path) = (daemon.gate("gate"), daemon.file("gate"));
+    let script = format!("for i in 1 2 3 4; do echo $i; read line < {path}; done");
+    let mut run = client.run(Spawn::shell(script)).await.unwrap();
+    let mut all = Vec::new();
+    for round in 1..=4_u8 {
+        let line = format!("{round}\n");
+        while !all.ends_with(line.as_bytes()) {
+            match within("output", run.next()).await.unwrap().unwrap() {
+                AttachItem::Attached(_) => assert!(all.is_empty(), "once"),
+                AttachItem::Output(chunk) => {
+                    assert_eq!(chunk.offset, all.len() as u64, "no loss and no repeat");
+                    all.extend_from_slice(&chunk.data);
+                }
+                AttachItem::Released(released) => panic!("{released:?}"),
+            }
+        }
+        daemon.kill9();
+        daemon.restart().await;
+        gate.write("\n");
+    }
+    let end = within("the release", run.released(|_| {})).await.unwrap();
+    assert_eq!(end.task.state(), TaskState::Completed);
+    assert_eq!(all, b"1\n2\n3\n4\n");
+}
+
+/// F6
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_hold_that_was_detached_during_a_break_is_released_and_not_followed() {
+    let mut daemon = Daemon::start().await;
+    let client = client(&daemon).await.retry_for(heeler_tests::DEADLINE);
+    let spawn = Spawn::shell("echo one; exec sleep 60").on_holder_gone(HolderGoneAction::Keep);
+    let mut run = client.run(spawn).await.unwrap();
+    first_output(&mut run).await;
+    // Nobody polls it meanwhile, so that it cannot have come back before the detach.
+    daemon.kill9();
+    daemon.restart().await;
+    run.task().detach(DetachOptions::new()).await.unwrap();
+    let end = within("the release", run.released(|_| {})).await.unwrap();
+    assert_eq!(end.reason, ReleaseReason::Detached);
 }

@@ -1,11 +1,17 @@
 //! What a watch has seen, and so what it has to ask for next. Pure: messages in, items out.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Duration};
 
 use heeler_proto::v1::{BackgroundTask, WatchEventsRequest, watch_events_response::Item};
 use heeler_proto::v1::{Bookmark, WatchEventsResponse};
 
 use super::options::WatchItem;
+use crate::{
+    backoff,
+    client::Stub,
+    error::Error,
+    resume::{self, Asked},
+};
 
 /// The place of a watch in the journal.
 ///
@@ -83,6 +89,38 @@ impl Cursor {
     /// The next item for the consumer.
     pub(super) fn give(&mut self) -> Option<WatchItem> {
         self.ready.pop_front()
+    }
+}
+
+impl resume::Cursor for Cursor {
+    type Message = WatchEventsResponse;
+    type Item = WatchItem;
+
+    fn ask(&self, mut stub: Stub) -> Asked<WatchEventsResponse> {
+        let request = self.request();
+        Box::pin(async move { stub.watch_events(request).await })
+    }
+
+    fn take(&mut self, message: WatchEventsResponse) -> Result<(), Error> {
+        self.take(message);
+        Ok(())
+    }
+
+    fn give(&mut self) -> Option<WatchItem> {
+        self.give()
+    }
+
+    fn broke(&mut self) {
+        self.broke();
+    }
+
+    fn longest_pause(&self) -> Duration {
+        backoff::LONGEST
+    }
+
+    /// Something more may always happen.
+    fn is_over(&self) -> bool {
+        false
     }
 }
 

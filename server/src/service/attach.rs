@@ -26,9 +26,19 @@ pub struct Attachment {
     service: Service,
     read: Read,
     stage: Stage,
+    expects: Expectation,
     /// Until it is released, if it was in the foreground.
     holding: Option<Holding>,
     _permit: Option<CallPermit>,
+}
+
+/// What a caller takes the task for.
+#[derive(Debug, Clone, Copy)]
+enum Expectation {
+    /// Whatever it is when the caller comes.
+    AsItIs,
+    /// One that holds the caller, who is released if it does not.
+    Foreground,
 }
 
 /// How far it has come.
@@ -71,6 +81,10 @@ pub(super) async fn attach(
         service: service.clone(),
         read,
         stage: Stage::New,
+        expects: match request.foreground_only {
+            true => Expectation::Foreground,
+            false => Expectation::AsItIs,
+        },
         holding: None,
         _permit: permit,
     }))
@@ -100,10 +114,13 @@ impl Attachment {
             self.holding = Some(handle.hold());
         }
         let task = self.service.find(&self.read.id).await?;
-        let from = task.placement();
-        if from == Placement::Background {
+        if task.placement() == Placement::Background {
             self.holding = None;
         }
+        let from = match self.expects {
+            Expectation::AsItIs => task.placement(),
+            Expectation::Foreground => Placement::Foreground,
+        };
         self.stage = Stage::Following { from };
         Ok(Item::Attached(v1::Attached {
             task: Some(convert::task(&task)),

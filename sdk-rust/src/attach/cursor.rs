@@ -1,0 +1,201 @@
+//! What an attachment has given, and so what it has to ask for next. Pure: messages in, items out.
+
+use std::{collections::VecDeque, time::Duration};
+
+use heeler_proto::v1::{
+    AttachRequest, AttachResponse, BackgroundTask, Placement, attach_request::Start,
+    attach_response::Item,
+};
+
+use super::{AttachItem, Released};
+use crate::{
+    backoff,
+    client::Stub,
+    error::Error,
+    output::Chunk,
+    resume::{self, Asked},
+    time,
+};
+
+/// A holder must come back within its window: it tries several times in it.
+const TRIES_IN_A_WINDOW: u32 = 4;
+
+/// The place of an attachment in a task's output.
+#[derive(Debug)]
+pub(super) struct Cursor {
+    /// What to ask for next.
+    request: AttachRequest,
+    stage: Stage,
+    longest_pause: Duration,
+    ready: VecDeque<AttachItem>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Stage {
+    /// What is held has not been said.
+    New,
+    Attached,
+    Released,
+}
+
+impl Cursor {
+    pub(super) fn new(request: AttachRequest) -> Self {
+        Self {
+            request,
+            stage: Stage::New,
+            longest_pause: backoff::LONGEST,
+            ready: VecDeque::new(),
+        }
+    }
+
+    fn attached(&mut self, task: BackgroundTask) {
+        if self.stage == Stage::New {
+            self.stage = Stage::Attached;
+            // Whoever was held once must not follow the task in the background after a break.
+            self.request.foreground_only |= task.placement() == Placement::Foreground;
+            if let Some(window) = task.holder_window {
+                self.longest_pause = time::from_proto(window) / TRIES_IN_A_WINDOW;
+            }
+            self.ready.push_back(AttachItem::Attached(task));
+        }
+    }
+}
+
+impl resume::Cursor for Cursor {
+    type Message = AttachResponse;
+    type Item = AttachItem;
+
+    fn ask(&self, mut stub: Stub) -> Asked<AttachResponse> {
+        let request = self.request.clone();
+        Box::pin(async move { stub.attach(request).await })
+    }
+
+    fn take(&mut self, message: AttachResponse) -> Result<(), Error> {
+        let missing = || Error::Incomplete { field: "task" };
+        match message.item {
+            Some(Item::Attached(attached)) => self.attached(attached.task.ok_or_else(missing)?),
+            Some(Item::Output(output)) => {
+                self.request.start = Some(Start::Offset(output.next_offset));
+                let chunks = output.chunks.into_iter().map(Chunk::from);
+                self.ready.extend(chunks.map(AttachItem::Output));
+            }
+            Some(Item::Released(released)) => {
+                let reason = released.reason();
+                let task = released.task.ok_or_else(missing)?;
+                self.stage = Stage::Released;
+                self.ready
+                    .push_back(AttachItem::Released(Released { task, reason }));
+            }
+            // From a newer daemon, and for newer clients.
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn give(&mut self) -> Option<AttachItem> {
+        self.ready.pop_front()
+    }
+
+    /// All that was taken is complete in itself.
+    fn broke(&mut self) {}
+
+    fn longest_pause(&self) -> Duration {
+        self.longest_pause
+    }
+
+    fn is_over(&self) -> bool {
+        self.stage == Stage::Released
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use heeler_proto::v1::{
+        self, Attached, AttachedOutput, OutputChunk, ReleaseReason, output_chunk::Content,
+    };
+
+    use super::{resume::Cursor as _, *};
+
+    fn message(item: Item) -> AttachResponse {
+        AttachResponse { item: Some(item) }
+    }
+
+    fn attached(placement: Placement) -> AttachResponse {
+        let task = BackgroundTask {
+            placement: placement.into(),
+            holder_window: Some(time::to_proto(Duration::from_secs(2))),
+            ..BackgroundTask::default()
+        };
+        message(Item::Attached(Attached { task: Some(task) }))
+    }
+
+    fn output(offset: u64, data: &'static [u8]) -> AttachResponse {
+        let chunk = OutputChunk {
+            offset,
+            content: Some(Content::Data(data.into())),
+            ..OutputChunk::default()
+        };
+        message(Item::Output(AttachedOutput {
+            next_offset: offset + data.len() as u64,
+            chunks: vec![chunk],
+        }))
+    }
+
+    fn items(cursor: &mut Cursor) -> Vec<AttachItem> {
+        std::iter::from_fn(|| cursor.give()).collect()
+    }
+
+    /// F6
+    #[test]
+    fn after_a_break_it_asks_for_the_next_byte_and_for_the_hold_it_had() {
+        let mut cursor = Cursor::new(AttachRequest::default());
+        assert!(!cursor.request.foreground_only);
+        cursor.take(attached(Placement::Foreground)).unwrap();
+        cursor.take(output(0, b"abc")).unwrap();
+        cursor.broke();
+        assert_eq!(cursor.request.start, Some(Start::Offset(3)));
+        assert!(cursor.request.foreground_only);
+        assert_eq!(cursor.longest_pause(), Duration::from_millis(500));
+        cursor.take(attached(Placement::Background)).unwrap();
+        cursor.take(output(3, b"d")).unwrap();
+        let given = items(&mut cursor);
+        assert!(
+            matches!(
+                given[..],
+                [
+                    AttachItem::Attached(_),
+                    AttachItem::Output(_),
+                    AttachItem::Output(_)
+                ]
+            ),
+            "{given:?}"
+        );
+    }
+
+    #[test]
+    fn a_task_in_the_background_is_followed_after_a_break_too() {
+        let mut cursor = Cursor::new(AttachRequest::default());
+        cursor.take(attached(Placement::Background)).unwrap();
+        assert!(!cursor.request.foreground_only);
+    }
+
+    #[test]
+    fn the_release_is_the_end() {
+        let mut cursor = Cursor::new(AttachRequest::default());
+        let released = v1::Released {
+            task: Some(BackgroundTask::default()),
+            reason: ReleaseReason::Detached.into(),
+        };
+        cursor.take(message(Item::Released(released))).unwrap();
+        assert!(cursor.is_over());
+        assert!(matches!(
+            items(&mut cursor)[..],
+            [AttachItem::Released(Released {
+                reason: ReleaseReason::Detached,
+                ..
+            })]
+        ));
+        let bare = message(Item::Released(v1::Released::default()));
+        assert!(cursor.take(bare).is_err());
+    }
+}

@@ -1,0 +1,184 @@
+//! A stream of the daemon's that is taken up again where it broke.
+//!
+//! ```text
+//!   Asking ──answered──> Reading ──broke──> Pausing ──delay over──> Asking
+//!      │                    │
+//!      └──final refusal─────┴──last message──> Over
+//! ```
+//!
+//! What has been seen, and so what to ask for next, is decided by the [`Cursor`] alone.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+    time::{Duration, Instant},
+};
+
+use tokio::time::{Sleep, sleep};
+use tokio_stream::Stream;
+use tonic::{Response, Status, Streaming};
+
+use crate::{
+    backoff::Backoff,
+    client::{Client, Stub},
+    error::Error,
+};
+
+/// The answer to a streaming call, awaited.
+pub(crate) type Asked<M> =
+    Pin<Box<dyn Future<Output = Result<Response<Streaming<M>>, Status>> + Send>>;
+
+/// What a stream has given, and so what to ask for next.
+pub(crate) trait Cursor {
+    /// What the daemon sends.
+    type Message;
+    /// What the consumer gets.
+    type Item;
+
+    /// Asks, now or after a break, for what has not been seen.
+    fn ask(&self, stub: Stub) -> Asked<Self::Message>;
+
+    /// Takes a message in.
+    fn take(&mut self, message: Self::Message) -> Result<(), Error>;
+
+    /// The next item for the consumer.
+    fn give(&mut self) -> Option<Self::Item>;
+
+    /// The connection broke.
+    fn broke(&mut self);
+
+    /// How long a pause before asking again may be.
+    fn longest_pause(&self) -> Duration;
+
+    /// Whether there is nothing left to ask for.
+    fn is_over(&self) -> bool;
+}
+
+/// The items of a cursor, across every restart of the daemon.
+pub(crate) struct Resuming<C: Cursor> {
+    client: Client,
+    pub(crate) cursor: C,
+    backoff: Backoff,
+    step: Step<C::Message>,
+}
+
+enum Step<M> {
+    Asking { begun: Instant, answer: Asked<M> },
+    Reading { stream: Box<Streaming<M>> },
+    Pausing { over: Pin<Box<Sleep>> },
+    Over,
+}
+
+impl<C: Cursor> Resuming<C> {
+    /// Waits for a daemon that is away for as long as `patience` says; none: for ever.
+    pub(crate) fn new(client: Client, cursor: C, patience: Option<Duration>) -> Self {
+        let step = ask(&client, &cursor);
+        Self {
+            client,
+            cursor,
+            backoff: Backoff::new(patience),
+            step,
+        }
+    }
+
+    /// What comes after a failure: a pause, or the end.
+    fn failed(&mut self, status: Status, lasted: Duration) -> Option<Error> {
+        self.cursor.broke();
+        let error = Error::from_status(status, self.client.address());
+        let curable = match &error {
+            Error::Refused(refusal) => !refusal.is_final(),
+            Error::NotRunning { .. } | Error::Unreachable { .. } | Error::Disconnected { .. } => {
+                true
+            }
+            Error::Address(_) | Error::Incomplete { .. } => false,
+        };
+        self.backoff.no_longer_than(self.cursor.longest_pause());
+        match self.backoff.after_failure(lasted).filter(|_| curable) {
+            Some(pause) => {
+                self.step = Step::Pausing {
+                    over: Box::pin(sleep(pause)),
+                };
+                None
+            }
+            None => {
+                self.step = Step::Over;
+                Some(error)
+            }
+        }
+    }
+
+    fn read(&mut self, message: Option<Result<C::Message, Status>>) -> Option<Error> {
+        match message {
+            Some(Ok(message)) => {
+                self.backoff.reset();
+                let taken = self.cursor.take(message);
+                if taken.is_err() || self.cursor.is_over() {
+                    self.step = Step::Over;
+                }
+                taken.err()
+            }
+            Some(Err(status)) => self.failed(status, Duration::ZERO),
+            // It ends by its last message alone: the daemon is shutting down.
+            None => self.failed(Status::unavailable("the stream ended"), Duration::ZERO),
+        }
+    }
+
+    /// One step; none: it is to be waited for.
+    fn advance(&mut self, cx: &mut Context<'_>) -> Poll<Option<Error>> {
+        let failure = match &mut self.step {
+            Step::Asking { begun, answer } => match answer.as_mut().poll(cx) {
+                Poll::Ready(Ok(response)) => {
+                    self.step = Step::Reading {
+                        stream: Box::new(response.into_inner()),
+                    };
+                    None
+                }
+                Poll::Ready(Err(status)) => {
+                    let lasted = begun.elapsed();
+                    self.failed(status, lasted)
+                }
+                Poll::Pending => return Poll::Pending,
+            },
+            Step::Reading { stream } => match Pin::new(&mut **stream).poll_next(cx) {
+                Poll::Ready(message) => self.read(message),
+                Poll::Pending => return Poll::Pending,
+            },
+            Step::Pausing { over } => match over.as_mut().poll(cx) {
+                Poll::Ready(()) => {
+                    self.step = ask(&self.client, &self.cursor);
+                    None
+                }
+                Poll::Pending => return Poll::Pending,
+            },
+            Step::Over => None,
+        };
+        Poll::Ready(failure)
+    }
+
+    /// As a stream's `poll_next`.
+    pub(crate) fn poll_next(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<C::Item, Error>>> {
+        loop {
+            if let Some(item) = self.cursor.give() {
+                return Poll::Ready(Some(Ok(item)));
+            }
+            if matches!(self.step, Step::Over) {
+                return Poll::Ready(None);
+            }
+            match self.advance(cx) {
+                Poll::Ready(Some(error)) => return Poll::Ready(Some(Err(error))),
+                Poll::Ready(None) => {}
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+}
+
+fn ask<C: Cursor>(client: &Client, cursor: &C) -> Step<C::Message> {
+    Step::Asking {
+        begun: Instant::now(),
+        answer: cursor.ask(client.raw()),
+    }
+}
