@@ -207,6 +207,13 @@ impl Spawn {
     }
 }
 
+impl From<SpawnRequest> for Spawn {
+    /// As it is: without a `request_id` of its own it is not safe to repeat.
+    fn from(message: SpawnRequest) -> Self {
+        Self { message }
+    }
+}
+
 impl From<Spawn> for SpawnRequest {
     fn from(spawn: Spawn) -> Self {
         spawn.message

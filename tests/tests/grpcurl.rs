@@ -33,13 +33,17 @@ async fn the_services_are_listed_and_described() {
         .filter_map(|line| line.strip_prefix("heeler.v1.BackgroundTasks."))
         .collect();
     let expected = [
+        "Attach",
         "Cancel",
+        "Detach",
         "Inspect",
         "List",
+        "ListQueues",
         "ReadOutput",
         "Remove",
         "Shutdown",
         "Spawn",
+        "UpdateQueue",
         "Wait",
         "WatchEvents",
     ];

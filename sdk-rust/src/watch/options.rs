@@ -40,6 +40,16 @@ pub enum WatchItem {
     Bookmark(Bookmark),
 }
 
+impl From<WatchEventsRequest> for WatchOptions {
+    /// As it is.
+    fn from(message: WatchEventsRequest) -> Self {
+        Self {
+            message,
+            patience: None,
+        }
+    }
+}
+
 impl WatchOptions {
     /// What happens from now on.
     pub fn from_now() -> Self {

@@ -1,0 +1,63 @@
+//! The conformance set, run by the Rust SDK and by grpcurl, and the table of who has passed what.
+//!
+//! `tests/conformance` has the cases and says what they mean; `case` reads and compares them, `stage` is
+//! the daemon and the directory that each has for itself, `sdk` and `grpcurl` are the two clients.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod case;
+mod grpcurl;
+mod sdk;
+mod stage;
+mod table;
+
+use std::{collections::BTreeMap, fs, sync::Arc};
+
+use heeler_tests::binary;
+use serde_json::json;
+use tokio::{sync::Semaphore, task::JoinSet};
+
+use case::Case;
+use stage::{Client, Stage};
+
+/// Cases that run at the same time.
+const AT_ONCE: usize = 4;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_rust_client_passes_every_case() {
+    run::<sdk::Rust>("rust").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn grpcurl_passes_every_case_that_it_can() {
+    if heeler_tests::grpcurl::program().is_some() {
+        run::<grpcurl::Grpcurl>("grpcurl").await;
+    }
+}
+
+/// Runs every case, writes the report, and fails if one of them has.
+async fn run<C: Client>(client: &str) {
+    let (turns, mut running) = (Arc::new(Semaphore::new(AT_ONCE)), JoinSet::new());
+    for case in Case::all() {
+        let turns = Arc::clone(&turns);
+        running.spawn(async move {
+            let _turn = turns.acquire_owned().await;
+            let name = case.name.clone();
+            (name, Stage::<C>::play(case).await)
+        });
+    }
+    let mut results = BTreeMap::new();
+    while let Some(played) = running.join_next().await {
+        let (name, result) = played.unwrap();
+        results.insert(name, result.to_string());
+    }
+    let dir = binary::target_dir().join("conformance");
+    fs::create_dir_all(&dir).unwrap();
+    let report = json!({"client": client, "results": results});
+    fs::write(dir.join(format!("{client}.json")), format!("{report:#}\n")).unwrap();
+    let failed: Vec<_> = results
+        .iter()
+        .filter(|(_, result)| result.starts_with("failed"))
+        .collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+}
