@@ -30,6 +30,7 @@ mod holdings;
 mod ledger;
 mod list;
 mod present;
+mod queues;
 mod record;
 mod ring;
 mod schema;
@@ -91,7 +92,8 @@ pub struct Entry {
     pub task: Task,
     /// The end of its output, with Ended.
     pub tail: Option<Tail>,
-    /// What was asked for, with Created. It is kept if it has a `request_id`, and otherwise not.
+    /// What was asked for, with Created. It is kept if it has a `request_id`, and otherwise only until a
+    /// task that has to wait for its turn has begun.
     pub request: Option<SpawnRequest>,
 }
 
@@ -102,8 +104,9 @@ pub struct PriorRequest {
     pub task: Arc<Task>,
     /// As it was made.
     pub request: SpawnRequest,
-    /// What it was answered with: the first event at which the leader had run or, where it never
-    /// did, the end. None: neither has come yet.
+    /// What it was answered with: Created, where it had to wait for its turn and replaces nobody; else
+    /// the first event at which the leader had run or, where it never did, the end. None: neither has
+    /// come yet.
     pub answer: Option<Arc<Event>>,
 }
 
@@ -313,7 +316,7 @@ impl Journal {
     /// What a task's Spawn was answered with: see [`PriorRequest::answer`].
     pub async fn first_answer(&self, id: &TaskId) -> Result<Option<Arc<Event>>, JournalError> {
         match self.shared.present.task(id) {
-            Some(live) => match live.started {
+            Some(live) => match live.answer() {
                 Some(revision) => self.recorded_at(revision).map(Some),
                 None => Ok(None),
             },

@@ -8,6 +8,7 @@ pub mod ampersand;
 mod filter;
 mod id;
 mod output;
+mod queue;
 mod rules;
 mod session;
 mod stop;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 pub use filter::Filter;
 pub use id::{IdKey, ParseTaskIdError, Seq, TaskId, TaskUid};
 pub use output::{Chunk, Stream, Tail};
+pub use queue::QueueSettings;
 pub use rules::{
     DEFAULT_FOREGROUND_TIMEOUT, DEFAULT_HOLDER_WINDOW, Exclusive, ExclusiveMode, Foreground,
     Lingering, OnForegroundTimeout, OnHolderGone, Rules, Stale, StaleAction,
@@ -403,6 +405,17 @@ impl Task {
         self.queued
             .as_ref()
             .is_some_and(|queued| queued.admitted.is_none())
+    }
+
+    /// Whether its Spawn is answered as soon as it is recorded: one that waits for its turn, unless it
+    /// is to replace another.
+    pub fn is_answered_waiting(&self) -> bool {
+        let exclusive = self.spec.rules.exclusive.as_ref();
+        let replaces = |exclusive: &Exclusive| match exclusive.mode {
+            ExclusiveMode::Replace => true,
+            ExclusiveMode::Reject | ExclusiveMode::Queue => false,
+        };
+        self.queued.is_some() && !exclusive.is_some_and(replaces)
     }
 
     /// Whether it holds its caller: one that is over in the foreground did so to the end.

@@ -13,7 +13,8 @@ use super::{
     sql,
 };
 use crate::task::{
-    Activity, Event, EventKind, Revision, Seq, SpawnRequest, Tail, Task, TaskId, Timestamp,
+    Activity, Event, EventKind, QueueSettings, Revision, Seq, SpawnRequest, Tail, Task, TaskId,
+    Timestamp,
 };
 
 /// A fact that is ready to be written, encoded by whoever appends it: the writer has enough to do.
@@ -38,7 +39,8 @@ pub(super) struct Place {
 
 #[derive(Debug)]
 struct RequestDraft {
-    request_id: String,
+    /// None: it is kept only until its task begins.
+    request_id: Option<String>,
     body: String,
 }
 
@@ -52,7 +54,8 @@ impl Draft {
         } = entry;
         let encode = || {
             let record = serde_json::to_string(&task)?;
-            let request = request.as_ref().map_or(Ok(None), RequestDraft::new)?;
+            let kept = request.as_ref().filter(|request| is_kept(request, &task));
+            let request = kept.map(RequestDraft::new).transpose()?;
             Ok((record, request))
         };
         let (record, request) = encode().map_err(|source| JournalError::Unwritable {
@@ -113,16 +116,18 @@ impl Draft {
 }
 
 impl RequestDraft {
-    /// A request without an id is not kept: nobody can ask for it again, and it may hold secrets.
-    fn new(request: &SpawnRequest) -> Result<Option<Self>, serde_json::Error> {
-        let Some(request_id) = request.request_id.clone() else {
-            return Ok(None);
-        };
-        Ok(Some(Self {
-            request_id,
+    fn new(request: &SpawnRequest) -> Result<Self, serde_json::Error> {
+        Ok(Self {
+            request_id: request.request_id.clone(),
             body: serde_json::to_string(request)?,
-        }))
+        })
     }
+}
+
+/// A request without an id is not kept, once it is served: nobody can ask for it again, and it may hold
+/// secrets.
+fn is_kept(request: &SpawnRequest, task: &Task) -> bool {
+    request.request_id.is_some() || task.is_waiting()
 }
 
 /// Writes one fact.
@@ -178,29 +183,69 @@ fn create(connection: &Connection, draft: &Draft, revision: Revision) -> Result<
                 spec.parent.as_ref().map(TaskId::as_str),
                 int(revision.0),
                 started(task, revision),
+                task.is_answered_waiting().then_some(int(revision.0)),
             ])
         });
     or_if_taken(inserted, || draft.misplaced())?;
     if let Some(request) = &draft.request {
-        let inserted = connection
-            .prepare_cached(sql::INSERT_REQUEST)
-            .and_then(|mut insert| {
-                insert.execute(params![
-                    int(task.seq.0),
-                    FORMAT,
-                    request.body,
-                    request.request_id
-                ])
-            });
-        or_if_taken(inserted, || JournalError::RequestTaken {
-            request_id: request.request_id.clone(),
-        })?;
+        keep_request(connection, task, request)?;
     }
     if task.ended.is_some() {
         change(connection, draft, revision)
     } else {
         Ok(())
     }
+}
+
+fn keep_request(
+    connection: &Connection,
+    task: &Task,
+    request: &RequestDraft,
+) -> Result<(), JournalError> {
+    let (seq, body) = (int(task.seq.0), &request.body);
+    let Some(request_id) = &request.request_id else {
+        return connection
+            .prepare_cached(sql::INSERT_WAITING)
+            .and_then(|mut insert| insert.execute(params![seq, FORMAT, body]))
+            .map(drop)
+            .map_err(JournalError::storage("keeping a request"));
+    };
+    let inserted = connection
+        .prepare_cached(sql::INSERT_REQUEST)
+        .and_then(|mut insert| insert.execute(params![seq, FORMAT, body, request_id]));
+    or_if_taken(inserted, || JournalError::RequestTaken {
+        request_id: request_id.clone(),
+    })
+}
+
+/// Forgets what a task was to begin with, now that it has begun, or never will.
+fn forget_waiting(connection: &Connection, task: &Task) -> Result<(), JournalError> {
+    connection
+        .prepare_cached(sql::DELETE_WAITING)
+        .and_then(|mut delete| delete.execute([int(task.seq.0)]))
+        .map(drop)
+        .map_err(JournalError::storage("forgetting a request"))
+}
+
+/// Writes down how a queue is set; one that is as any other is not written down.
+pub(super) fn set_queue(
+    connection: &Connection,
+    name: &str,
+    settings: QueueSettings,
+) -> Result<(), JournalError> {
+    let run = || match settings == QueueSettings::default() {
+        true => connection
+            .prepare_cached(sql::DELETE_QUEUE)?
+            .execute([name]),
+        false => connection.prepare_cached(sql::SET_QUEUE)?.execute(params![
+            name,
+            settings.slots,
+            settings.paused
+        ]),
+    };
+    run()
+        .map(drop)
+        .map_err(JournalError::storage("setting a queue"))
 }
 
 fn change(connection: &Connection, draft: &Draft, revision: Revision) -> Result<(), JournalError> {
@@ -224,6 +269,10 @@ fn change(connection: &Connection, draft: &Draft, revision: Revision) -> Result<
     };
     if changed.map_err(JournalError::storage("changing a task"))? == 0 {
         return Err(draft.misplaced());
+    }
+    let begins = draft.kind == EventKind::Started || !task.is_live();
+    if task.queued.is_some() && begins {
+        forget_waiting(connection, task)?;
     }
     if task.is_live() {
         Ok(())

@@ -40,6 +40,16 @@ pub(super) struct LiveTask {
     pub(super) bytes: usize,
 }
 
+impl LiveTask {
+    /// The revision of what its Spawn was answered with, if it was.
+    pub(super) fn answer(&self) -> Option<Revision> {
+        match self.task.is_answered_waiting() {
+            true => Some(self.created),
+            false => self.started,
+        }
+    }
+}
+
 /// Which live tasks to give.
 #[derive(Debug)]
 pub(super) struct LiveQuery<'a> {

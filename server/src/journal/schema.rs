@@ -15,7 +15,7 @@ pub(super) const APPLICATION_ID: i32 = 0x4865_656c;
 pub(super) const VERSION: i32 = STEPS.len() as i32;
 
 /// The step to each version from the one before it; that to the first begins with nothing.
-pub(super) const STEPS: [&str; 3] = [VERSION_1, VERSION_2, VERSION_3];
+pub(super) const STEPS: [&str; 4] = [VERSION_1, VERSION_2, VERSION_3, VERSION_4];
 
 /// The tables of version 1.
 ///
@@ -98,6 +98,26 @@ CREATE TABLE seen (
 /// How many tasks of its session are live after an event, as JSON; NULL where that has not changed.
 const VERSION_3: &str = "
 ALTER TABLE events ADD COLUMN activity TEXT;
+";
+
+/// What waits for its turn, and where.
+///
+/// - `waiting` has the requests, secrets included, of tasks that have not begun, as far as `requests`
+///   does not have them. They go when the task starts or ends.
+/// - `queues` has the settings that differ from the defaults.
+/// - `answer_revision` is what the Spawn of a task was answered with, where that was before its start.
+const VERSION_4: &str = "
+CREATE TABLE waiting (
+    seq INTEGER PRIMARY KEY,
+    format INTEGER NOT NULL,
+    body TEXT NOT NULL
+);
+CREATE TABLE queues (
+    name TEXT PRIMARY KEY,
+    slots INTEGER NOT NULL,
+    paused INTEGER NOT NULL
+) WITHOUT ROWID;
+ALTER TABLE tasks ADD COLUMN answer_revision INTEGER;
 ";
 
 /// What makes a state directory this one and no other.

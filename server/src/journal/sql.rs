@@ -13,6 +13,9 @@ macro_rules! statements {
 pub(super) const CENSUS: &str = "SELECT count(*), ifnull(sum(output_bytes), 0) FROM tasks
     WHERE end_revision IS NOT NULL";
 
+/// Reads every queue that is set, once, at start-up.
+pub(super) const QUEUES: &str = "SELECT name, slots, paused FROM queues";
+
 statements! {
     TABLE_COUNT = "SELECT count(*) FROM sqlite_schema";
     NEW_IDENTITY = "INSERT INTO journal (state_id, id_key, highest_removed_seq)
@@ -33,8 +36,9 @@ statements! {
     INSERT_SESSION_EVENT = "INSERT INTO events (revision, at, kind, format, record)
         VALUES (?1, ?2, ?3, ?4, ?5)";
     INSERT_TASK = "INSERT INTO tasks
-            (seq, id, kind, session_id, parent_id, revision, created_revision, started_revision)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7)";
+            (seq, id, kind, session_id, parent_id, revision, created_revision, started_revision,
+            answer_revision)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8)";
     /// Leaves `end_revision` unnamed: naming it would rewrite every index that depends on it.
     CHANGE_TASK = "UPDATE tasks
         SET revision = ?2, started_revision = coalesce(started_revision, ?3)
@@ -46,6 +50,12 @@ statements! {
     INSERT_LABEL = "INSERT INTO labels (key, value, seq) VALUES (?1, ?2, ?3)";
     INSERT_REQUEST = "INSERT INTO requests (seq, format, body, request_id)
         VALUES (?1, ?2, ?3, ?4)";
+    INSERT_WAITING = "INSERT INTO waiting (seq, format, body) VALUES (?1, ?2, ?3)";
+    DELETE_WAITING = "DELETE FROM waiting WHERE seq = ?1";
+    WAITING_REQUEST = "SELECT format, body FROM waiting WHERE seq = ?1
+        UNION ALL SELECT format, body FROM requests WHERE seq = ?1 LIMIT 1";
+    SET_QUEUE = "INSERT OR REPLACE INTO queues (name, slots, paused) VALUES (?1, ?2, ?3)";
+    DELETE_QUEUE = "DELETE FROM queues WHERE name = ?1";
 
     DELETE_TASK = "DELETE FROM tasks WHERE seq = ?1";
     DELETE_LABEL = "DELETE FROM labels WHERE key = ?1 AND value = ?2 AND seq = ?3";
@@ -69,7 +79,7 @@ statements! {
                 t.revision = events.revision
                 OR (t.end_revision IS NULL
                     AND events.revision IN (t.created_revision, t.started_revision))
-                OR (t.started_revision = events.revision
+                OR (coalesce(t.answer_revision, t.started_revision) = events.revision
                     AND EXISTS (SELECT 1 FROM requests AS r WHERE r.seq = t.seq))))";
     DELETE_SUPERSEDED = "DELETE FROM events WHERE revision = ?1 AND NOT EXISTS (
         SELECT 1 FROM tasks AS t WHERE t.seq = ?2
@@ -92,11 +102,11 @@ statements! {
         FROM events WHERE revision = ?1";
     EVENTS_AFTER = "SELECT revision, at, kind, format, record, tail, activity
         FROM events WHERE revision > ?1 ORDER BY revision LIMIT ?2";
-    FINISHED_BY_ID = "SELECT revision, coalesce(started_revision, end_revision)
+    FINISHED_BY_ID = "SELECT revision, coalesce(answer_revision, started_revision, end_revision)
         FROM tasks INDEXED BY tasks_id
         WHERE id = ?1 AND end_revision IS NOT NULL";
     ID_BY_SEQ = "SELECT id, end_revision IS NOT NULL FROM tasks WHERE seq = ?1";
     REQUEST_BY_ID = "SELECT r.format, r.body, t.created_revision, t.revision,
-            coalesce(t.started_revision, t.end_revision)
+            coalesce(t.answer_revision, t.started_revision, t.end_revision)
         FROM requests AS r CROSS JOIN tasks AS t ON t.seq = r.seq WHERE r.request_id = ?1";
 }

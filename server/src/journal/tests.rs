@@ -6,6 +6,7 @@ mod damaged_file;
 mod listing;
 mod opening;
 mod plans;
+mod queues;
 mod reading;
 mod sessions;
 mod shedding;

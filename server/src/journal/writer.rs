@@ -29,7 +29,7 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Durability, JournalError, holdings::Holdings, ledger::Draft, present::Present};
-use crate::task::{Event, Revision, Seq, TaskId};
+use crate::task::{Event, QueueSettings, Revision, Seq, TaskId};
 use desk::Desk;
 
 /// How many jobs may wait. More would not be done sooner; who appends is held back instead.
@@ -59,6 +59,12 @@ pub(super) enum Job {
     Compact { up_to: Revision, reply: Reply<()> },
     /// Write down whose ends have been seen.
     MarkSeen { seqs: Vec<Seq>, reply: Reply<()> },
+    /// Write down how a queue is set.
+    SetQueue {
+        name: String,
+        settings: QueueSettings,
+        reply: Reply<()>,
+    },
 }
 
 pub(super) type Reply<T> = oneshot::Sender<Result<T, JournalError>>;
@@ -146,6 +152,20 @@ impl Writer {
     /// Writes down whose ends have been seen.
     pub(super) async fn mark_seen(&self, seqs: Vec<Seq>) -> Result<(), JournalError> {
         self.hand_over(|reply| Job::MarkSeen { seqs, reply }).await
+    }
+
+    /// Writes down how a queue is set.
+    pub(super) async fn set_queue(
+        &self,
+        name: String,
+        settings: QueueSettings,
+    ) -> Result<(), JournalError> {
+        self.hand_over(|reply| Job::SetQueue {
+            name,
+            settings,
+            reply,
+        })
+        .await
     }
 
     /// Does something while nothing is being committed.

@@ -169,6 +169,10 @@ impl Desk {
                     ledger::mark_seen(&transaction, seqs)?;
                     Written::Marked
                 }
+                Job::SetQueue { name, settings, .. } => {
+                    ledger::set_queue(&transaction, name, *settings)?;
+                    Written::Marked
+                }
             };
             next.0 += made.revisions();
             written.push(made);
@@ -283,12 +287,15 @@ impl Job {
                 Some(Done::Removed { events, reply })
             }
             (Self::Compact { reply, .. }, Written::Compacted { .. })
-            | (Self::MarkSeen { reply, .. }, Written::Marked) => Some(Done::Tidied { reply }),
+            | (Self::MarkSeen { reply, .. } | Self::SetQueue { reply, .. }, Written::Marked) => {
+                Some(Done::Tidied { reply })
+            }
             (
                 Self::Append { .. }
                 | Self::Remove { .. }
                 | Self::Compact { .. }
-                | Self::MarkSeen { .. },
+                | Self::MarkSeen { .. }
+                | Self::SetQueue { .. },
                 _,
             ) => None,
         }
@@ -299,7 +306,9 @@ impl Job {
         match self {
             Self::Append { reply, .. } => drop(reply.send(Err(error))),
             Self::Remove { reply, .. } => drop(reply.send(Err(error))),
-            Self::Compact { reply, .. } | Self::MarkSeen { reply, .. } => {
+            Self::Compact { reply, .. }
+            | Self::MarkSeen { reply, .. }
+            | Self::SetQueue { reply, .. } => {
                 drop(reply.send(Err(error)));
             }
         }

@@ -1,0 +1,175 @@
+//! What waits for its turn, and how queues are set.
+
+use super::*;
+use crate::task::{Exclusive, ExclusiveMode, QueueSettings, Queued};
+
+fn waiting_task(journal: &Journal, rules: Rules) -> Task {
+    let spec = Spec { rules, ..spec() };
+    let mut task = task_with(journal.id_key(), journal.next_seq(), spec);
+    task.queued = Some(Queued { admitted: None });
+    task
+}
+
+async fn create(journal: &Journal, task: &Task, request: SpawnRequest) -> Revision {
+    let entry = Entry {
+        request: Some(request),
+        ..entry(EventKind::Created, task)
+    };
+    journal.append(entry).await.unwrap().revision
+}
+
+fn admit(task: &mut Task) {
+    task.queued = Some(Queued {
+        admitted: Some(Timestamp::now()),
+    });
+}
+
+fn rows(dir: &Path) -> i64 {
+    let count = "SELECT count(*) FROM waiting";
+    raw(dir).query_row(count, [], |row| row.get(0)).unwrap()
+}
+
+/// X1, N4: a task that waits can be started by the next server, and then its secrets are forgotten.
+#[tokio::test]
+async fn a_request_is_kept_until_its_task_has_begun_and_no_longer() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path());
+    let mut task = waiting_task(&journal, Rules::default());
+    create(&journal, &task, request(None)).await;
+    journal.close().await.unwrap();
+    drop(journal);
+    let journal = open(dir.path());
+    let kept = journal.waiting_request(&task).await.unwrap();
+    assert_eq!(kept, Some(request(None)));
+    admit(&mut task);
+    append(&journal, EventKind::Admitted, &task).await;
+    assert!(journal.waiting_request(&task).await.unwrap().is_some());
+    start(&mut task);
+    append(&journal, EventKind::Started, &task).await;
+    assert_eq!(journal.waiting_request(&task).await.unwrap(), None);
+    assert_eq!(rows(dir.path()), 0);
+}
+
+/// X1, N4
+#[tokio::test]
+async fn the_request_of_a_task_that_ends_while_it_waits_is_forgotten() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path());
+    let mut task = waiting_task(&journal, Rules::default());
+    create(&journal, &task, request(None)).await;
+    assert_eq!(rows(dir.path()), 1);
+    end(&mut task, EndState::Cancelled);
+    append(&journal, EventKind::Ended, &task).await;
+    assert_eq!(rows(dir.path()), 0);
+}
+
+#[tokio::test]
+async fn a_request_that_is_known_by_its_id_is_kept_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path());
+    let task = waiting_task(&journal, Rules::default());
+    create(&journal, &task, request(Some("r"))).await;
+    assert_eq!(rows(dir.path()), 0);
+    let kept = journal.waiting_request(&task).await.unwrap();
+    assert_eq!(kept, Some(request(Some("r"))));
+}
+
+/// S9
+#[tokio::test]
+async fn what_was_answered_as_waiting_is_answered_so_for_ever() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path());
+    let mut task = waiting_task(&journal, Rules::default());
+    let created = create(&journal, &task, request(Some("r"))).await;
+    let id = task.id.clone();
+    let answer = async |journal: &Journal| {
+        let prior = journal.find_request("r").await.unwrap().unwrap();
+        let first = journal.first_answer(&id).await.unwrap();
+        let prior = prior.answer.map(|event| event.revision);
+        assert_eq!(prior, first.map(|event| event.revision));
+        prior
+    };
+    assert_eq!(answer(&journal).await, Some(created));
+    admit(&mut task);
+    append(&journal, EventKind::Admitted, &task).await;
+    start(&mut task);
+    append(&journal, EventKind::Started, &task).await;
+    assert_eq!(answer(&journal).await, Some(created));
+    end(&mut task, EndState::Completed);
+    append(&journal, EventKind::Ended, &task).await;
+    finish_one(&journal).await;
+    while journal.compact(journal.head()).await.unwrap() {}
+    assert_eq!(
+        answer(&journal).await,
+        Some(created),
+        "though it is told no more"
+    );
+    journal.close().await.unwrap();
+    drop(journal);
+    assert_eq!(answer(&open(dir.path())).await, Some(created));
+}
+
+/// S9
+#[tokio::test]
+async fn what_replaces_another_is_answered_when_it_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path());
+    let exclusive = Exclusive {
+        key: "k".to_owned(),
+        mode: ExclusiveMode::Replace,
+    };
+    let rules = Rules {
+        exclusive: Some(exclusive),
+        ..Rules::default()
+    };
+    let mut task = waiting_task(&journal, rules);
+    create(&journal, &task, request(Some("r"))).await;
+    let prior = journal.find_request("r").await.unwrap().unwrap();
+    assert_eq!(prior.answer, None);
+    admit(&mut task);
+    append(&journal, EventKind::Admitted, &task).await;
+    start(&mut task);
+    let started = append(&journal, EventKind::Started, &task).await;
+    let prior = journal.find_request("r").await.unwrap().unwrap();
+    assert_eq!(prior.answer, Some(started));
+}
+
+/// X1
+#[tokio::test]
+async fn queues_stay_as_they_were_set() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path());
+    let [two, paused] =
+        [(2, false), (1, true)].map(|(slots, paused)| QueueSettings { slots, paused });
+    journal.set_queue("a".into(), two).await.unwrap();
+    journal.set_queue("b".into(), two).await.unwrap();
+    journal.set_queue("b".into(), paused).await.unwrap();
+    journal.set_queue("c".into(), two).await.unwrap();
+    journal
+        .set_queue("c".into(), QueueSettings::default())
+        .await
+        .unwrap();
+    assert_eq!(journal.head(), Revision(0), "no event of any task");
+    drop(journal);
+    let mut queues = open(dir.path()).queues().await.unwrap();
+    queues.sort_by(|one, other| one.0.cmp(&other.0));
+    assert_eq!(queues, [("a".to_owned(), two), ("b".to_owned(), paused)]);
+}
+
+#[tokio::test]
+async fn a_queue_whose_row_is_damaged_costs_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path());
+    let two = QueueSettings {
+        slots: 2,
+        paused: false,
+    };
+    for name in ["a", "b"] {
+        journal.set_queue(name.into(), two).await.unwrap();
+    }
+    raw(dir.path())
+        .execute("UPDATE queues SET slots = 'many' WHERE name = 'a'", [])
+        .unwrap();
+    let queues = journal.queues().await.unwrap();
+    assert_eq!(queues, [("b".to_owned(), two)]);
+}
