@@ -1,6 +1,6 @@
 //! What an operator can choose.
 
-use std::{path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use crate::{journal::Durability, process::containment::Wanted};
 
@@ -16,7 +16,7 @@ pub struct Config {
     /// What a recorded fact survives.
     pub durability: Durability,
     /// How many tasks may be live at once.
-    pub max_tasks: usize,
+    pub limits: Limits,
     /// Where tasks start that were given no directory; otherwise the user's home.
     pub working_directory: Option<PathBuf>,
     /// What becomes of the live tasks when the server is told to end from outside.
@@ -28,6 +28,27 @@ pub struct Config {
     pub memory_output: u64,
     /// What is kept of the past.
     pub retention: Retention,
+}
+
+/// How many tasks may be live at once; those that wait for their turn do not count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// In all.
+    pub tasks: usize,
+    /// In each session, if that is limited.
+    pub per_session: Option<usize>,
+    /// By a label's key: with each of its values.
+    pub per_label: BTreeMap<String, usize>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            tasks: Config::DEFAULT_MAX_TASKS,
+            per_session: None,
+            per_label: BTreeMap::new(),
+        }
+    }
 }
 
 /// What becomes of the live tasks when the server is told to end from outside. A Shutdown call says for

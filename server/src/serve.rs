@@ -326,6 +326,6 @@ fn assemble(config: &Config) -> Result<Supervisor, RunError> {
         base_env,
         task_dir,
         working_directory: config.working_directory.clone().unwrap_or(home),
-        max_live: config.max_tasks,
+        limits: config.limits.clone(),
     }))
 }

@@ -16,6 +16,7 @@ mod list;
 mod listen;
 mod output;
 mod page_token;
+mod queue;
 mod refusal;
 mod remove;
 mod rules;
@@ -127,7 +128,7 @@ impl Service {
             containment_detail: ladder.detail().to_owned(),
             start_time: Some(convert::timestamp(self.started)),
             live_tasks: self.supervisor.live_count() as u32,
-            max_live_tasks: parts.max_live as u32,
+            max_live_tasks: parts.limits.tasks as u32,
         }
     }
 }
@@ -230,16 +231,18 @@ impl BackgroundTasks for Service {
 
     async fn update_queue(
         &self,
-        _request: Request<v1::UpdateQueueRequest>,
+        request: Request<v1::UpdateQueueRequest>,
     ) -> Result<Response<v1::UpdateQueueResponse>, Status> {
-        Err(Status::unimplemented("QUEUE"))
+        Ok(Response::new(
+            queue::update(self, request.into_inner()).await?,
+        ))
     }
 
     async fn list_queues(
         &self,
         _request: Request<v1::ListQueuesRequest>,
     ) -> Result<Response<v1::ListQueuesResponse>, Status> {
-        Err(Status::unimplemented("QUEUE"))
+        Ok(Response::new(queue::list(self)))
     }
 
     async fn shutdown(

@@ -15,6 +15,7 @@
 //! and then in the world. A finished task has no actor: it is in the journal.
 
 mod actor;
+mod admission;
 mod case;
 mod ending;
 mod leftovers;
@@ -22,11 +23,13 @@ mod lifecycle;
 mod numbers;
 mod observe;
 mod orders;
+mod queue;
 mod recovery;
 mod registry;
 mod resume;
 mod retention;
 mod spawn;
+mod waiting;
 
 use std::{
     path::PathBuf,
@@ -37,19 +40,23 @@ use std::{
 use tokio::sync::watch;
 
 pub use actor::{CancelOutcome, Cancelled, DetachOutcome, Detached};
+pub use admission::{QueueState, Refused};
 pub use ending::Stopped;
 pub use lifecycle::DetachRequest;
+pub use queue::{QueueChange, QueueError};
 pub use recovery::Recovered;
 pub use registry::{Handle, Holding};
 pub use spawn::{SpawnError, Spawned};
 
 use crate::{
+    config::Limits,
     journal::{Journal, JournalError},
     process::{
         containment::Ladder, environment::BaseEnv, shim::Shims, sweep::Lookout, task_file::TaskDir,
     },
     task::{Actor, Filter, StopCause, StopMode, Task, TaskId},
 };
+use queue::QueueChanges;
 use registry::Registry;
 use spawn::Requests;
 
@@ -69,7 +76,7 @@ pub struct Parts {
     /// Where tasks start that were given no directory.
     pub working_directory: PathBuf,
     /// How many tasks may be live at once.
-    pub max_live: usize,
+    pub limits: Limits,
 }
 
 /// The owner of all tasks; cheap to clone.
@@ -84,6 +91,7 @@ struct Shared {
     parts: Parts,
     registry: Registry,
     requests: Requests,
+    queue_changes: QueueChanges,
     /// True once no new task is let in.
     closed: AtomicBool,
     /// Who looks for processes that no shim watches.
@@ -153,8 +161,9 @@ impl Supervisor {
     /// One with no tasks yet: [`Supervisor::recover`] takes back those of an earlier server.
     pub fn new(parts: Parts) -> Self {
         let shared = Shared {
-            registry: Registry::new(parts.max_live),
+            registry: Registry::new(parts.limits.clone()),
             requests: Requests::default(),
+            queue_changes: QueueChanges::default(),
             closed: AtomicBool::new(false),
             lookout: Lookout::default(),
             present: watch::Sender::new(0),

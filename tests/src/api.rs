@@ -265,6 +265,49 @@ impl Api {
         self.history().await.into_iter().filter(of).collect()
     }
 
+    /// Changes a queue.
+    pub async fn set_queue(
+        &self,
+        name: &str,
+        slots: Option<u32>,
+        paused: Option<bool>,
+    ) -> Result<Queue, Status> {
+        let request = UpdateQueueRequest {
+            name: name.to_owned(),
+            slots,
+            paused,
+        };
+        let answer = self.raw().update_queue(request).await?;
+        Ok(answer.into_inner().queue.expect("a queue"))
+    }
+
+    /// Every queue.
+    pub async fn queues(&self) -> Vec<Queue> {
+        let answer = self.raw().list_queues(ListQueuesRequest {}).await;
+        answer.expect("a list").into_inner().queues
+    }
+
+    /// The states of these tasks.
+    pub async fn states<'a>(&self, ids: impl IntoIterator<Item = &'a String>) -> Vec<TaskState> {
+        let mut states = Vec::new();
+        for id in ids {
+            states.push(self.task(id).await.state());
+        }
+        states
+    }
+
+    /// Until this task is in this state.
+    pub async fn until(&self, id: &str, state: TaskState) -> BackgroundTask {
+        let mut watch = self.watch_after(0).await;
+        let is_there = |event: &TaskEvent| {
+            let task = event.task.as_ref();
+            task.is_some_and(|task| task.id == id && task.state() == state)
+        };
+        let mut seen = watch.until(is_there).await;
+        let last = seen.pop().and_then(|event| event.task);
+        last.expect("an event carries its task")
+    }
+
     /// Ends the server.
     pub async fn shutdown(&self, request: ShutdownRequest) -> Result<ShutdownResponse, Status> {
         self.raw()

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use heeler_proto::v1::{
-    ArgvCommand, Placement, ShellCommand, SpawnRequest, TaskFilter, TaskState,
+    ArgvCommand, ExclusiveMode, Placement, ShellCommand, SpawnRequest, TaskFilter, TaskState,
     spawn_request::Command,
 };
 
@@ -76,4 +76,21 @@ pub fn millis(millis: u64) -> prost_types::Duration {
 pub fn micros(time: &Option<prost_types::Timestamp>) -> i64 {
     let time = time.as_ref().expect("a time");
     time.seconds * 1_000_000 + i64::from(time.nanos) / 1_000
+}
+
+/// The same, of which only one may be live that has this key.
+pub fn exclusive(key: &str, mode: ExclusiveMode, request: SpawnRequest) -> SpawnRequest {
+    SpawnRequest {
+        exclusive_key: key.to_owned(),
+        exclusive_mode: mode.into(),
+        ..request
+    }
+}
+
+/// The same, in a queue.
+pub fn queued(queue: &str, request: SpawnRequest) -> SpawnRequest {
+    SpawnRequest {
+        queue: queue.to_owned(),
+        ..request
+    }
 }

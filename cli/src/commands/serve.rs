@@ -7,7 +7,9 @@ use std::{
 
 use clap::{Args, ValueEnum, value_parser};
 use heeler_client::{Address, Error, paths};
-use heeler_server::{Config, OnExit, Retention, journal::Durability, process::containment::Wanted};
+use heeler_server::{
+    Config, Limits, OnExit, Retention, journal::Durability, process::containment::Wanted,
+};
 
 use crate::{
     duration,
@@ -49,6 +51,14 @@ pub(crate) struct Serve {
     /// How many tasks may be live at once
     #[arg(long, value_name = "N", default_value_t = Config::DEFAULT_MAX_TASKS)]
     max_tasks: usize,
+
+    /// How many tasks of one session may be live at once [default: as many as in all]
+    #[arg(long, value_name = "N", value_parser = limit)]
+    max_per_session: Option<usize>,
+
+    /// How many tasks with the same value of this label may be live at once; may be given again
+    #[arg(long, value_name = "KEY=N", value_parser = label_limit)]
+    max_per_label: Vec<(String, usize)>,
 
     /// How trees of processes are held together
     #[arg(long, value_enum, default_value_t = Containment::Auto)]
@@ -144,7 +154,11 @@ impl Serve {
                 Survives::Process => Durability::Process,
                 Survives::Power => Durability::Power,
             },
-            max_tasks: self.max_tasks,
+            limits: Limits {
+                tasks: self.max_tasks,
+                per_session: self.max_per_session,
+                per_label: self.max_per_label.iter().cloned().collect(),
+            },
             working_directory: match &self.working_directory {
                 Some(dir) => Some(absolute("--working-directory", dir)?),
                 None => None,
@@ -179,6 +193,23 @@ impl Serve {
             .iter()
             .map(|address| address.path().to_owned())
             .collect())
+    }
+}
+
+/// A limit that lets somebody in.
+fn limit(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("nothing could be started".to_owned()),
+        Ok(limit) => Ok(limit),
+        Err(_) => Err(format!("{text:?} is no number")),
+    }
+}
+
+fn label_limit(text: &str) -> Result<(String, usize), String> {
+    // A key may contain anything; a number contains no equals sign.
+    match text.rsplit_once('=') {
+        Some((key, max)) if !key.is_empty() => Ok((key.to_owned(), limit(max)?)),
+        Some(_) | None => Err("write KEY=N".to_owned()),
     }
 }
 
@@ -254,6 +285,27 @@ mod tests {
         let unchosen = config(&[]);
         assert_eq!(unchosen.memory_dir, None);
         assert_eq!(unchosen.memory_output, Config::DEFAULT_MEMORY_OUTPUT);
+    }
+
+    /// X3
+    #[test]
+    fn limits_of_sessions_and_labels_can_be_chosen() {
+        let chosen = config(&[
+            "--max-per-session=3",
+            "--max-per-label=a=b=2",
+            "--max-per-label=repo=1",
+        ]);
+        assert_eq!(chosen.limits.per_session, Some(3));
+        let labels = [("a=b".to_owned(), 2), ("repo".to_owned(), 1)];
+        assert_eq!(chosen.limits.per_label, labels.into());
+        assert_eq!(config(&[]).limits, Limits::default());
+        for wrong in [
+            "--max-per-session=0",
+            "--max-per-label=x",
+            "--max-per-label==1",
+        ] {
+            assert!(crate::Cli::try_parse_from(["heeler", "serve", wrong]).is_err());
+        }
     }
 
     #[test]

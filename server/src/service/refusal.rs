@@ -12,7 +12,7 @@ use tonic_types::{ErrorDetails, StatusExt};
 use crate::{
     journal::{DiskTrouble, JournalError, ReadError},
     process::error_text,
-    supervisor::SpawnError,
+    supervisor::{QueueError, Refused, SpawnError},
 };
 
 const DOMAIN: &str = "heeler.dev";
@@ -263,13 +263,7 @@ impl From<SpawnError> for Refusal {
                     refusal
                 }
             }
-            SpawnError::Limit(limit) => Self::new(
-                Code::ResourceExhausted,
-                ErrorReason::TaskLimitReached,
-                message,
-            )
-            .with("running", limit.running)
-            .with("max", limit.max),
+            SpawnError::Refused(refused) => refused.into(),
             SpawnError::RequestIdReused {
                 request_id,
                 task_id,
@@ -278,6 +272,54 @@ impl From<SpawnError> for Refusal {
                 .with("task_id", task_id),
             SpawnError::Journal(error) => error.into(),
             SpawnError::Leaving => Self::not_serving(&message),
+        }
+    }
+}
+
+impl From<Refused> for Refusal {
+    fn from(refused: Refused) -> Self {
+        let message = refused.to_string();
+        let exhausted = |reason| Self::new(Code::ResourceExhausted, reason, message.clone());
+        match refused {
+            Refused::Server { running, max } => exhausted(ErrorReason::TaskLimitReached)
+                .with("running", running)
+                .with("max", max),
+            Refused::Session {
+                session_id,
+                running,
+                max,
+            } => exhausted(ErrorReason::SessionLimitReached)
+                .with("session_id", session_id)
+                .with("running", running)
+                .with("max", max),
+            Refused::Label {
+                label,
+                value,
+                running,
+                max,
+            } => exhausted(ErrorReason::LabelLimitReached)
+                .with("label", label)
+                .with("value", value)
+                .with("running", running)
+                .with("max", max),
+            Refused::QueueFull { waiting, max } => exhausted(ErrorReason::QueueFull)
+                .with("waiting", waiting)
+                .with("max", max),
+            Refused::KeyHeld { key, holder } => {
+                let reason = ErrorReason::ExclusiveKeyHeld;
+                Self::new(Code::FailedPrecondition, reason, message)
+                    .with("exclusive_key", key)
+                    .with("task_id", holder)
+            }
+        }
+    }
+}
+
+impl From<QueueError> for Refusal {
+    fn from(error: QueueError) -> Self {
+        match error {
+            QueueError::TooMany(_) => Self::field("name", format_args!("is one too many: {error}")),
+            QueueError::Journal(error) => error.into(),
         }
     }
 }

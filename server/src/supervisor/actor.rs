@@ -36,7 +36,7 @@ const TAIL_BYTES: usize = 4096;
 /// How long a kill may take before the survivors are named.
 pub(super) const KILL_WITHIN: Duration = Duration::from_secs(10);
 /// How long to wait before a fact that could not be recorded is tried again.
-const STORAGE_RETRY: Duration = Duration::from_millis(250);
+pub(super) const STORAGE_RETRY: Duration = Duration::from_millis(250);
 /// How long to wait before a shim that lives and does not answer is called again: at first, and in
 /// the end.
 pub(super) const CALL_AGAIN: Duration = Duration::from_millis(10);
@@ -116,6 +116,10 @@ enum Turn {
     /// A start, or a kill, takes long.
     Rouse,
     ChildrenEnded,
+    /// It may begin.
+    Admitted,
+    /// It was stopped before it could.
+    Forgone,
 }
 
 /// How long somebody has outlived every attempt to kill them.
@@ -144,6 +148,8 @@ pub(super) struct TaskActor {
     pub(super) patience: Patience,
     /// Whether it was said that records cannot be read.
     pub(super) damage_told: bool,
+    /// An earlier server told it to begin, and may not have come to it.
+    pub(super) unlaunched: bool,
     /// Whoever waits to hear that the task runs.
     pub(super) newborn: Option<oneshot::Sender<Result<Arc<Event>, JournalError>>>,
     pub(super) ends: Ends,
@@ -165,6 +171,7 @@ impl TaskActor {
             shim_pid: None,
             patience: Patience::Whole,
             damage_told: false,
+            unlaunched: false,
             newborn: None,
             ends,
             children: JoinSet::new(),
@@ -191,6 +198,8 @@ impl TaskActor {
                     self.learn(Input::ChildrenEnded).await;
                 }
                 Turn::ChildrenEnded => {}
+                Turn::Admitted => self.take_turn().await,
+                Turn::Forgone => self.learn(Input::Forgone).await,
             }
         }
         crash::point("end.recorded");
@@ -200,12 +209,15 @@ impl TaskActor {
     }
 
     async fn next_turn(&mut self) -> Turn {
+        if self.life.is_forgone() {
+            return Turn::Forgone;
+        }
         let timer = self.life.timer();
         let mut leaving = self.shared.leaving.subscribe();
         // Whatever else happens does not put it off.
         let next_call = || tokio::time::Instant::now() + self.call_again;
-        let is_awaited =
-            self.life.task.started.is_none() || self.life.order() == Some(StopOrder::Kill);
+        let is_starting = self.life.task.started.is_none() && !self.life.task.is_waiting();
+        let is_awaited = is_starting || self.life.order() == Some(StopOrder::Kill);
         let call_at = match self.unreachable {
             true => *self.call_at.get_or_insert_with(next_call),
             false => next_call(),
@@ -220,6 +232,7 @@ impl TaskActor {
             () = tokio::time::sleep_until(call_at), if self.unreachable => Turn::CallAgain,
             () = tokio::time::sleep(ROUSE_EVERY), if is_awaited => Turn::Rouse,
             Some(_) = self.children.join_next() => Turn::ChildrenEnded,
+            () = turn(&mut self.ends.turn) => Turn::Admitted,
         }
     }
 
@@ -391,20 +404,36 @@ impl TaskActor {
         request: Option<SpawnRequest>,
     ) -> Result<(), JournalError> {
         let tail = (kind == EventKind::Ended).then(|| self.tail());
-        if kind == EventKind::Ended {
-            // Its tree is gone, so its place is free: whoever sees the end may take it.
-            self.shared.registry.vacate(&self.life.task.id);
-        }
+        // Its tree is gone, so its place is free: whoever sees the end may take it. Who has waited for
+        // that begins after it.
+        let turns =
+            (kind == EventKind::Ended).then(|| self.shared.registry.vacate(&self.life.task.id));
         let entry = Entry {
             kind,
             task: self.life.task.clone(),
             tail,
             request,
         };
-        let event = self.shared.parts.journal.append(entry).await?;
+        let appended = self.shared.parts.journal.append(entry).await;
+        if let Some(turns) = turns {
+            crash::point("queue.freed");
+            turns.tell();
+        }
+        let event = appended?;
         self.life.task.revision = event.revision;
         self.ends.state.send_replace(Arc::clone(&event.task));
-        let answers = matches!(kind, EventKind::Started | EventKind::Ended);
+        let answers = match kind {
+            EventKind::Started | EventKind::Ended => true,
+            EventKind::Created => event.task.is_answered_waiting(),
+            EventKind::Admitted
+            | EventKind::Stopping
+            | EventKind::LeaderExited
+            | EventKind::Detached
+            | EventKind::Stale
+            | EventKind::Active
+            | EventKind::KillOverdue
+            | EventKind::Removed => false,
+        };
         if let Some(newborn) = self.newborn.take_if(|_| answers) {
             let _ = newborn.send(Ok(event));
             self.stock_up();
@@ -519,6 +548,18 @@ async fn next_report(link: &mut Option<Link>) -> Option<Report> {
     match link {
         Some(link) => link.next().await,
         None => std::future::pending().await,
+    }
+}
+
+async fn turn(turn: &mut Option<oneshot::Receiver<()>>) {
+    let come = match turn {
+        Some(receiver) => receiver.await,
+        None => std::future::pending().await,
+    };
+    *turn = None;
+    if come.is_err() {
+        // It never comes.
+        std::future::pending().await
     }
 }
 

@@ -2,7 +2,7 @@
 //! clock, no I/O; the actor brings the time in and carries the effects out, in their order.
 //!
 //! ```text
-//!  QUEUED
+//!  QUEUED ── StopRequested, Forgone ──> ended
 //!     │ Admitted    Started                LeaderExited (others live on), Detach, Silence
 //!  STARTING ──────────────> RUNNING ───────────┐
 //!     │  │                   │  │ ^────────────┘
@@ -66,6 +66,8 @@ enum Children {
 pub(super) enum Input {
     /// Its turn has come.
     Admitted,
+    /// It was stopped before its turn had come, which it never will.
+    Forgone,
     /// Its leader runs.
     Started(Started),
     /// Its leader could not be started.
@@ -191,6 +193,7 @@ impl Life {
         }
         match input {
             Input::Admitted => self.admitted(now),
+            Input::Forgone => self.forgone(now),
             Input::Started(started) => self.started(started),
             Input::SpawnFailed(failure) => self.spawn_failed(failure, now),
             Input::LeaderExited {
@@ -232,9 +235,26 @@ impl Life {
         match &mut self.task.queued {
             Some(queued) if queued.admitted.is_none() && self.task.stop.is_none() => {
                 queued.admitted = Some(now);
+                // While it waited there was nothing to hold.
+                if let Hold::Unheld(_) = self.hold {
+                    self.hold = Hold::Unheld(now);
+                }
                 vec![Effect::Record(EventKind::Admitted)]
             }
             Some(_) | None => Vec::new(),
+        }
+    }
+
+    /// Whether it is being stopped before its turn has come: all that is left is to say so.
+    pub(super) fn is_forgone(&self) -> bool {
+        let task = &self.task;
+        task.is_live() && task.is_waiting() && task.stop.is_some() && self.over.is_none()
+    }
+
+    fn forgone(&mut self, now: Timestamp) -> Vec<Effect> {
+        match self.is_forgone() {
+            true => self.never_ran(None, now),
+            false => Vec::new(),
         }
     }
 
@@ -247,12 +267,17 @@ impl Life {
     }
 
     fn spawn_failed(&mut self, failure: SpawnFailure, now: Timestamp) -> Vec<Effect> {
+        let end = LeaderEnd {
+            outcome: Outcome::SpawnFailed(failure),
+            at: now,
+        };
+        self.never_ran(Some(end), now)
+    }
+
+    fn never_ran(&mut self, leader: Option<LeaderEnd>, now: Timestamp) -> Vec<Effect> {
         self.tree_ended(
             TreeEnded {
-                leader: Some(LeaderEnd {
-                    outcome: Outcome::SpawnFailed(failure),
-                    at: now,
-                }),
+                leader,
                 at: now,
                 method: ProofMethod::NeverStarted,
                 output_bytes: 0,

@@ -2,11 +2,12 @@
 //!
 //! Every live task in the journal gets an actor again, and every actor finds out by itself which case
 //! it is in and acts, as it would after any broken link: see `case` for the cases and `resume` for
-//! what is done about each. What no task accounts for is dealt with afterwards: see `leftovers`.
+//! what is done about each. One that waits for its turn goes on waiting: the lines are as they were,
+//! since each task says what it wants, and its number where it stands. What no task accounts for is dealt with afterwards: see `leftovers`.
 
 use std::sync::Arc;
 
-use super::{Supervisor, actor::TaskActor};
+use super::{Supervisor, actor::TaskActor, waiting::is_told_to_begin};
 use crate::{crash, journal::JournalError};
 
 /// What was found.
@@ -34,6 +35,10 @@ impl Supervisor {
             self.actor(Arc::unwrap_or_clone(task), ends)
         };
         let actors: Vec<TaskActor> = tasks.into_iter().map(readmit).collect();
+        for (name, settings) in self.parts().journal.queues().await? {
+            self.shared.registry.configure(&name, settings);
+        }
+        self.shared.registry.settle();
         let mut arrivals = tokio::task::JoinSet::new();
         for actor in actors {
             arrivals.spawn(actor.take_back());
@@ -53,7 +58,13 @@ impl Supervisor {
 
 impl TaskActor {
     async fn take_back(mut self) -> Self {
-        self.shim_gone().await;
+        if self.life.task.is_waiting() {
+            // Whom it is to replace may not have been asked to stop.
+            self.clear_way();
+        } else {
+            self.unlaunched = is_told_to_begin(&self.life.task);
+            self.shim_gone().await;
+        }
         if self.life.awaits_children() {
             self.stop_children();
         }

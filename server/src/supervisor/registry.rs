@@ -1,7 +1,7 @@
 //! The live tasks, and how to reach their actors.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -10,10 +10,12 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::{
     CancelRequest, DetachRequest,
     actor::{Cancelled, Detached, Message},
+    admission::{Admission, Claim, QueueState, Refused, Standing},
 };
 use crate::{
+    config::Limits,
     journal::JournalError,
-    task::{Filter, Placement, Task, TaskId},
+    task::{Filter, Placement, QueueSettings, Queued, Task, TaskId},
 };
 
 /// Messages that an actor may have waiting: senders then wait their turn, which they can.
@@ -46,72 +48,123 @@ pub(super) struct Ends {
     pub(super) output_end: watch::Sender<u64>,
     /// How many hold it.
     pub(super) holders: watch::Receiver<usize>,
+    /// Hears when its turn has come, if it waits for that.
+    pub(super) turn: Option<oneshot::Receiver<()>>,
 }
 
 /// Everything that is live.
 #[derive(Debug)]
 pub(super) struct Registry {
-    max: usize,
     places: Mutex<Places>,
 }
 
-/// The tasks, and how many of them count: one whose tree is gone does not, though it is still to be
-/// recorded as ended.
-#[derive(Debug, Default)]
+/// The tasks, and who of them may begin: one whose tree is gone has given up what it held, though it is
+/// still to be recorded as ended.
+#[derive(Debug)]
 struct Places {
     tasks: HashMap<TaskId, Handle>,
-    vacated: HashSet<TaskId>,
+    admission: Admission,
+    turns: HashMap<TaskId, oneshot::Sender<()>>,
 }
 
-/// No more tasks may be live.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{running} tasks are live, and {max} may be")]
-pub struct LimitReached {
-    /// How many there are.
-    pub running: usize,
-    /// How many there may be.
-    pub max: usize,
+/// Tasks whose turn has come, and who have not been told yet.
+#[derive(Debug)]
+#[must_use]
+pub(super) struct Turns(Vec<oneshot::Sender<()>>);
+
+impl Turns {
+    pub(super) fn tell(self) {
+        for turn in self.0 {
+            // One that is gone gives up what it was given when it is removed.
+            let _ = turn.send(());
+        }
+    }
 }
 
 impl Registry {
-    pub(super) fn new(max: usize) -> Self {
+    pub(super) fn new(limits: Limits) -> Self {
         Self {
-            max,
-            places: Mutex::default(),
+            places: Mutex::new(Places {
+                tasks: HashMap::new(),
+                admission: Admission::new(limits),
+                turns: HashMap::new(),
+            }),
         }
     }
 
-    /// Takes a place for a new task, if there is one.
-    pub(super) fn admit(&self, task: &Arc<Task>) -> Result<Ends, LimitReached> {
+    /// Takes a place for a new task, or one among those who wait. The task is made here, so that its
+    /// number says who came first.
+    pub(super) fn admit(&self, make: impl FnOnce() -> Task) -> Result<(Task, Ends), Refused> {
         let mut places = self.lock();
-        let running = places.taken();
-        if running >= self.max {
-            return Err(LimitReached {
-                running,
-                max: self.max,
-            });
+        let mut task = make();
+        let standing = places.admission.claim(Claim::of(&task))?;
+        if standing == Standing::Waits {
+            task.queued = Some(Queued { admitted: None });
         }
-        Ok(places.insert(task))
+        let ends = places.insert(&Arc::new(task.clone()), standing);
+        Ok((task, ends))
     }
 
-    /// Takes back a task of an earlier server, whatever the limit is now.
+    /// Takes back a task of an earlier server, whatever the limits are now. Nobody begins by that: see
+    /// [`Self::settle`].
     pub(super) fn readmit(&self, task: &Arc<Task>) -> Ends {
-        self.lock().insert(task)
-    }
-
-    /// Frees a task's place, before it is told that it is over.
-    pub(super) fn vacate(&self, id: &TaskId) {
         let mut places = self.lock();
-        if places.tasks.contains_key(id) {
-            places.vacated.insert(id.clone());
+        let standing = match task.is_waiting() {
+            true => Standing::Waits,
+            false => Standing::Begins,
+        };
+        // One that is being stopped before its turn has come gets none.
+        if !(task.is_waiting() && task.stop.is_some()) {
+            places.admission.restore(Claim::of(task), standing);
         }
+        places.insert(task, standing)
     }
 
-    /// Forgets a task that is over.
+    /// Everything that was there is back: whose turn has come begins.
+    pub(super) fn settle(&self) {
+        let mut places = self.lock();
+        let begun = places.admission.settle();
+        places.turns(begun).tell();
+    }
+
+    /// Frees what a task held, before it is told that it is over; who gets it is to be told after that.
+    pub(super) fn vacate(&self, id: &TaskId) -> Turns {
+        let mut places = self.lock();
+        places.turns.remove(id);
+        places.free(id)
+    }
+
+    /// Forgets a task that is over, or was never born.
     pub(super) fn remove(&self, id: &TaskId) {
         let mut places = self.lock();
+        places.turns.remove(id);
+        places.free(id).tell();
         places.tasks.remove(id);
-        places.vacated.remove(id);
+    }
+
+    /// Whom this task, which is to replace another, has to see gone first.
+    pub(super) fn rivals(&self, task: &Task) -> Vec<Handle> {
+        let places = self.lock();
+        let rivals = places.admission.rivals(task);
+        let handle = |id: &TaskId| places.tasks.get(id).cloned();
+        rivals.iter().filter_map(handle).collect()
+    }
+
+    /// Sets a queue; whose turn has come by that begins.
+    pub(super) fn configure(&self, name: &str, settings: QueueSettings) -> QueueState {
+        let mut places = self.lock();
+        let begun = places.admission.configure(name, settings);
+        places.turns(begun).tell();
+        places.admission.queue(name)
+    }
+
+    pub(super) fn queue(&self, name: &str) -> QueueState {
+        self.lock().admission.queue(name)
+    }
+
+    /// By name.
+    pub(super) fn queues(&self) -> Vec<QueueState> {
+        self.lock().admission.queues().collect()
     }
 
     pub(super) fn get(&self, id: &TaskId) -> Option<Handle> {
@@ -119,7 +172,7 @@ impl Registry {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.lock().taken()
+        self.lock().admission.running()
     }
 
     /// Those that match, newest first.
@@ -140,11 +193,26 @@ impl Registry {
 }
 
 impl Places {
-    fn taken(&self) -> usize {
-        self.tasks.len() - self.vacated.len()
+    fn free(&mut self, id: &TaskId) -> Turns {
+        let seq = self.tasks.get(id).map(|handle| handle.state.borrow().seq);
+        let begun = seq.map(|seq| self.admission.free(seq));
+        self.turns(begun.unwrap_or_default())
     }
 
-    fn insert(&mut self, task: &Arc<Task>) -> Ends {
+    fn turns(&mut self, begun: Vec<TaskId>) -> Turns {
+        let turns = begun.iter().filter_map(|id| self.turns.remove(id));
+        Turns(turns.collect())
+    }
+
+    fn insert(&mut self, task: &Arc<Task>, standing: Standing) -> Ends {
+        let turn = match standing {
+            Standing::Begins => None,
+            Standing::Waits => {
+                let (turn, turn_end) = oneshot::channel();
+                self.turns.insert(task.id.clone(), turn);
+                Some(turn_end)
+            }
+        };
         let (inbox, inbox_end) = mpsc::channel(INBOX);
         let (state_end, state) = watch::channel(Arc::clone(task));
         let (output_end_end, output_end) = watch::channel(0);
@@ -163,6 +231,7 @@ impl Places {
             state: state_end,
             output_end: output_end_end,
             holders: holders_end,
+            turn,
         }
     }
 }

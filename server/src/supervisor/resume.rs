@@ -66,6 +66,9 @@ impl TaskActor {
             Case::Ended { end, leader } => self.learn_end(end, leader).await,
             Case::StartFailed { stage, errno } => self.cannot_start(stage, errno).await,
             Case::ShimAlive => self.call().await,
+            Case::NeverBegan(Hindrance::Forestalled) if std::mem::take(&mut self.unlaunched) => {
+                self.launch_again().await;
+            }
             Case::NeverBegan(hindrance) => {
                 self.learn(Input::SpawnFailed(not_begun(hindrance))).await;
             }
@@ -149,7 +152,7 @@ impl TaskActor {
         };
         let boot = match Boot::of(&records, BootId::current()?) {
             // A file that a power cut has emptied does not say so; the task's own time does.
-            Boot::Unknown if self.life.task.created < boot::began() => Boot::Another,
+            Boot::Unknown if self.begun_by() < boot::began() => Boot::Another,
             boot @ (Boot::This | Boot::Another | Boot::Unknown) => boot,
         };
         let own = Trace::Own {
@@ -158,6 +161,15 @@ impl TaskActor {
             records,
         };
         Ok((own, output_bytes))
+    }
+
+    /// Before this, it cannot have begun.
+    fn begun_by(&self) -> Timestamp {
+        let task = &self.life.task;
+        let queued = task.queued.as_ref();
+        queued
+            .and_then(|queued| queued.admitted)
+            .unwrap_or(task.created)
     }
 
     /// Where the processes of the task would be. Numbers are of use within one boot only; names are

@@ -13,12 +13,7 @@ use tokio::{
     task::spawn_blocking,
 };
 
-use super::{
-    Supervisor,
-    actor::TaskActor,
-    lifecycle::Input,
-    registry::{Ends, LimitReached},
-};
+use super::{Supervisor, actor::TaskActor, admission::Refused, lifecycle::Input, registry::Ends};
 use crate::{
     crash,
     journal::JournalError,
@@ -33,7 +28,7 @@ use crate::{
     },
 };
 
-/// The answer to a Spawn: the task when its leader began to run.
+/// The answer to a Spawn: the task when its leader began to run, or as one that waits for its turn.
 #[derive(Debug, Clone)]
 pub struct Spawned(pub Arc<Event>);
 
@@ -54,9 +49,9 @@ pub enum SpawnError {
     /// What it is to run cannot be run.
     #[error("the program cannot be run: {0}")]
     Program(#[from] Unusable),
-    /// There are too many.
+    /// It may not begin, and may not wait.
     #[error(transparent)]
-    Limit(#[from] LimitReached),
+    Refused(#[from] Refused),
     /// The request id is taken.
     #[error("the request id {request_id:?} belongs to a different request, that of {task_id}")]
     RequestIdReused {
@@ -98,7 +93,8 @@ impl Requests {
 }
 
 impl Supervisor {
-    /// Starts a task, and answers when its leader runs. A caller that goes away changes nothing.
+    /// Starts a task, and answers when its leader runs; one that has to wait for its turn, and replaces
+    /// nobody, is answered at once. A caller that goes away changes nothing.
     pub async fn spawn(&self, request: SpawnRequest) -> Result<Spawned, SpawnError> {
         let Some(request_id) = request.request_id.clone() else {
             return self.start(request).await;
@@ -119,15 +115,12 @@ impl Supervisor {
         self.check_open()?;
         let script = without_ampersand(&request.command).await;
         let (spec, executable) = self.examine(&request, script)?;
-        let parts = self.parts();
-        let seq = parts.journal.next_seq();
-        let task = Task::new(
-            seq,
-            parts.journal.id_key().task_id(spec.kind, seq),
-            spec,
-            Timestamp::now(),
-        );
-        let ends = self.shared.registry.admit(&Arc::new(task.clone()))?;
+        let journal = &self.parts().journal;
+        let (task, ends) = self.shared.registry.admit(|| {
+            let seq = journal.next_seq();
+            let id = journal.id_key().task_id(spec.kind, seq);
+            Task::new(seq, id, spec, Timestamp::now())
+        })?;
         // Again, now that a stop of the parent, or of all, would find it.
         let checked = self.check_open().and_then(|()| self.check_parent(&request));
         if let Err(refused) = checked {
@@ -234,17 +227,11 @@ impl Supervisor {
 }
 
 impl TaskActor {
-    /// Records the intent, starts the shim, and goes on as the task's owner.
+    /// Records the intent, starts the shim unless it has to wait, and goes on as the task's owner.
     async fn begin(mut self, request: SpawnRequest, executable: Executable) {
-        let env = {
-            let task = &self.life.task;
-            self.shared
-                .parts
-                .base_env
-                .for_task(&request, &task.id, task.uid)
-        };
         crash::point("spawn.before-intent");
-        if let Err(error) = self.record(EventKind::Created, Some(request)).await {
+        let recorded = self.record(EventKind::Created, Some(request.clone()));
+        if let Err(error) = recorded.await {
             self.shared.registry.remove(&self.life.task.id);
             if let Some(newborn) = self.newborn.take() {
                 let _ = newborn.send(Err(error));
@@ -252,8 +239,19 @@ impl TaskActor {
             return;
         }
         crash::point("spawn.intent-recorded");
+        self.clear_way();
+        if !self.life.task.is_waiting() {
+            self.launch(&request, &executable).await;
+        }
+        drop((request, executable));
+        self.run().await;
+    }
+
+    /// Has a shim start it.
+    pub(super) async fn launch(&mut self, request: &SpawnRequest, executable: &Executable) {
         let parts = &self.shared.parts;
         let task = &self.life.task;
+        let env = parts.base_env.for_task(request, &task.id, task.uid);
         let (task_file, cgroup) = (parts.task_dir.path(&task.id), parts.ladder.leaf(&task.id));
         let memory = match task.placement() {
             Placement::Foreground => parts.task_dir.memory_place(&task.id),
@@ -272,10 +270,9 @@ impl TaskActor {
         let launched = parts.shims.launch(&launch).await;
         crash::point("spawn.shim-launched");
         match launched {
-            Ok(link) => self.link = Some(link),
+            Ok(link) => self.reached(link),
             Err(error) => self.learn(Input::SpawnFailed(not_launched(&error))).await,
         }
-        self.run().await;
     }
 }
 

@@ -6,6 +6,7 @@
 mod cancel;
 mod detach;
 mod end;
+mod queue;
 mod recovery;
 mod remove;
 mod spawn;

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod asking;
+mod queueing;
 mod spawning;
 mod waiting;
 
@@ -103,6 +104,10 @@ struct Case {
 }
 
 #[derive(Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there are a few dozen, and each is written out as it is"
+)]
 enum Call {
     Spawn(SpawnRequest),
     Cancel(CancelRequest),
@@ -112,6 +117,7 @@ enum Call {
     Wait(WaitRequest),
     Read(ReadOutputRequest),
     Remove(RemoveRequest),
+    UpdateQueue(UpdateQueueRequest),
 }
 
 impl Call {
@@ -129,6 +135,7 @@ impl Call {
             Self::Wait(request) => raw.wait(request.clone()).await.map(shown),
             Self::Read(request) => raw.read_output(request.clone()).await.map(shown),
             Self::Remove(request) => raw.remove(request.clone()).await.map(shown),
+            Self::UpdateQueue(request) => raw.update_queue(request.clone()).await.map(shown),
         }
     }
 }

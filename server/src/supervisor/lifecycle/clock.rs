@@ -26,7 +26,8 @@ impl Life {
     /// The timer that is due first; a task that is over has none.
     pub(in crate::supervisor) fn timer(&self) -> Option<(Timestamp, Timer)> {
         let task = &self.task;
-        if task.ended.is_some() || self.over.is_some() {
+        // Time does nothing to a task that waits for its turn.
+        if task.ended.is_some() || self.over.is_some() || task.is_waiting() {
             return None;
         }
         if let Some(stop) = &task.stop {

@@ -35,6 +35,10 @@ impl Life {
         if !self.task.is_live() {
             return None;
         }
+        // Nobody is there who could be told.
+        if self.task.is_waiting() {
+            return None;
+        }
         let Some(stop) = &self.task.stop else {
             return match (self.task.spec.rules.lingering, &self.task.leader_end) {
                 (Lingering::Kill, Some(_)) => Some(StopOrder::Kill),
@@ -49,13 +53,14 @@ impl Life {
     }
 
     pub(super) fn stop_requested(&mut self, request: StopRequest, now: Timestamp) -> Vec<Effect> {
+        let is_waiting = self.task.is_waiting();
         match &mut self.task.stop {
             None => self.begin_stop(request, now),
             // Only more urgency, or more reach, changes a stop that is under way: it keeps its
             // cause and its clock.
             Some(stop) => {
                 let force = request.mode == StopMode::Force && stop.mode != StopMode::Force;
-                let kill = force && !stop.killed;
+                let kill = force && !stop.killed && !is_waiting;
                 let reach = request.cascade && (force || !stop.cascade);
                 if !force && !reach {
                     return Vec::new();
@@ -96,6 +101,8 @@ impl Life {
             effects.push(Effect::StopChildren);
         }
         match (mode, &self.task.started) {
+            // There is nobody to be told.
+            _ if self.task.is_waiting() => {}
             (StopMode::Graceful(policy), Some(_)) => {
                 effects.push(Effect::Signal(policy.signal));
                 if policy.grace.is_zero() {
@@ -110,7 +117,9 @@ impl Life {
 
     pub(super) fn grace_over(&mut self, now: Timestamp) -> Vec<Effect> {
         match &self.task.stop {
-            Some(stop) if !stop.killed && self.over.is_none() => self.kill(now),
+            Some(stop) if !stop.killed && self.over.is_none() && !self.task.is_waiting() => {
+                self.kill(now)
+            }
             Some(_) | None => Vec::new(),
         }
     }

@@ -7,7 +7,10 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 
 use super::*;
-use crate::task::{Command, Containment, IdKey, Kind, Rules, Seq, Spec, StopMode, StopPolicy};
+use crate::task::{
+    Command, Containment, Foreground, IdKey, Kind, OnForegroundTimeout, OnHolderGone, Queued,
+    Rules, Seq, Spec, State, StopMode, StopPolicy,
+};
 
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -83,6 +86,21 @@ fn graceful(grace: Duration) -> StopMode {
 fn running() -> Life {
     let mut life = newborn(None);
     life.step(started(), Timestamp(10));
+    life
+}
+
+/// One that waits for its turn, and could be timed in every way.
+fn waiting() -> Life {
+    let mut life = newborn(Some(Duration::from_secs(1)));
+    let mut spec = Spec::clone(&life.task.spec);
+    spec.rules.foreground = Some(Foreground {
+        timeout: Duration::from_secs(1),
+        on_timeout: OnForegroundTimeout::Cancel,
+        on_holder_gone: OnHolderGone::Cancel,
+        holder_window: Duration::from_secs(1),
+    });
+    life.task.spec = spec.into();
+    life.task.queued = Some(Queued { admitted: None });
     life
 }
 
@@ -256,6 +274,78 @@ fn what_is_over_has_no_timer() {
     assert_eq!(life.timer(), None);
 }
 
+/// X1
+#[test]
+fn a_turn_is_recorded_before_anything_starts_and_comes_once() {
+    let mut life = waiting();
+    assert_eq!(life.task.state(), State::Queued);
+    let effects = life.step(Input::Admitted, Timestamp(5));
+    assert_eq!(effects, [Effect::Record(EventKind::Admitted)]);
+    assert_eq!(life.task.state(), State::Starting);
+    assert_eq!(life.step(Input::Admitted, Timestamp(6)), []);
+    life.step(started(), Timestamp(10));
+    assert_eq!(life.task.state(), State::Running);
+}
+
+/// X1, T2: its clocks begin with its turn.
+#[test]
+fn time_does_nothing_to_a_task_that_waits() {
+    let mut life = waiting();
+    assert_eq!(life.timer(), None);
+    life.step(Input::Admitted, Timestamp(5_000_000));
+    assert_eq!(life.timer(), Some((Timestamp(6_000_000), Timer::Holder)));
+}
+
+/// X1
+#[test]
+fn what_is_stopped_while_it_waits_ends_without_a_signal() {
+    for mode in [graceful(GRACE), graceful(Duration::ZERO), StopMode::Force] {
+        let mut life = waiting();
+        assert!(!life.is_forgone());
+        let effects = life.step(stop(mode, false), Timestamp(5));
+        assert_eq!(effects, [Effect::Record(EventKind::Stopping)]);
+        assert_eq!((life.timer(), life.order()), (None, None));
+        assert_eq!(life.step(Input::Admitted, Timestamp(6)), [], "too late");
+        let resumed = Life::new(life.task.clone(), Timestamp(6));
+        assert!(life.is_forgone() && resumed.is_forgone());
+        let effects = life.step(Input::Forgone, Timestamp(7));
+        assert_eq!(effects, [Effect::Record(EventKind::Ended)]);
+        assert_eq!(
+            end_of(&life),
+            Some((EndState::Cancelled, EndReason::Cancelled))
+        );
+        let stop = life.task.stop.expect("it was stopped");
+        assert!(stop.signals.is_empty(), "nothing was sent");
+        let method = stop.proof.map(|proof| proof.method);
+        assert_eq!(method, Some(ProofMethod::NeverStarted));
+        assert_eq!(life.task.leader_end, None);
+    }
+}
+
+/// C12, X1
+#[test]
+fn what_waits_and_is_stopped_with_its_children_waits_for_them() {
+    let mut life = waiting();
+    let effects = life.step(stop(StopMode::Force, true), Timestamp(5));
+    assert_eq!(
+        effects,
+        [Effect::Record(EventKind::Stopping), Effect::StopChildren]
+    );
+    assert_eq!(life.step(Input::Forgone, Timestamp(6)), []);
+    assert!(!life.is_forgone());
+    let effects = life.step(Input::ChildrenEnded, Timestamp(7));
+    assert_eq!(effects, [Effect::Record(EventKind::Ended)]);
+}
+
+#[test]
+fn a_task_that_never_waited_is_neither_admitted_nor_forgone() {
+    let mut life = running();
+    assert_eq!(life.step(Input::Admitted, Timestamp(20)), []);
+    assert_eq!(life.step(Input::Forgone, Timestamp(20)), []);
+    life.step(stop(graceful(GRACE), false), Timestamp(30));
+    assert_eq!(life.step(Input::Forgone, Timestamp(40)), []);
+}
+
 fn any_input() -> impl Strategy<Value = Input> {
     prop_oneof![
         Just(started()),
@@ -273,6 +363,8 @@ fn any_input() -> impl Strategy<Value = Input> {
         any::<bool>().prop_map(|cascade| stop(graceful(GRACE), cascade)),
         any::<bool>().prop_map(|cascade| stop(graceful(Duration::ZERO), cascade)),
         any::<bool>().prop_map(|cascade| stop(StopMode::Force, cascade)),
+        Just(Input::Admitted),
+        Just(Input::Forgone),
         Just(Input::DeadlineReached),
         Just(Input::Admitted),
         Just(Input::ForegroundOver),
@@ -339,6 +431,36 @@ proptest! {
         prop_assert!(count(EventKind::Started) <= 1);
         prop_assert_eq!(effects.last(), Some(&Effect::Record(EventKind::Ended)));
         prop_assert_eq!(life.timer(), None);
+    }
+
+    /// X1: it is admitted at most once, and never after somebody wanted it stopped; stopped before that,
+    /// nothing is ever sent to it.
+    #[test]
+    fn a_task_that_waits_is_admitted_once_or_never_touched(
+        inputs in prop::collection::vec(any_input(), 0..40),
+    ) {
+        let mut life = waiting();
+        let mut told = Vec::new();
+        for (at, input) in inputs.into_iter().enumerate() {
+            // Nothing of a tree is heard before there is one.
+            let is_of_the_tree = !matches!(
+                input,
+                Input::Admitted | Input::Forgone | Input::StopRequested(_) | Input::ChildrenEnded
+            );
+            if life.task.is_waiting() && is_of_the_tree {
+                continue;
+            }
+            let effects = life.step(input, Timestamp(at as u64));
+            if life.task.is_waiting() {
+                prop_assert!(!effects.iter().any(|effect| matches!(effect, Effect::Signal(_) | Effect::Kill)));
+            }
+            told.extend(effects);
+        }
+        let admitted = |effect: &&Effect| **effect == Effect::Record(EventKind::Admitted);
+        prop_assert!(told.iter().filter(admitted).count() <= 1);
+        let stopped = told.iter().position(|effect| *effect == Effect::Record(EventKind::Stopping));
+        let turn = told.iter().position(|effect| *effect == Effect::Record(EventKind::Admitted));
+        prop_assert!(stopped.is_none() || turn.is_none() || turn < stopped);
     }
 
     /// Nothing is done to a task before the intent to do it is durable.
