@@ -6,6 +6,7 @@ mod events;
 mod inspect;
 mod logs;
 mod ps;
+mod queue;
 mod rm;
 pub(crate) mod serve;
 mod shutdown;
@@ -22,6 +23,10 @@ use crate::{
 
 /// What to do.
 #[derive(Debug, Subcommand)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there is one, and it is used at once"
+)]
 pub(crate) enum Command {
     /// Run the daemon in the foreground
     Serve(Deferred<serve::Serve>),
@@ -37,6 +42,8 @@ pub(crate) enum Command {
     Wait(Deferred<wait::Wait>),
     /// Print what tasks have written
     Logs(Deferred<logs::Logs>),
+    /// List the queues, or change one
+    Queue(Deferred<queue::Queue>),
     /// Print what has happened
     Events(Deferred<events::Events>),
     /// Forget finished tasks and delete their output
@@ -59,6 +66,7 @@ impl Command {
             Self::Cancel(Deferred(args)) => block_on(args.run()),
             Self::Wait(Deferred(args)) => block_on(args.run()),
             Self::Logs(Deferred(args)) => block_on(args.run()),
+            Self::Queue(Deferred(args)) => block_on(args.run()),
             Self::Events(Deferred(args)) => block_on(args.run()),
             Self::Rm(Deferred(args)) => block_on(args.run()),
             Self::Shutdown(Deferred(args)) => block_on(args.run()),

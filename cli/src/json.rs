@@ -29,11 +29,13 @@ macro_rules! named {
 named!(
     CancelResponse,
     InspectResponse,
+    ListQueuesResponse,
     ListResponse,
     ReadOutputResponse,
     RemoveResponse,
     ShutdownResponse,
     SpawnResponse,
+    UpdateQueueResponse,
     WaitResponse,
     WatchEventsResponse
 );
@@ -124,11 +126,13 @@ mod tests {
         let json = Json::new();
         check::<v1::CancelResponse>(&json);
         check::<v1::InspectResponse>(&json);
+        check::<v1::ListQueuesResponse>(&json);
         check::<v1::ListResponse>(&json);
         check::<ReadOutputResponse>(&json);
         check::<v1::RemoveResponse>(&json);
         check::<v1::ShutdownResponse>(&json);
         check::<v1::SpawnResponse>(&json);
+        check::<v1::UpdateQueueResponse>(&json);
         check::<WaitResponse>(&json);
         check::<v1::WatchEventsResponse>(&json);
     }

@@ -20,6 +20,7 @@ mod size;
 mod table;
 mod text;
 mod tree;
+mod turn_args;
 mod values;
 mod words;
 

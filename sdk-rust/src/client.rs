@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use heeler_proto::v1::{
     CancelRequest, CancelResponse, CancelResult, DetachRequest, DetachResponse, DetachResult,
-    InspectRequest, InspectResponse, ListRequest, ListResponse, ReadOutputRequest,
-    ReadOutputResponse, RemoveRequest, RemoveResponse, ShutdownRequest, ShutdownResponse,
-    SpawnRequest, SpawnResponse, WaitRequest, WaitResponse,
-    background_tasks_client::BackgroundTasksClient, cancel_request::Target, detach_request,
-    remove_request,
+    InspectRequest, InspectResponse, ListQueuesRequest, ListQueuesResponse, ListRequest,
+    ListResponse, ReadOutputRequest, ReadOutputResponse, RemoveRequest, RemoveResponse,
+    ShutdownRequest, ShutdownResponse, SpawnRequest, SpawnResponse, UpdateQueueRequest,
+    UpdateQueueResponse, WaitRequest, WaitResponse, background_tasks_client::BackgroundTasksClient,
+    cancel_request::Target, detach_request, remove_request,
 };
 use tokio::time::sleep;
 use tonic::{Response, Status, transport::Channel};
@@ -90,7 +90,8 @@ impl Client {
         self.stub.clone()
     }
 
-    /// Starts a task and returns when its leader runs.
+    /// Starts a task and returns when its leader runs; one that has to wait for its turn, in a queue or for
+    /// its exclusive key, is given at once.
     pub async fn spawn(&self, spawn: impl Into<SpawnRequest>) -> Result<Task, Error> {
         let started = self.spawn_response(spawn).await?.task;
         Ok(self.task(started.ok_or(Error::Incomplete { field: "task" })?.id))
@@ -275,6 +276,27 @@ impl Client {
             .remove(RemoveRequest { target })
             .await?
             .removed_task_ids)
+    }
+
+    /// Changes a queue, and gives it as it is then.
+    pub async fn update_queue(
+        &self,
+        update: impl Into<UpdateQueueRequest>,
+    ) -> Result<UpdateQueueResponse, Error> {
+        let request = update.into();
+        self.call(Repeat::Always, |mut stub| {
+            let request = request.clone();
+            async move { stub.update_queue(request).await }
+        })
+        .await
+    }
+
+    /// Every queue that has live tasks, or is not set as any other.
+    pub async fn queues(&self) -> Result<ListQueuesResponse, Error> {
+        self.call(Repeat::Always, |mut stub| async move {
+            stub.list_queues(ListQueuesRequest {}).await
+        })
+        .await
     }
 
     /// Ends the daemon. The answer comes as it begins to close: it is gone a moment later.

@@ -3,8 +3,8 @@
 use std::{path::Path, time::Duration};
 
 use heeler_proto::v1::{
-    ArgvCommand, EnvDefaults, ForegroundTimeoutAction, HolderGoneAction, LingeringPolicy,
-    Placement, ShellCommand, SpawnRequest, StaleAction, StopPolicy, TaskKind,
+    ArgvCommand, EnvDefaults, ExclusiveMode, ForegroundTimeoutAction, HolderGoneAction,
+    LingeringPolicy, Placement, ShellCommand, SpawnRequest, StaleAction, StopPolicy, TaskKind,
     spawn_request::Command,
 };
 use uuid::Uuid;
@@ -192,6 +192,19 @@ impl Spawn {
     /// What kind of work it is.
     pub fn kind(mut self, kind: TaskKind) -> Self {
         self.message.kind = kind.into();
+        self
+    }
+
+    /// The queue in which the task waits for its turn: any text up to 256 bytes.
+    pub fn queue(mut self, name: impl Into<String>) -> Self {
+        self.message.queue = name.into();
+        self
+    }
+
+    /// Of the tasks with this key, one lives at a time; `mode` says what happens if another has it.
+    pub fn exclusive(mut self, key: impl Into<String>, mode: ExclusiveMode) -> Self {
+        self.message.exclusive_key = key.into();
+        self.message.exclusive_mode = mode.into();
         self
     }
 

@@ -309,3 +309,57 @@ async fn many_can_wait() {
         assert!(running <= 8, "more than the slots");
     }
 }
+
+/// X1
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_command_queues_shows_and_changes() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    assert_eq!(daemon.heeler(["queue"]).await.ok().stdout, "");
+    let paused = daemon
+        .heeler(["queue", "q", "--slots", "3", "--pause"])
+        .await
+        .ok();
+    let row: Vec<&str> = paused
+        .stdout
+        .lines()
+        .nth(1)
+        .unwrap()
+        .split_whitespace()
+        .collect();
+    assert_eq!(row, ["q", "3", "0", "0", "yes"]);
+    let waiting = daemon
+        .spawned(&["--queue", "q", "--", "sleep", "1000"])
+        .await;
+    assert_eq!(api.task(&waiting).await.state(), Queued);
+    let listed = daemon.heeler(["queue", "--json"]).await.ok().json();
+    let expected = serde_json::json!({"queues": [
+        {"name": "q", "slots": 3, "paused": true, "waiting": 1}
+    ]});
+    assert_eq!(listed, expected);
+    let resumed = daemon
+        .heeler(["queue", "q", "--resume", "--json"])
+        .await
+        .ok()
+        .json();
+    assert_eq!(resumed["queue"]["running"], 1);
+    api.until(&waiting, Running).await;
+
+    let dev = ["--exclusive", "dev", "--", "sleep", "1000"];
+    let holder = daemon.spawned(&dev).await;
+    let said = daemon.heeler(["spawn"].iter().chain(&dev)).await;
+    assert_ne!(said.code, Some(0));
+    assert!(said.stderr.contains(&holder), "{said:?}");
+    let next = daemon
+        .spawned(&["--on-held", "queue", "--exclusive", "dev", "--", "true"])
+        .await;
+    assert_eq!(api.task(&next).await.state(), Queued);
+    let replaces: Vec<&str> = ["--on-held", "replace"].into_iter().chain(dev).collect();
+    let newest = daemon.spawned(&replaces).await;
+    assert_eq!(api.task(&newest).await.state(), Running);
+    assert_eq!(api.task(&holder).await.end_reason(), EndReason::Replaced);
+    let said = daemon
+        .heeler(["spawn", "--on-held", "queue", "--", "true"])
+        .await;
+    assert!(said.stderr.contains("--exclusive"), "{said:?}");
+}

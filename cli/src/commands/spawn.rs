@@ -13,6 +13,7 @@ use crate::{
     context::{ClientArgs, Context, Printed},
     duration,
     exit::{Exit, Failure},
+    turn_args::TurnArgs,
     values::{self, Kind, Pair},
 };
 
@@ -20,7 +21,9 @@ const EXAMPLES: &str = "\
 Examples:
   id=$(heeler spawn -- make -j4)
   heeler spawn --session s1 --name dev -c 'npm run dev 2>&1 | tee dev.log'
-  heeler spawn --timeout 10m --env CI=1 --env TOKEN -- ./check.sh";
+  heeler spawn --timeout 10m --env CI=1 --env TOKEN -- ./check.sh
+  heeler spawn --queue builds -- make release
+  heeler spawn --exclusive dev:/srv/app --on-held replace -- npm run dev";
 
 /// Start a background task and print its id
 #[derive(Debug, Args)]
@@ -91,6 +94,9 @@ pub(crate) struct Spawn {
     request_id: Option<String>,
 
     #[command(flatten)]
+    turn: TurnArgs,
+
+    #[command(flatten)]
     client: ClientArgs,
 }
 
@@ -128,7 +134,7 @@ impl Spawn {
         if self.no_env_defaults {
             spawn = spawn.env_defaults(EnvDefaults::None);
         }
-        Ok(self.choices(spawn))
+        Ok(self.turn.apply(self.choices(spawn)))
     }
 
     fn choices(&self, mut spawn: sdk::Spawn) -> sdk::Spawn {
