@@ -7,15 +7,15 @@ use serde_json::{Map, Value};
 
 /// One case.
 #[derive(Debug, Clone)]
-pub struct Case {
-    pub name: String,
-    pub serve: Vec<String>,
-    pub steps: Vec<Value>,
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) serve: Vec<String>,
+    pub(crate) steps: Vec<Value>,
 }
 
 /// What a step is to lead to.
 #[derive(Debug)]
-pub enum Expected {
+pub(crate) enum Expected {
     /// This.
     Result(Value),
     /// A refusal like this.
@@ -24,7 +24,7 @@ pub enum Expected {
 
 impl Case {
     /// Every case there is.
-    pub fn all() -> Vec<Self> {
+    pub(crate) fn all() -> Vec<Self> {
         let path = binary::workspace().join("tests/conformance/cases.json");
         let text = std::fs::read_to_string(path).expect("the cases are there");
         let cases: Vec<Value> = serde_json::from_str(&text).expect("the cases are JSON");
@@ -51,16 +51,16 @@ impl Case {
 
 /// The names that steps have given to what they got.
 #[derive(Debug, Default, Clone)]
-pub struct Names(BTreeMap<String, String>);
+pub(crate) struct Names(BTreeMap<String, String>);
 
 impl Names {
-    pub fn set(&mut self, name: &str, value: String) {
+    pub(crate) fn set(&mut self, name: &str, value: String) {
         self.0.insert(name.to_owned(), value);
     }
 
     /// The value with every `$name` in its texts replaced, but for the steps in it, whose turn comes
     /// later.
-    pub fn fill(&self, value: &Value) -> Value {
+    pub(crate) fn fill(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.fill_text(text)),
             Value::Array(list) => list.iter().map(|value| self.fill(value)).collect(),
@@ -100,10 +100,10 @@ impl Names {
 
 /// The fields of an object, each taken once: what is left at the end was not understood.
 #[derive(Debug)]
-pub struct Fields(Map<String, Value>);
+pub(crate) struct Fields(Map<String, Value>);
 
 impl Fields {
-    pub fn of(value: Value) -> Self {
+    pub(crate) fn of(value: Value) -> Self {
         match value {
             Value::Null => Self(Map::new()),
             Value::Object(fields) => Self(fields),
@@ -111,11 +111,11 @@ impl Fields {
         }
     }
 
-    pub fn take(&mut self, field: &str) -> Option<Value> {
+    pub(crate) fn take(&mut self, field: &str) -> Option<Value> {
         self.0.remove(field)
     }
 
-    pub fn text(&mut self, field: &str) -> String {
+    pub(crate) fn text(&mut self, field: &str) -> String {
         match self.take(field) {
             Some(Value::String(text)) => text,
             other => panic!("{field} is {other:?}"),
@@ -123,17 +123,17 @@ impl Fields {
     }
 
     /// What nobody has taken, as a message.
-    pub fn rest(self) -> Value {
+    pub(crate) fn rest(self) -> Value {
         Value::Object(self.0)
     }
 
-    pub fn none_left(self) {
+    pub(crate) fn none_left(self) {
         assert!(self.0.is_empty(), "not understood: {:?}", self.0);
     }
 }
 
 /// What is wrong with a result; nothing, if it is as expected.
-pub fn mismatch(expected: &Value, found: &Value, path: &str) -> Option<String> {
+pub(crate) fn mismatch(expected: &Value, found: &Value, path: &str) -> Option<String> {
     let wrong = || Some(format!("{path}: {found}, not {expected}"));
     match (expected, found) {
         (Value::Null, Value::Null) => None,

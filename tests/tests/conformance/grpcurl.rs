@@ -17,7 +17,7 @@ use crate::{
 const SERVICE: &str = "heeler.v1.BackgroundTasks";
 
 /// How to call a daemon.
-pub struct Grpcurl {
+pub(crate) struct Grpcurl {
     program: PathBuf,
     socket: PathBuf,
 }
@@ -30,7 +30,12 @@ impl Client for Grpcurl {
         }
     }
 
-    async fn step(&self, what: &str, mut with: Fields, during: During<'_, Self>) -> Outcome {
+    async fn step<'a>(
+        &'a self,
+        what: &'a str,
+        mut with: Fields,
+        during: During<'a, Self>,
+    ) -> Outcome {
         let called = match what {
             "spawn" => self.unary("Spawn", with.rest(), "/task/id").await,
             "detach" => self.unary("Detach", with.rest(), "").await,

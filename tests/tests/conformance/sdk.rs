@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The SDK, connected.
-pub struct Rust {
+pub(crate) struct Rust {
     client: Sdk,
     pool: DescriptorPool,
 }
@@ -32,7 +32,7 @@ impl Client for Rust {
         }
     }
 
-    async fn step(&self, what: &str, with: Fields, during: During<'_, Self>) -> Outcome {
+    async fn step<'a>(&'a self, what: &'a str, with: Fields, during: During<'a, Self>) -> Outcome {
         let done = within(what, self.call(what, with, during)).await;
         match done {
             Ok((result, kept)) => Outcome::Result(result, kept),
@@ -54,11 +54,11 @@ impl From<Error> for Problem {
 }
 
 impl Rust {
-    async fn call(
-        &self,
-        what: &str,
+    async fn call<'a>(
+        &'a self,
+        what: &'a str,
         mut with: Fields,
-        during: During<'_, Self>,
+        during: During<'a, Self>,
     ) -> Result<Kept, Problem> {
         let client = &self.client;
         let plain = |result: Value| Ok((result, None));
@@ -162,7 +162,11 @@ impl Rust {
         Ok(result)
     }
 
-    async fn watch(&self, mut with: Fields, during: During<'_, Self>) -> Result<Kept, Problem> {
+    async fn watch<'a>(
+        &'a self,
+        mut with: Fields,
+        during: During<'a, Self>,
+    ) -> Result<Kept, Problem> {
         let count = with.take("count").map_or(1, |count| number(&count)) as usize;
         let request: v1::WatchEventsRequest = self.message("WatchEventsRequest", with.rest());
         let mut watch = self.client.watch(WatchOptions::from(request));
@@ -171,7 +175,7 @@ impl Rust {
             match watch.next().await.expect("a watch has no end")? {
                 WatchItem::Bookmark(_) => {
                     if let Some(during) = during.take() {
-                        let played = Box::pin(during.play(self)).await;
+                        let played = during.play(self).await;
                         played.map_err(|played| Problem::During(played.to_string()))?;
                     }
                 }
@@ -254,7 +258,7 @@ fn refused(error: &Error) -> Value {
 }
 
 /// `NotFound` as `NOT_FOUND`.
-pub fn code_name(code: heeler_client::Code) -> String {
+pub(crate) fn code_name(code: heeler_client::Code) -> String {
     let mut name = String::new();
     for letter in format!("{code:?}").chars() {
         if letter.is_uppercase() && !name.is_empty() {

@@ -1,6 +1,6 @@
 //! The daemon and the directory that a case has for itself, and the steps that no client is needed for.
 
-use std::{fmt, fs, marker::PhantomData, path::Path};
+use std::{fmt, fs, marker::PhantomData, pin::Pin};
 
 use heeler_tests::{Daemon, Process, eventually};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use crate::case::{Case, Expected, Fields, Names, mismatch};
 
 /// How a case went.
 #[derive(Debug)]
-pub enum Played {
+pub(crate) enum Played {
     Passed,
     Failed(String),
     Cannot(String),
@@ -28,7 +28,7 @@ impl fmt::Display for Played {
 
 /// What came of a step.
 #[derive(Debug)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// A result, and what `as` keeps of it.
     Result(Value, Option<String>),
     /// A refusal: code, reason, field, metadata.
@@ -38,45 +38,48 @@ pub enum Outcome {
 }
 
 /// Somebody who can do steps.
-pub trait Client: Send + Sync + Sized + 'static {
+pub(crate) trait Client: Send + Sync + Sized + 'static {
     fn connect(daemon: &Daemon) -> impl Future<Output = Self> + Send;
 
     /// Does a step that is the client's; those within it are done by whoever is given.
-    fn step(
-        &self,
-        what: &str,
+    fn step<'a>(
+        &'a self,
+        what: &'a str,
         with: Fields,
-        during: During<'_, Self>,
-    ) -> impl Future<Output = Outcome> + Send;
+        during: During<'a, Self>,
+    ) -> impl Future<Output = Outcome> + Send + 'a;
 }
 
 /// The steps that are done while another goes on.
-pub struct During<'a, C> {
+pub(crate) struct During<'a, C> {
     stage: &'a Stage<C>,
     steps: Vec<Value>,
 }
 
 /// What each case has for itself.
-pub struct Stage<C> {
+pub(crate) struct Stage<C> {
     daemon: RwLock<Daemon>,
     names: std::sync::Mutex<Names>,
-    dir: String,
     client: PhantomData<C>,
 }
 
-impl<C: Client> During<'_, C> {
-    pub fn is_empty(&self) -> bool {
+impl<'a, C: Client> During<'a, C> {
+    pub(crate) fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
 
-    pub async fn play(self, client: &C) -> Result<(), Played> {
-        self.stage.steps(client, self.steps).await
+    /// Boxed, for it is part of a step that it consists of.
+    pub(crate) fn play(
+        self,
+        client: &'a C,
+    ) -> Pin<Box<dyn Future<Output = Result<(), Played>> + Send + 'a>> {
+        Box::pin(self.stage.steps(client, self.steps))
     }
 }
 
 impl<C: Client> Stage<C> {
     /// Plays a case from beginning to end.
-    pub async fn play(case: Case) -> Played {
+    pub(crate) async fn play(case: Case) -> Played {
         let mut builder = Daemon::builder();
         for arg in &case.serve {
             builder = builder.arg(arg);
@@ -86,11 +89,10 @@ impl<C: Client> Stage<C> {
         let dir = daemon.file("case");
         fs::create_dir(&dir).expect("room");
         let mut names = Names::default();
-        names.set("DIR", dir.clone());
+        names.set("DIR", dir);
         let stage = Self {
             daemon: RwLock::new(daemon),
             names: names.into(),
-            dir,
             client: PhantomData,
         };
         match Box::pin(stage.steps(&client, case.steps)).await {
@@ -140,7 +142,12 @@ impl<C: Client> Stage<C> {
         Ok(())
     }
 
-    async fn step(&self, client: &C, what: &str, mut with: Fields) -> Result<Outcome, Played> {
+    async fn step<'a>(
+        &'a self,
+        client: &'a C,
+        what: &'a str,
+        mut with: Fields,
+    ) -> Result<Outcome, Played> {
         match what {
             "restart" => {
                 let mut daemon = self.daemon.write().await;
@@ -182,11 +189,5 @@ impl<C: Client> Stage<C> {
 
     fn fill(&self, value: &Value) -> Value {
         self.names.lock().expect("whole").fill(value)
-    }
-
-    /// Where the case may leave its files.
-    #[allow(dead_code, reason = "for those who look at a case that fails")]
-    pub fn dir(&self) -> &Path {
-        Path::new(&self.dir)
     }
 }
