@@ -18,8 +18,15 @@ pub fn heeler() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| match env::var_os("HEELER_TEST_BINARY") {
         Some(path) => path.into(),
-        None => build(),
+        None => build(&["--bin", "heeler"]).join("heeler"),
     })
+}
+
+/// An example of the Rust client.
+pub fn example(name: &str) -> PathBuf {
+    static DIR: OnceLock<PathBuf> = OnceLock::new();
+    DIR.get_or_init(|| build(&["--examples"]).join("examples"))
+        .join(name)
 }
 
 /// A program of this package, beside the tests.
@@ -68,13 +75,15 @@ pub fn workspace() -> PathBuf {
         .to_owned()
 }
 
-fn build() -> PathBuf {
+/// Builds what is named, and gives the directory that it is in.
+fn build(targets: &[&str]) -> PathBuf {
     let profile = profile_dir();
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command
         .current_dir(workspace())
-        .args(["build", "--quiet", "--workspace", "--bin", "heeler"]);
+        .args(["build", "--quiet", "--workspace"])
+        .args(targets);
     command.arg("--target-dir").arg(target_dir());
     match profile.file_name().and_then(OsStr::to_str) {
         Some("debug") | None => {}
@@ -86,8 +95,11 @@ fn build() -> PathBuf {
         command.arg("--target").arg(triple);
     }
     let status = command.status().expect("cargo can be run");
-    assert!(status.success(), "cargo could not build heeler: {status}");
-    profile.join("heeler")
+    assert!(
+        status.success(),
+        "cargo could not build {targets:?}: {status}"
+    );
+    profile
 }
 
 fn profile_dir() -> PathBuf {

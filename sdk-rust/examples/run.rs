@@ -1,0 +1,21 @@
+use std::time::Duration;
+
+use heeler_client::{Client, Error, Spawn, v1::ReleaseReason};
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    let client = Client::connect_default().await?;
+    for script in ["echo quick; exit 3", "echo slow; sleep 1000"] {
+        let spawn = Spawn::shell(script).foreground_timeout(Duration::from_secs(1));
+
+        let mut run = client.run(spawn).await?;
+        let show = |chunk: heeler_client::Chunk| print!("{}", String::from_utf8_lossy(&chunk.data));
+        let released = run.released(show).await?;
+
+        match released.reason {
+            ReleaseReason::Detached => println!("goes on in the background"),
+            _ => println!("{:?}", released.task.state()),
+        }
+    }
+    Ok(())
+}
