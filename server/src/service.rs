@@ -127,7 +127,7 @@ impl Service {
             containment: convert::containment(ladder.containment()).into(),
             containment_detail: ladder.detail().to_owned(),
             start_time: Some(convert::timestamp(self.started)),
-            live_tasks: self.supervisor.live_count() as u32,
+            live_tasks: self.supervisor.running_count() as u32,
             max_live_tasks: parts.limits.tasks as u32,
         }
     }

@@ -185,9 +185,9 @@ impl Supervisor {
         self.shared.registry.get(id)
     }
 
-    /// How many tasks are live.
-    pub fn live_count(&self) -> usize {
-        self.shared.registry.len()
+    /// How many tasks are live, those that wait for their turn not counted.
+    pub fn running_count(&self) -> usize {
+        self.shared.registry.running()
     }
 
     /// The live tasks that match, newest first.

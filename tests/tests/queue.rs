@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use heeler_tests::{Daemon, Refusal, argv, eventually, exclusive, queued, v1::*};
+use heeler_tests::{Daemon, Follower, Refusal, argv, eventually, exclusive, queued, v1::*};
 use tonic::Code;
 
 use TaskState::{Queued, Running};
@@ -307,6 +307,51 @@ async fn many_can_wait() {
         running += i32::from(event.r#type() == TaskEventType::Admitted);
         running -= i32::from(event.r#type() == TaskEventType::Ended);
         assert!(running <= 8, "more than the slots");
+    }
+}
+
+/// X1, X2, R3
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn every_task_of_a_queue_runs_once_however_often_the_server_dies() {
+    let mut daemon = Daemon::start().await;
+    let follower = Follower::of(daemon.address());
+    let mut api = daemon.api().await;
+    api.set_queue("q", Some(3), None).await.unwrap();
+    let mut ids = Vec::new();
+    for number in 0..60 {
+        let ran = daemon.file(&format!("ran-{number}"));
+        let request = daemon.script(&format!("pids {ran} pid leader exit 0"));
+        // Every fifth needs a key besides, which another one may have.
+        let request = match number % 5 {
+            0 => exclusive("k", ExclusiveMode::Queue, request),
+            _ => request,
+        };
+        ids.push(api.start(queued("q", request)).await.id);
+    }
+    for target in [10, 11, 20, 30, 31, 32, 45] {
+        api.ended(&ids[target]).await;
+        daemon.kill9();
+        daemon.restart().await;
+        api = daemon.api().await;
+    }
+    for (number, id) in ids.iter().enumerate() {
+        assert_eq!(api.ended(id).await.state(), TaskState::Completed);
+        let ran = std::fs::read_to_string(daemon.path(&format!("ran-{number}"))).unwrap();
+        assert_eq!(ran.lines().count(), 1, "{id} ran more than once");
+    }
+    let history = follower.assert_whole(&api).await;
+    let mut running = 0;
+    for event in &history {
+        let begins = match event.r#type() == TaskEventType::Created {
+            true => event
+                .task
+                .as_ref()
+                .is_some_and(|task| task.state() != Queued),
+            false => event.r#type() == TaskEventType::Admitted,
+        };
+        running += i32::from(begins);
+        running -= i32::from(event.r#type() == TaskEventType::Ended);
+        assert!(running <= 3, "more than the slots");
     }
 }
 

@@ -6,7 +6,7 @@ use tonic::Request;
 use super::{Service, caller, check, refusal::Refusal};
 use crate::{
     supervisor::{CancelMode, CancelRequest, Cascade, Stopped},
-    task::StopCause,
+    task::{Filter, StopCause},
 };
 
 /// What becomes of the live tasks.
@@ -28,7 +28,7 @@ pub(super) async fn shutdown(
                 this.supervisor.close();
                 Stopped {
                     over: 0,
-                    left: this.supervisor.live_count(),
+                    left: this.supervisor.live_matching(&Filter::default()).len(),
                 }
             }
             Tasks::Stop(order) => this.supervisor.stop_all(order).await,

@@ -171,7 +171,8 @@ impl Registry {
         self.lock().tasks.get(id).cloned()
     }
 
-    pub(super) fn len(&self) -> usize {
+    /// How many have begun and are not over.
+    pub(super) fn running(&self) -> usize {
         self.lock().admission.running()
     }
 

@@ -18,6 +18,7 @@ use crate::{
     crash,
     journal::JournalError,
     process::{
+        environment::EnvBlock,
         error_text,
         program::{self, Executable, Unusable},
         shim::Launch,
@@ -229,9 +230,9 @@ impl Supervisor {
 impl TaskActor {
     /// Records the intent, starts the shim unless it has to wait, and goes on as the task's owner.
     async fn begin(mut self, request: SpawnRequest, executable: Executable) {
+        let env = self.environment(&request);
         crash::point("spawn.before-intent");
-        let recorded = self.record(EventKind::Created, Some(request.clone()));
-        if let Err(error) = recorded.await {
+        if let Err(error) = self.record(EventKind::Created, Some(request)).await {
             self.shared.registry.remove(&self.life.task.id);
             if let Some(newborn) = self.newborn.take() {
                 let _ = newborn.send(Err(error));
@@ -241,17 +242,24 @@ impl TaskActor {
         crash::point("spawn.intent-recorded");
         self.clear_way();
         if !self.life.task.is_waiting() {
-            self.launch(&request, &executable).await;
+            self.launch(&executable, &env).await;
         }
-        drop((request, executable));
+        // It may have long to wait, or to run.
+        drop((executable, env));
         self.run().await;
     }
 
+    /// What its leader is to find in its environment.
+    pub(super) fn environment(&self, request: &SpawnRequest) -> EnvBlock {
+        let task = &self.life.task;
+        let base = &self.shared.parts.base_env;
+        base.for_task(request, &task.id, task.uid)
+    }
+
     /// Has a shim start it.
-    pub(super) async fn launch(&mut self, request: &SpawnRequest, executable: &Executable) {
+    pub(super) async fn launch(&mut self, executable: &Executable, env: &EnvBlock) {
         let parts = &self.shared.parts;
         let task = &self.life.task;
-        let env = parts.base_env.for_task(request, &task.id, task.uid);
         let (task_file, cgroup) = (parts.task_dir.path(&task.id), parts.ladder.leaf(&task.id));
         let memory = match task.placement() {
             Placement::Foreground => parts.task_dir.memory_place(&task.id),
@@ -265,7 +273,7 @@ impl TaskActor {
             working_directory: &task.spec.working_directory,
             program: &executable.program,
             argv: &executable.argv,
-            env: &env,
+            env,
         };
         let launched = parts.shims.launch(&launch).await;
         crash::point("spawn.shim-launched");

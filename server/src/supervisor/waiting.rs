@@ -5,10 +5,10 @@
 //! in the same way. The turn is recorded before anything is started. A server that dies between the two
 //! leaves a task that was told to begin and has no file: the next one starts it, as nobody else will.
 
-use std::{io, sync::Arc};
+use std::io;
 
 use super::{
-    CancelRequest, Cascade, Shared,
+    CancelRequest, Cascade, Handle, Presence,
     actor::{STORAGE_RETRY, TaskActor},
     lifecycle::Input,
 };
@@ -16,10 +16,11 @@ use crate::{
     crash,
     journal::JournalError,
     process::{
+        environment::EnvBlock,
         error_text,
         program::{self, Executable},
     },
-    task::{Actor, SpawnFailure, SpawnRequest, StopCause, Task},
+    task::{Actor, SpawnFailure, StopCause, Task},
 };
 
 /// Why a task whose turn has come cannot be launched.
@@ -50,7 +51,7 @@ impl TaskActor {
     /// Starts a task whose turn is on record, and that has not been started.
     pub(super) async fn launch_waiting(&mut self) {
         match self.ready().await {
-            Ok((request, executable)) => self.launch(&request, &executable).await,
+            Ok((executable, env)) => self.launch(&executable, &env).await,
             Err(unready) => {
                 let failure = self.failure(unready);
                 self.learn(Input::SpawnFailed(failure)).await;
@@ -70,7 +71,7 @@ impl TaskActor {
         }
     }
 
-    async fn ready(&self) -> Result<(SpawnRequest, Executable), Unready> {
+    async fn ready(&self) -> Result<(Executable, EnvBlock), Unready> {
         let (parts, task) = (&self.shared.parts, &self.life.task);
         let request = parts.journal.waiting_request(task).await?;
         let request = request.ok_or(Unready::Forgotten)?;
@@ -78,7 +79,7 @@ impl TaskActor {
         program::check_directory(directory).map_err(Unready::Directory)?;
         let path = parts.base_env.path(&request);
         let executable = program::resolve(&task.spec.command, directory, path)?;
-        Ok((request, executable))
+        Ok((executable, self.environment(&request)))
     }
 
     fn failure(&self, unready: Unready) -> SpawnFailure {
@@ -118,8 +119,8 @@ impl TaskActor {
             cascade: Cascade::Alone,
         };
         for rival in rivals {
-            let (shared, request) = (Arc::clone(&self.shared), request.clone());
-            tokio::spawn(async move { stop(&shared, &rival, request).await });
+            let (presence, request) = (Presence::of(&self.shared), request.clone());
+            tokio::spawn(async move { stop(&presence, &rival, request).await });
         }
     }
 }
@@ -134,7 +135,7 @@ pub(super) fn is_told_to_begin(task: &Task) -> bool {
 }
 
 /// Until it is on record that it has to stop, or the server leaves that to the next one.
-async fn stop(shared: &Shared, rival: &super::Handle, request: CancelRequest) {
+async fn stop(Presence(shared): &Presence, rival: &Handle, request: CancelRequest) {
     while let Some(Err(error)) = rival.cancel(request.clone()).await {
         if *shared.leaving.borrow() {
             return;

@@ -4,7 +4,7 @@
 use std::fs;
 
 use heeler_tests::{
-    Api, Daemon, argv, exclusive, millis, queued,
+    Api, Daemon, argv, eventually, exclusive, millis, queued,
     v1::{outcome::Result as Ended, *},
     watch::types,
 };
@@ -188,6 +188,7 @@ async fn a_replacement_cut_short(point: &str, got: Got) {
     assert_eq!(api.spawn(request).await.unwrap(), first, "and again");
     let task = first.task.unwrap();
     assert_eq!(task.state(), TaskState::Running);
+    eventually("its leader says so", || runs(&daemon) > 0).await;
     api.stop(&task.id, CancelMode::Force).await;
     assert_eq!(runs(&daemon), 1, "how often it ran");
     assert_eq!(api.all().await.len(), 2);
