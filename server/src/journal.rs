@@ -39,6 +39,7 @@ mod sessions;
 mod shedding;
 mod sql;
 mod startup;
+mod wal;
 mod writer;
 
 #[cfg(test)]

@@ -46,6 +46,19 @@ pub enum JournalError {
         path: PathBuf,
     },
 
+    /// The WAL is damaged in a page that nothing else has, and the file has a part of what came after
+    /// it. Both were left as they are.
+    #[error(
+        "the WAL of the journal {path} is damaged at frame {frame}, and a part of what follows has been \
+         moved on: put a copy of both back, or move them and the tasks beside them away to begin anew"
+    )]
+    Mixed {
+        /// Which file.
+        path: PathBuf,
+        /// From where on the WAL cannot be followed.
+        frame: u32,
+    },
+
     /// The file is ours, and what has to be read of it at first cannot be. It was left as it is.
     #[error(
         "the journal {path} is damaged: put a copy of it back, or move it and the tasks beside it away \
@@ -203,7 +216,9 @@ impl JournalError {
     pub fn disk_trouble(&self) -> Option<DiskTrouble> {
         match self {
             Self::Storage { source, .. } | Self::Unopened { source, .. } => Some(trouble(source)),
-            Self::Corrupt { .. } | Self::Emptied { .. } => Some(DiskTrouble::Damaged),
+            Self::Corrupt { .. } | Self::Emptied { .. } | Self::Mixed { .. } => {
+                Some(DiskTrouble::Damaged)
+            }
             Self::Open { .. }
             | Self::Foreign { .. }
             | Self::Newer { .. }

@@ -16,11 +16,12 @@ use super::{
     Durability, JournalError,
     schema::{self, APPLICATION_ID, Identity, VERSION},
     sql,
+    wal::{self, Soundness},
 };
 use crate::task::IdKey;
 
 const FILE_NAME: &str = "journal.db";
-const OWNER_ONLY: u32 = 0o600;
+pub(super) const OWNER_ONLY: u32 = 0o600;
 
 /// Pages in the WAL at which a commit itself moves them on: 64 MiB. The writer's thread sees to it
 /// long before; this is for when it cannot.
@@ -59,6 +60,7 @@ pub(super) fn open_writer(
     durability: Durability,
 ) -> Result<(Connection, Identity), JournalError> {
     make_private(path)?;
+    let soundness = wal::see_to(path)?;
     let mut connection = Connection::open_with_flags(path, OpenFlags::default())
         .map_err(JournalError::storage("opening the file"))?;
     let origin = origin(&connection, path)?;
@@ -77,7 +79,18 @@ pub(super) fn open_writer(
         Origin::Ours => {}
     }
     let identity = identity(&connection, path)?;
+    match soundness {
+        Soundness::Whole => {}
+        Soundness::CutShort => empty_wal(&connection),
+    }
     Ok((connection, identity))
+}
+
+/// What could not be used must not be met again, behind what is written next.
+fn empty_wal(connection: &Connection) {
+    if let Err(error) = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
+        tracing::warn!(%error, "the rest of the damaged WAL stays, and will be found again");
+    }
 }
 
 fn identity(connection: &Connection, path: &Path) -> Result<Identity, JournalError> {

@@ -26,12 +26,12 @@ const POLICY: StopPolicy = StopPolicy {
     signal: Signal(15),
 };
 
-fn open(dir: &Path) -> Journal {
+pub(super) fn open(dir: &Path) -> Journal {
     Journal::open(dir, Durability::Process).expect("the journal opens")
 }
 
 /// For what no journal would do to its own file.
-fn raw(dir: &Path) -> rusqlite::Connection {
+pub(super) fn raw(dir: &Path) -> rusqlite::Connection {
     rusqlite::Connection::open(file::file(dir)).expect("the file opens")
 }
 
@@ -136,7 +136,7 @@ async fn append(journal: &Journal, kind: EventKind, task: &Task) -> Arc<Event> {
 }
 
 /// Created, started and ended.
-async fn finish_one(journal: &Journal) -> Task {
+pub(super) async fn finish_one(journal: &Journal) -> Task {
     let mut task = new_task(journal);
     append(journal, EventKind::Created, &task).await;
     start(&mut task);
@@ -156,7 +156,7 @@ async fn finish_one(journal: &Journal) -> Task {
 }
 
 /// What happened to tasks after a revision, where nothing else did.
-async fn all_after(journal: &Journal, after: Revision, limit: usize) -> Vec<Arc<Event>> {
+pub(super) async fn all_after(journal: &Journal, after: Revision, limit: usize) -> Vec<Arc<Event>> {
     let facts = all_facts_after(journal, after, limit).await;
     let event = |fact: &Fact| Arc::clone(fact.event().expect("of a task"));
     facts.iter().map(event).collect()

@@ -207,6 +207,7 @@ impl From<JournalError> for Refusal {
             | JournalError::Foreign { .. }
             | JournalError::Newer { .. }
             | JournalError::Emptied { .. }
+            | JournalError::Mixed { .. }
             | JournalError::Corrupt { .. }
             | JournalError::Unopened { .. }
             | JournalError::Storage { .. } => Self::journal(&error),
