@@ -24,6 +24,7 @@
 //! | [`sessions`] | what a history says of sessions |
 //! | [`lone_shim`] | a shim without a server |
 //! | [`small_disk`] | a disk that is soon full |
+//! | [`failing_disk`] | a disk that becomes read-only |
 //! | [`task_file`] | task files, byte by byte |
 //! | [`waiting`] | waiting for a condition, with a deadline |
 
@@ -39,6 +40,7 @@ pub mod cleanup;
 pub mod cli;
 pub mod crash;
 pub mod daemon;
+pub mod failing_disk;
 pub mod fixture;
 pub mod follower;
 pub mod grpcurl;
@@ -57,6 +59,7 @@ pub mod watch;
 pub use api::Api;
 pub use attachment::Attachment;
 pub use daemon::Daemon;
+pub use failing_disk::FailingDisk;
 pub use fixture::Fixture;
 pub use follower::Follower;
 pub use heeler_proto::v1;

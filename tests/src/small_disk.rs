@@ -25,13 +25,7 @@ pub struct SmallDisk {
 impl SmallDisk {
     /// One with room for this many MiB; `None`, and said so, where the user may not mount.
     pub fn mount(mebibytes: u32) -> Option<Self> {
-        if !nix::unistd::geteuid().is_root() {
-            // There is nothing that CI could do about it, other than be root.
-            eprintln!("SKIPPED: only root can mount a small disk");
-            return None;
-        }
-        if let Err(error) = unshare(CloneFlags::CLONE_NEWNS) {
-            skipped(&format!("no mount namespace of one's own: {error}"));
+        if !own_mounts() {
             return None;
         }
         let dir = tempfile::Builder::new()
@@ -39,10 +33,9 @@ impl SmallDisk {
             .tempdir_in("/tmp")
             .unwrap();
         let disk = Self { mount: dir };
-        disk.run("mount", &["--make-rprivate", "/"]);
         let (size, target) = (format!("size={mebibytes}m,mode=0700"), disk.path());
         let target = target.to_str().expect("UTF-8");
-        disk.run("mount", &["-t", "tmpfs", "-o", &size, "tmpfs", target]);
+        run("mount", &["-t", "tmpfs", "-o", &size, "tmpfs", target]);
         Some(disk)
     }
 
@@ -84,7 +77,7 @@ impl SmallDisk {
         let target = self.path();
         let options = format!("remount,{access}");
         let target = target.to_str().expect("UTF-8");
-        self.run("mount", &["-o", &options, target]);
+        run("mount", &["-o", &options, target]);
     }
 
     fn filler(&self) -> PathBuf {
@@ -95,11 +88,27 @@ impl SmallDisk {
     pub fn path(&self) -> &Path {
         self.mount.path()
     }
+}
 
-    fn run(&self, program: &str, args: &[&str]) {
-        let output = Command::new(program).args(args).output().unwrap();
-        assert!(output.status.success(), "{program} {args:?}: {output:?}");
+/// Sees to it that what the thread mounts is its own and its children's alone; false, and said so,
+/// where the user may not mount.
+pub(crate) fn own_mounts() -> bool {
+    if !nix::unistd::geteuid().is_root() {
+        // There is nothing that CI could do about it, other than be root.
+        eprintln!("SKIPPED: only root can mount a disk");
+        return false;
     }
+    if let Err(error) = unshare(CloneFlags::CLONE_NEWNS) {
+        skipped(&format!("no mount namespace of one's own: {error}"));
+        return false;
+    }
+    run("mount", &["--make-rprivate", "/"]);
+    true
+}
+
+pub(crate) fn run(program: &str, args: &[&str]) {
+    let output = Command::new(program).args(args).output().unwrap();
+    assert!(output.status.success(), "{program} {args:?}: {output:?}");
 }
 
 impl Drop for SmallDisk {

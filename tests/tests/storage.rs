@@ -5,9 +5,10 @@
 use std::{fs, os::unix::fs::PermissionsExt, process::Output};
 
 use heeler_tests::{
-    Api, DEADLINE, Daemon, Refusal, SmallDisk, api, eventually, millis, rung, shell,
+    Api, DEADLINE, Daemon, FailingDisk, Refusal, SmallDisk, api, eventually, millis, rung, shell,
     v1::{outcome::Result as Ended, *},
 };
+use nix::sys::signal::Signal::SIGKILL;
 use tonic::Code;
 
 fn assert_full<T: std::fmt::Debug>(result: Result<T, tonic::Status>) {
@@ -228,6 +229,59 @@ async fn on_a_read_only_disk_the_server_says_so_and_does_not_start() {
     assert!(told.contains("Read-only file system"), "{told}");
     disk.remount("rw");
     daemon.restart().await;
+}
+
+fn assert_read_only<T: std::fmt::Debug>(result: Result<T, tonic::Status>) {
+    Refusal::expect(result, Code::Unavailable, "STORAGE_READ_ONLY");
+}
+
+/// O14: what runs goes on, what is known is told, and nothing is told that could not be recorded.
+#[tokio::test]
+async fn a_disk_that_becomes_read_only_is_named_and_the_server_stays_up() {
+    let Some(disk) = FailingDisk::mount(32) else {
+        return;
+    };
+    let mut daemon = disk.daemon(Daemon::builder());
+    daemon.restart().await;
+    let api = daemon.api().await;
+    let finished = api.start(shell("echo before")).await.id;
+    api.ended(&finished).await;
+    let sleeper = api.start(shell("sleep 1000")).await.id;
+    let (gate, done) = (daemon.file("home/gate"), daemon.file("home/done"));
+    let script = format!("echo late; touch {done}; exit 7");
+    let ending = api.start(after(&gate, &script)).await.id;
+    let history = api.history().await;
+
+    disk.fail();
+    for _ in 0..3 {
+        assert_read_only(api.spawn(shell("true")).await);
+        assert_read_only(api.cancel(api::cancel(&sleeper)).await);
+        assert_read_only(api.remove([&finished]).await);
+    }
+    assert_eq!(state(&api, &sleeper).await, TaskState::Running);
+    assert_eq!(api.output(&finished).await, b"before\n");
+    fs::write(&gate, "").unwrap();
+    eventually("the task goes on", || fs::exists(&done).unwrap()).await;
+    assert_eq!(api.history().await, history, "nothing was told since");
+
+    // To mount it anew, whoever uses it has to go.
+    daemon.kill9();
+    for process in daemon.processes() {
+        process.signal(SIGKILL);
+    }
+    daemon.no_processes().await;
+    disk.mend();
+    daemon.restart().await;
+    let api = daemon.api().await;
+    assert_eq!(api.output(&finished).await, b"before\n");
+    for id in [&sleeper, &ending] {
+        let task = api.ended(id).await;
+        assert_eq!(task.state(), TaskState::Lost, "not made up: {task:?}");
+    }
+    let events = api.history().await;
+    assert_eq!(events[..history.len()], history, "the past is what it was");
+    let after = api.start(shell("echo after")).await.id;
+    assert_eq!(api.ended(&after).await.state(), TaskState::Completed);
 }
 
 /// A state directory with one finished task, and its journal.

@@ -7,6 +7,7 @@ use std::{
 
 use rusqlite::ErrorCode;
 
+use super::file;
 use crate::task::{EventKind, Revision, TaskId};
 
 /// Why the journal did not do what it was asked to. Whatever it is, nothing was changed.
@@ -85,6 +86,15 @@ pub enum JournalError {
     /// The storage engine failed: the disk is full, broken or gone. It may work the next time.
     #[error("the journal failed in {operation}")]
     Storage {
+        /// What was being done.
+        operation: &'static str,
+        /// The engine's reason.
+        source: rusqlite::Error,
+    },
+
+    /// The disk takes no writes. It may work the next time.
+    #[error("the journal cannot be written to: {operation} failed")]
+    ReadOnly {
         /// What was being done.
         operation: &'static str,
         /// The engine's reason.
@@ -216,6 +226,7 @@ impl JournalError {
     pub fn disk_trouble(&self) -> Option<DiskTrouble> {
         match self {
             Self::Storage { source, .. } | Self::Unopened { source, .. } => Some(trouble(source)),
+            Self::ReadOnly { .. } => Some(DiskTrouble::ReadOnly),
             Self::Corrupt { .. } | Self::Emptied { .. } | Self::Mixed { .. } => {
                 Some(DiskTrouble::Damaged)
             }
@@ -247,6 +258,18 @@ impl JournalError {
                     source,
                 },
             }
+        }
+    }
+
+    /// To the engine, a disk that has become read-only is one that fails: the WAL, if it is opened once
+    /// more, tells which it is.
+    pub(super) fn looked_into(self, wal: &Path) -> Self {
+        let Self::Storage { operation, source } = self else {
+            return self;
+        };
+        match trouble(&source) == DiskTrouble::Other && file::takes_no_writes(wal) {
+            true => Self::ReadOnly { operation, source },
+            false => Self::Storage { operation, source },
         }
     }
 

@@ -46,6 +46,12 @@ pub(super) fn wal(file: &Path) -> PathBuf {
     name.into()
 }
 
+/// Whether a file is on a disk that nobody may write to now.
+pub(super) fn takes_no_writes(path: &Path) -> bool {
+    let opened = OpenOptions::new().write(true).open(path);
+    opened.is_err_and(|error| error.kind() == io::ErrorKind::ReadOnlyFilesystem)
+}
+
 /// Whether there is no journal: no file, or an empty one, as a crash in the first moment leaves it.
 pub(super) fn is_missing(path: &Path) -> bool {
     match fs::metadata(path) {

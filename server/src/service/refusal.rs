@@ -210,6 +210,7 @@ impl From<JournalError> for Refusal {
             | JournalError::Mixed { .. }
             | JournalError::Corrupt { .. }
             | JournalError::Unopened { .. }
+            | JournalError::ReadOnly { .. }
             | JournalError::Storage { .. } => Self::journal(&error),
         }
     }

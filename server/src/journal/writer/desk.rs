@@ -1,6 +1,6 @@
 //! What lies at the one place where anything is written, and how it is dealt with.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::mpsc;
@@ -9,7 +9,7 @@ use super::{BATCH, Job, Reply};
 use crate::{
     crash,
     journal::{
-        JournalError,
+        JournalError, file,
         holdings::Holdings,
         ledger::{self, Draft, Place},
         present::Present,
@@ -130,7 +130,11 @@ impl Desk {
                     .filter_map(|(job, written)| job.done(written));
                 self.publish(done.collect());
             }
-            Err(error) if batch.len() == 1 => batch.remove(0).fail(error),
+            Err(error) if batch.len() == 1 => {
+                let path = self.connection.path().map(Path::new);
+                let wal = file::wal(path.unwrap_or(Path::new("")));
+                batch.remove(0).fail(error.looked_into(&wal));
+            }
             Err(_) => batch.into_iter().for_each(|job| self.serve(vec![job])),
         }
     }

@@ -4,7 +4,7 @@ use tokio::sync::oneshot;
 
 use super::*;
 use crate::{
-    journal::{Durability, file, startup, tests},
+    journal::{DiskTrouble, Durability, startup, tests},
     task::{EndState, EventKind, IdKey, Seq, Spec},
 };
 
@@ -132,6 +132,25 @@ fn a_full_disk_fails_the_append_and_the_next_one_works_once_there_is_space() {
     assert!(scene.desk.present.live().is_empty());
     scene.limit_pages(1_000_000);
     let accepted = scene.hand_in(EventKind::Created, &huge);
+    scene.desk.serve_up_to(10);
+    assert_eq!(revision(accepted), 1);
+}
+
+/// O14
+#[test]
+fn what_cannot_be_written_now_is_named_and_the_next_append_works_once_it_can() {
+    let mut scene = Scene::new();
+    let refuse = |scene: &Scene, value: &str| {
+        let connection = &scene.desk.connection;
+        connection.pragma_update(None, "query_only", value).unwrap();
+    };
+    refuse(&scene, "ON");
+    let mut refused = scene.hand_in(EventKind::Created, &task(1, tests::spec()));
+    scene.desk.serve_up_to(10);
+    let error = refused.try_recv().unwrap().unwrap_err();
+    assert_eq!(error.disk_trouble(), Some(DiskTrouble::ReadOnly));
+    refuse(&scene, "OFF");
+    let accepted = scene.hand_in(EventKind::Created, &task(1, tests::spec()));
     scene.desk.serve_up_to(10);
     assert_eq!(revision(accepted), 1);
 }
