@@ -5,7 +5,8 @@
 use std::{fs, os::unix::fs::PermissionsExt, process::Output};
 
 use heeler_tests::{
-    Api, DEADLINE, Daemon, FailingDisk, Refusal, SmallDisk, api, eventually, millis, rung, shell,
+    Api, DEADLINE, Daemon, FailingDisk, Process, Refusal, SmallDisk, api, eventually, millis, rung,
+    shell,
     v1::{outcome::Result as Ended, *},
 };
 use nix::sys::signal::Signal::SIGKILL;
@@ -26,11 +27,15 @@ async fn state(api: &Api, id: &str) -> TaskState {
     api.task(id).await.state()
 }
 
-/// Until the space that the journal has reserved is used up: no start is recorded any more.
-async fn until_nothing_is_recorded(api: &Api) {
+/// Until the space that the journal has reserved is used up: no start is recorded any more, or one was
+/// and its end cannot be.
+async fn until_nothing_is_recorded(daemon: &Daemon, api: &Api) {
     let end = tokio::time::Instant::now() + DEADLINE;
     loop {
-        let refused = api.spawn(shell("true")).await.expect_err("no space");
+        let refused = tokio::select! {
+            spawned = api.spawn(shell("true")) => spawned.expect_err("no space"),
+            _ = daemon.logged("a fact waits to be recorded") => return,
+        };
         let refusal = Refusal::of(&refused);
         assert_eq!(refusal.reason, "STORAGE_FULL", "{refusal:?}");
         if !refusal.metadata.contains_key("task_id") {
@@ -122,7 +127,7 @@ async fn on_a_full_disk_calls_are_refused_by_name_and_tasks_go_on() {
     let ending = api.start(after(&gate, "exit 7")).await.id;
 
     disk.fill();
-    until_nothing_is_recorded(&api).await;
+    until_nothing_is_recorded(&daemon, &api).await;
     let known = api.all().await.len();
     assert_full(api.spawn(shell("true")).await);
     assert_full(api.remove([&finished]).await);
@@ -196,6 +201,37 @@ async fn a_server_comes_back_on_a_full_disk() {
     assert_eq!(api.output(&finished).await, b"before\n");
     disk.free();
     api.stop(&sleeper, CancelMode::Force).await;
+}
+
+/// O14: what it finds out cannot be recorded, and keeps nobody from making space.
+#[tokio::test]
+async fn a_server_on_a_full_disk_serves_before_it_has_recorded_what_it_found() {
+    let Some(disk) = SmallDisk::mount(16) else {
+        return;
+    };
+    let mut daemon = disk.daemon(Daemon::builder());
+    daemon.restart().await;
+    let api = daemon.api().await;
+    let gate = daemon.file("home/gate");
+    let ending = api.start(after(&gate, "exit 7")).await.id;
+    let sleeper = api.start(shell("sleep 1000")).await.id;
+    let leader = Process::now(api.task(&ending).await.leader.unwrap().pid).unwrap();
+    disk.fill();
+    until_nothing_is_recorded(&daemon, &api).await;
+    daemon.kill9();
+    fs::write(&gate, "").unwrap();
+    eventually("an end that no server sees", || !leader.is_alive()).await;
+    daemon.restart().await;
+    let api = daemon.api().await;
+    daemon.logged("serving before these are taken back").await;
+    for id in [&ending, &sleeper] {
+        assert_eq!(state(&api, id).await, TaskState::Running, "as last known");
+    }
+    disk.free();
+    let ended = api.ended(&ending).await;
+    assert_eq!(ended.outcome.unwrap().result, Some(Ended::ExitCode(7)));
+    api.stop(&sleeper, CancelMode::Force).await;
+    api.history().await;
 }
 
 /// What `heeler serve` says, and that it ends by itself, with an error and without a panic.
