@@ -74,13 +74,19 @@ impl Archive {
 
     /// Reads a few rows on the spot: mostly they are in the page cache, and waking another thread
     /// would take several times as long.
+    ///
+    /// All of it is of one moment, that of its first read: what a row points to is there, even if it
+    /// is being dropped.
     pub(super) fn read<T>(
         &self,
         read: impl FnOnce(&Self, &Connection) -> Result<T, JournalError>,
     ) -> Result<T, JournalError> {
         let idle = self.idle().pop();
         let connection = idle.map_or_else(|| file::open_reader(&self.path), Ok)?;
-        let answer = read(self, &connection);
+        let answer = match connection.unchecked_transaction() {
+            Ok(snapshot) => read(self, &snapshot),
+            Err(source) => Err(JournalError::storage("beginning to read")(source)),
+        };
         self.idle().push(connection);
         answer
     }
@@ -147,13 +153,11 @@ impl Archive {
         limit: usize,
     ) -> Result<Batch, JournalError> {
         let doing = || JournalError::storage("reading events");
-        // One snapshot: what was readable when this began is, even if it is being dropped.
-        let snapshot = connection.unchecked_transaction().map_err(doing())?;
-        let oldest = oldest(&snapshot).map_err(doing())?;
+        let oldest = oldest(connection).map_err(doing())?;
         if after.0 + 1 < oldest.0 {
             return Ok(Batch::Dropped { oldest });
         }
-        let mut select = snapshot
+        let mut select = connection
             .prepare_cached(sql::EVENTS_AFTER)
             .map_err(doing())?;
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);

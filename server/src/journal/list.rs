@@ -141,17 +141,13 @@ impl Listing {
         archive: &Archive,
         connection: &Connection,
     ) -> Result<Page, JournalError> {
-        // One snapshot, and its cost once, for all that follows.
-        let snapshot = connection
-            .unchecked_transaction()
-            .map_err(JournalError::storage("listing finished tasks"))?;
         let wanted = self.query.limit() + 1;
         let below = self.query.position.map(|position| position.below);
         let live = std::mem::take(&mut self.live);
         let mut places: Vec<Place> = live.into_iter().map(Place::Memory).collect();
         if self.query.phase() == Phase::Live && self.since < self.now {
             let slice = Slice::EndedBetween(self.since, self.now);
-            let found = finished::find(&snapshot, &self.query.filter, slice, below, wanted)?;
+            let found = finished::find(connection, &self.query.filter, slice, below, wanted)?;
             places.extend(
                 found
                     .into_iter()
@@ -163,7 +159,7 @@ impl Listing {
             let slice = Slice::EndedBy(self.since);
             let below = below.filter(|_| self.query.phase() == Phase::Finished);
             let rest = wanted - places.len();
-            let found = finished::find(&snapshot, &self.query.filter, slice, below, rest)?;
+            let found = finished::find(connection, &self.query.filter, slice, below, rest)?;
             places.extend(
                 found
                     .into_iter()
@@ -173,7 +169,7 @@ impl Listing {
         self.fill(
             places
                 .into_iter()
-                .map(|place| place.read(archive, &snapshot)),
+                .map(|place| place.read(archive, connection)),
         )
     }
 

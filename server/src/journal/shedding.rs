@@ -60,17 +60,16 @@ impl Journal {
 
     fn count(&self, connection: &Connection) -> Result<(), JournalError> {
         let doing = || JournalError::storage("counting the finished tasks");
-        let snapshot = connection.unchecked_transaction().map_err(doing())?;
         let shared = &self.shared;
         // The snapshot is that of the first read: what is committed later is followed.
         shared
             .writer
             .between_commits(|| {
                 shared.holdings.begin_count();
-                snapshot.query_row(sql::OLDEST_REVISION, [], |_| Ok(()))
+                connection.query_row(sql::OLDEST_REVISION, [], |_| Ok(()))
             })
             .map_err(doing())?;
-        let counted = snapshot.query_row(sql::CENSUS, [], |row| {
+        let counted = connection.query_row(sql::CENSUS, [], |row| {
             Ok(Finished {
                 tasks: uint(row.get(0)?),
                 output_bytes: uint(row.get(1)?),

@@ -285,3 +285,30 @@ async fn a_snapshot_has_every_live_task_that_matches_and_no_other() {
     assert_eq!(listed, [seqs[4], seqs[3], seqs[2], seqs[0]]);
     assert_eq!(revision, journal.head());
 }
+
+/// S9: what one read finds is of one moment, whatever is recorded and dropped meanwhile.
+#[tokio::test]
+async fn one_read_sees_one_moment() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path());
+    let task = finish_one(&journal).await;
+    let count = |connection: &rusqlite::Connection| {
+        let count = "SELECT (SELECT count(*) FROM tasks), (SELECT count(*) FROM events)";
+        let counts = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
+        connection.query_row(count, [], counts).unwrap()
+    };
+    let archive = Arc::clone(&journal.shared.archive);
+    let (first, second) = archive
+        .read(|_, connection| {
+            let first = count(connection);
+            raw(dir.path())
+                .execute_batch("DELETE FROM tasks; DELETE FROM events WHERE revision = 1")
+                .unwrap();
+            Ok((first, count(connection)))
+        })
+        .unwrap();
+    assert_eq!(first, second);
+    let later = archive.read(|_, connection| Ok(count(connection)));
+    assert_ne!(later.unwrap(), first, "and the next read the next");
+    assert_eq!(task.revision, journal.head());
+}
