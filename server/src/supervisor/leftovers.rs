@@ -122,7 +122,7 @@ async fn unknown(
 }
 
 /// Every kind of leftover there is, and what is done about it.
-async fn deal_with(shared: &Shared, id: &TaskId, memory: Memory) -> io::Result<()> {
+pub(super) async fn deal_with(shared: &Shared, id: &TaskId, memory: Memory) -> io::Result<()> {
     let Some((mut seen, sweep)) = look(shared, id)? else {
         return Ok(());
     };

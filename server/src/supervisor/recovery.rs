@@ -31,7 +31,7 @@ impl Supervisor {
     /// trying.
     pub async fn recover(&self) -> Result<Recovered, JournalError> {
         crash::point("recovery.begun");
-        self.pass_over_taken_numbers();
+        self.pass_over_taken_numbers().await;
         let tasks = self.parts().journal.live().await?;
         let count = tasks.len();
         // All are known before the first acts: a stop may reach from one to another.

@@ -1,9 +1,11 @@
 //! Recovery itself: the next server dies while it takes back what the first one left.
 
+use std::fs;
+
 use heeler_tests::{
     Daemon, Follower,
     api::cancel,
-    eventually, millis,
+    argv, eventually, millis,
     v1::{outcome::Result as Ended, *},
     watch::types,
 };
@@ -73,4 +75,45 @@ async fn a_recovery_cut_short(point: &str, (): ()) {
     }
     assert_eq!(api.all().await.len(), 3);
     follower.assert_whole(&api).await;
+}
+
+at_each_point! { a_putting_away_cut_short:
+    after_the_first_lost_task_is_put_away => "recovery.lost-put-away:1", 1;
+    after_every_lost_task_is_put_away => "recovery.done", LOST;
+}
+
+const LOST: usize = 3;
+
+/// R3, R4: a power cut has taken tasks from the journal and left their files. They are out of the way
+/// before a new task could make them look like removed ones.
+async fn a_putting_away_cut_short(point: &str, by_then: usize) {
+    let mut daemon = Daemon::start().await;
+    daemon.terminate();
+    let (journal, earlier) = (daemon.path("state/journal.db"), daemon.path("earlier.db"));
+    fs::copy(&journal, &earlier).unwrap();
+    daemon.restart().await;
+    let api = daemon.api().await;
+    let mut lost = Vec::new();
+    for _ in 0..LOST {
+        let id = api.start(argv(["echo", "kept"])).await.id;
+        lost.push(api.ended(&id).await.id);
+    }
+    daemon.terminate();
+    fs::copy(&earlier, &journal).unwrap();
+    daemon.die_at(point);
+    daemon.launch();
+    daemon.died();
+    let strays = daemon.path("state/strays");
+    let kept = || lost.iter().filter(|id| strays.join(id).exists()).count();
+    assert_eq!(kept(), by_then, "when it died");
+
+    daemon.live_on();
+    daemon.restart().await;
+    let api = daemon.api().await;
+    let task = api.start(argv(["true"])).await;
+    assert!(!lost.contains(&task.id), "an id that was used");
+    api.ended(&task.id).await;
+    daemon.kill9();
+    daemon.restart().await;
+    assert_eq!(kept(), LOST, "none is deleted");
 }

@@ -114,6 +114,11 @@ impl TaskDir {
         Ok(found)
     }
 
+    /// Where a file with this name is, if one was ever set aside.
+    pub fn stray(&self, id: &TaskId) -> PathBuf {
+        self.strays().join(id.as_str())
+    }
+
     /// Moves a file that belongs to no task out of the way, with its output, and says where it is now.
     pub fn set_aside(&self, id: &TaskId) -> io::Result<PathBuf> {
         self.spill(id)?;
@@ -122,7 +127,7 @@ impl TaskDir {
             .recursive(true)
             .mode(0o700)
             .create(&strays)?;
-        let mut to = strays.join(id.as_str());
+        let mut to = self.stray(id);
         let mut number = 1;
         while to.try_exists()? {
             number += 1;
