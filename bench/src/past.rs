@@ -10,7 +10,7 @@ use std::{
 
 use crate::Result;
 use heeler_server::{
-    journal::{Durability, Entry, Journal},
+    journal::{Boot, Durability, Entry, Journal},
     process::task_file::TaskDir,
     task::{
         Command, Containment, DEFAULT_GRACE, EndReason, EndState, Ended, EventKind, Kind,
@@ -27,7 +27,7 @@ pub(crate) async fn make(dir: PathBuf, tasks: u64) -> Result<PathBuf> {
     fs::create_dir(&state)?;
     let files = TaskDir::new(&state);
     files.create()?;
-    let journal = Journal::open(&state, Durability::Process)?;
+    let journal = Journal::open(&state, Durability::Process, Boot([0; 16]))?;
     for _ in 0..tasks {
         let id = add(&journal).await?;
         // Its inode; what would be in it is never read here.

@@ -23,6 +23,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 
 mod archive;
+mod era;
 mod error;
 mod file;
 mod finished;
@@ -83,6 +84,10 @@ pub enum Durability {
     /// That of the machine too, at the price of a sync for each group of facts.
     Power,
 }
+
+/// The kernel's name for the boot of the machine that is now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Boot(pub [u8; 16]);
 
 /// A fact to be appended.
 #[derive(Debug, Clone)]
@@ -146,13 +151,14 @@ impl Journal {
     /// version does not understand is refused and left as it is.
     ///
     /// That no other server has it open is for the caller to see to.
-    pub fn open(dir: &Path, durability: Durability) -> Result<Self, JournalError> {
+    pub fn open(dir: &Path, durability: Durability, boot: Boot) -> Result<Self, JournalError> {
         let path = file::file(dir);
-        Self::open_file(&path, durability).map_err(JournalError::while_opening(&path))
+        let opened = Self::open_file(&path, durability, boot);
+        opened.map_err(JournalError::while_opening(&path))
     }
 
-    fn open_file(path: &Path, durability: Durability) -> Result<Self, JournalError> {
-        let (connection, identity) = file::open_writer(path, durability)?;
+    fn open_file(path: &Path, durability: Durability, boot: Boot) -> Result<Self, JournalError> {
+        let (connection, identity) = file::open_writer(path, durability, boot)?;
         let (oldest, head) = startup::bounds(&connection)?;
         let recorded_seq = startup::highest_seq(&connection)?.0 + 1;
         let present = Arc::new(Present::new(head, startup::live_tasks(&connection)?));
@@ -192,9 +198,15 @@ impl Journal {
         file::wal(&file::file(dir))
     }
 
-    /// Which state directory this is; made once, with its journal.
+    /// What revisions belong to: a state directory, and the time since it last may have lost some that
+    /// were told.
     pub fn state_id(&self) -> Uuid {
         self.shared.identity.state_id
+    }
+
+    /// Which state directory this is; made once, with its journal.
+    pub fn directory_id(&self) -> Uuid {
+        self.shared.identity.directory_id
     }
 
     /// The key of this state directory's task ids; made once, with its journal.

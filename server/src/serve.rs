@@ -16,9 +16,10 @@ use tonic_health::{ServingStatus, server::HealthReporter};
 
 use crate::{
     config::{Config, OnExit},
-    journal::{Durability, Journal, JournalError},
+    journal::{Boot, Durability, Journal, JournalError},
     process::{
         self, StateLock,
+        boot::BootId,
         containment::{ContainmentError, Ladder},
         disk,
         environment::BaseEnv,
@@ -297,7 +298,8 @@ fn assemble(config: &Config) -> Result<Supervisor, RunError> {
         let state_dir = config.state_dir.clone();
         return Err(RunError::JournalMissing { state_dir });
     }
-    let journal = Journal::open(&config.state_dir, config.durability)?;
+    let BootId(boot) = BootId::current().map_err(failed("tell which boot this is"))?;
+    let journal = Journal::open(&config.state_dir, config.durability, Boot(boot))?;
     let wal = Journal::wal_file(&config.state_dir);
     if let Err(error) = disk::reserve(&wal, WAL_RESERVE) {
         tracing::warn!(%error, "no space is reserved: on a full disk no task can be cancelled");
@@ -312,7 +314,7 @@ fn assemble(config: &Config) -> Result<Supervisor, RunError> {
     };
     let shims =
         Shims::unpack(&task_dir, records, descriptors).map_err(failed("unpack the shim"))?;
-    let name = journal.state_id().simple().to_string();
+    let name = journal.directory_id().simple().to_string();
     let ladder = Ladder::choose(config.containment, &name, &shims)?;
     process::leave_reaping_to_the_kernel().map_err(failed("ignore SIGCHLD"))?;
     let base_env = BaseEnv::from_process(config.listen.first().map(address).unwrap_or_default());

@@ -97,7 +97,9 @@ impl Daemon {
 
     /// Asks whoever serves here which state it has, so that what it leaves can be told.
     pub async fn meet(&mut self) {
-        self.state_id = Some(self.api().await.server().await.state_id);
+        let state_id = self.api().await.server().await.state_id;
+        // The first names what it leaves, also when revisions begin to mean something else.
+        self.state_id.get_or_insert(state_id);
     }
 
     /// The `heeler` program as this daemon's user in this daemon's surroundings.

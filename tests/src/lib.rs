@@ -4,6 +4,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`binary`] | which `heeler` is under test |
+//! | [`boot`] | another boot of the machine |
 //! | [`builder`] | how a daemon is to be started |
 //! | [`daemon`] | one daemon in a directory of its own |
 //! | [`crash`] | deaths at named points of the server |
@@ -34,6 +35,7 @@ pub mod api;
 pub mod attachment;
 pub mod audit;
 pub mod binary;
+pub mod boot;
 pub mod builder;
 pub mod chance;
 pub mod cleanup;

@@ -4,7 +4,11 @@
 
 use std::fs;
 
-use heeler_tests::{Daemon, argv, v1::TaskState};
+use heeler_tests::{
+    Api, Daemon, Refusal, argv,
+    v1::{TaskState, WatchEventsRequest},
+};
+use tonic::Code;
 
 /// R4: the journal has forgotten tasks whose files are there; their numbers are not given out again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -31,4 +35,59 @@ async fn tasks_start_although_the_journal_has_lost_the_latest_ones() {
         assert!(!lost.contains(&task.id), "an id that was used");
         assert_eq!(api.ended(&task.id).await.state(), TaskState::Completed);
     }
+}
+
+/// One task more; the newest revision, and what it belongs to.
+async fn place(api: &Api) -> WatchEventsRequest {
+    let task = api.start(argv(["true"])).await;
+    api.ended(&task.id).await;
+    WatchEventsRequest {
+        after_revision: Some(api.revision().await),
+        state_id: api.server().await.state_id,
+        ..Default::default()
+    }
+}
+
+/// E2, E4: nobody can say which revisions were lost, so a watcher is told that it has to begin anew.
+#[tokio::test]
+async fn a_watcher_is_told_that_a_power_cut_may_have_taken_what_it_has_seen() {
+    let mut daemon = Daemon::start().await;
+    let seen = place(&daemon.api().await).await;
+    daemon.kill9();
+    daemon.restart().await;
+    let api = daemon.api().await;
+    api.watch(seen.clone()).await.expect("the same boot");
+    daemon.kill9();
+    if !daemon.reboot(1) {
+        return;
+    }
+    daemon.restart().await;
+    let api = daemon.api().await;
+    let refused = api.watch(seen.clone()).await;
+    let refusal = Refusal::expect(refused, Code::FailedPrecondition, "FOREIGN_STATE");
+    let state_id = api.server().await.state_id;
+    assert_eq!(refusal.value("state_id"), state_id);
+    daemon.logged("watchers of before have to begin anew").await;
+
+    // A machine that is shut down lets its servers end.
+    let seen = place(&api).await;
+    daemon.terminate();
+    daemon.reboot(2);
+    daemon.restart().await;
+    let api = daemon.api().await;
+    api.watch(seen).await.expect("nothing was lost");
+}
+
+/// E2: where every fact is on the disk before it is told, there is nothing to be told.
+#[tokio::test]
+async fn a_power_cut_takes_nothing_that_was_seen_where_facts_outlive_it() {
+    let mut daemon = Daemon::builder().arg("--durability=power").start().await;
+    let seen = place(&daemon.api().await).await;
+    daemon.kill9();
+    if !daemon.reboot(1) {
+        return;
+    }
+    daemon.restart().await;
+    let api = daemon.api().await;
+    api.watch(seen).await.expect("nothing was lost");
 }

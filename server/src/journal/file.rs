@@ -10,10 +10,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Row};
 
 use super::{
-    Durability, JournalError,
+    Boot, Durability, JournalError,
+    era::{self, Mark},
     schema::{self, APPLICATION_ID, Identity, VERSION},
     sql,
     wal::{self, Soundness},
@@ -64,6 +65,7 @@ pub(super) fn is_missing(path: &Path) -> bool {
 pub(super) fn open_writer(
     path: &Path,
     durability: Durability,
+    boot: Boot,
 ) -> Result<(Connection, Identity), JournalError> {
     make_private(path)?;
     let soundness = wal::see_to(path)?;
@@ -84,7 +86,10 @@ pub(super) fn open_writer(
         }
         Origin::Ours => {}
     }
-    let identity = identity(&connection, path)?;
+    let (mut identity, mark) = identity(&connection, path)?;
+    if let Some(era) = era::enter(&connection, &mark, soundness, durability, boot) {
+        identity.state_id = era;
+    }
     match soundness {
         Soundness::Whole => {}
         Soundness::CutShort => empty_wal(&connection),
@@ -99,17 +104,30 @@ fn empty_wal(connection: &Connection) {
     }
 }
 
-fn identity(connection: &Connection, path: &Path) -> Result<Identity, JournalError> {
-    let (state_id, id_key) = connection
-        .query_row(sql::IDENTITY, [], |row| {
-            Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?))
-        })
+/// Whose it is, in the era that it names like itself, and what it says of eras.
+fn identity(connection: &Connection, path: &Path) -> Result<(Identity, Mark), JournalError> {
+    let row = |row: &Row<'_>| {
+        let id = |column| row.get::<_, Option<String>>(column);
+        Ok((id(0)?, row.get::<_, i64>(1)?, id(2)?, id(3)?))
+    };
+    let (state_id, id_key, era, unsynced) = connection
+        .query_row(sql::IDENTITY, [], row)
         .map_err(JournalError::storage("reading whose it is"))?;
-    let foreign = |_| JournalError::Foreign { path: path.into() };
-    Ok(Identity {
-        state_id: state_id.parse().map_err(foreign)?,
+    let id = |text: String| {
+        let foreign = |_| JournalError::Foreign { path: path.into() };
+        text.parse().map_err(foreign)
+    };
+    let state_id = id(state_id.unwrap_or_default())?;
+    let identity = Identity {
+        directory_id: state_id,
+        state_id,
         id_key: IdKey(id_key.cast_unsigned()),
-    })
+    };
+    let mark = Mark {
+        era: era.map(id).transpose()?,
+        unsynced: unsynced.map(id).transpose()?,
+    };
+    Ok((identity, mark))
 }
 
 /// One more connection that reads.

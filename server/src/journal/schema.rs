@@ -15,7 +15,7 @@ pub(super) const APPLICATION_ID: i32 = 0x4865_656c;
 pub(super) const VERSION: i32 = STEPS.len() as i32;
 
 /// The step to each version from the one before it; that to the first begins with nothing.
-pub(super) const STEPS: [&str; 4] = [VERSION_1, VERSION_2, VERSION_3, VERSION_4];
+pub(super) const STEPS: [&str; 5] = [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5];
 
 /// The tables of version 1.
 ///
@@ -120,9 +120,17 @@ CREATE TABLE queues (
 ALTER TABLE tasks ADD COLUMN answer_revision INTEGER;
 ";
 
+/// Which era it is, and whether facts have been told that a power cut would take: see `era`.
+const VERSION_5: &str = "
+ALTER TABLE journal ADD COLUMN era TEXT;
+ALTER TABLE journal ADD COLUMN unsynced_boot TEXT;
+";
+
 /// What makes a state directory this one and no other.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Identity {
+    pub(super) directory_id: Uuid,
+    /// The era: the same, unless facts were lost since.
     pub(super) state_id: Uuid,
     pub(super) id_key: IdKey,
 }

@@ -20,7 +20,9 @@ statements! {
     TABLE_COUNT = "SELECT count(*) FROM sqlite_schema";
     NEW_IDENTITY = "INSERT INTO journal (state_id, id_key, highest_removed_seq)
         VALUES (?1, random(), 0)";
-    IDENTITY = "SELECT state_id, id_key FROM journal";
+    IDENTITY = "SELECT state_id, id_key, era, unsynced_boot FROM journal";
+    SET_ERA = "UPDATE journal SET era = ?1, unsynced_boot = ?2";
+    SET_SYNCED = "UPDATE journal SET unsynced_boot = NULL";
 
     REVISION_BOUNDS = "SELECT (SELECT oldest_revision FROM journal),
         (SELECT max(revision) FROM events)";

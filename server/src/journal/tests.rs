@@ -3,6 +3,7 @@
 mod appending;
 mod damage;
 mod damaged_file;
+mod eras;
 mod listing;
 mod opening;
 mod plans;
@@ -14,7 +15,7 @@ mod upgrading;
 
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
-use super::{Durability, Entry, Journal, file};
+use super::{Boot, Durability, Entry, Journal, file};
 use crate::task::{
     Chunk, Command, Containment, EndReason, EndState, Ended, EnvDefaults, Event, EventKind, Fact,
     IdKey, Kind, LeaderEnd, Outcome, Revision, Rules, Seq, Signal, SpawnRequest, Spec, Started,
@@ -26,8 +27,10 @@ const POLICY: StopPolicy = StopPolicy {
     signal: Signal(15),
 };
 
+pub(super) const BOOT: Boot = Boot([7; 16]);
+
 pub(super) fn open(dir: &Path) -> Journal {
-    Journal::open(dir, Durability::Process).expect("the journal opens")
+    Journal::open(dir, Durability::Process, BOOT).expect("the journal opens")
 }
 
 /// For what no journal would do to its own file.

@@ -151,7 +151,8 @@ class ErrorReason:
     """OUT_OF_RANGE: the server has no such revision. Metadata: oldest, newest."""
 
     FOREIGN_STATE = error_pb2.ERROR_REASON_FOREIGN_STATE
-    """FAILED_PRECONDITION: another state directory. Metadata: state_id."""
+    """FAILED_PRECONDITION: another state directory, or this one after it may have lost what was told:
+    begin anew. Metadata: state_id."""
 
     FOREIGN_USER = error_pb2.ERROR_REASON_FOREIGN_USER
     """PERMISSION_DENIED: the caller runs as another user. Metadata: uid."""

@@ -49,7 +49,9 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_REVISION_OUT_OF_RANGE: _ErrorReason.ValueType  # 11
     """OUT_OF_RANGE: the server has no such revision. Metadata: oldest, newest."""
     ERROR_REASON_FOREIGN_STATE: _ErrorReason.ValueType  # 12
-    """FAILED_PRECONDITION: another state directory. Metadata: state_id."""
+    """FAILED_PRECONDITION: another state directory, or this one after it may have lost what was told:
+    begin anew. Metadata: state_id.
+    """
     ERROR_REASON_FOREIGN_USER: _ErrorReason.ValueType  # 13
     """PERMISSION_DENIED: the caller runs as another user. Metadata: uid."""
     ERROR_REASON_TOO_MANY_CALLS: _ErrorReason.ValueType  # 14
@@ -104,7 +106,9 @@ ERROR_REASON_TASK_NOT_FINISHED: ErrorReason.ValueType  # 10
 ERROR_REASON_REVISION_OUT_OF_RANGE: ErrorReason.ValueType  # 11
 """OUT_OF_RANGE: the server has no such revision. Metadata: oldest, newest."""
 ERROR_REASON_FOREIGN_STATE: ErrorReason.ValueType  # 12
-"""FAILED_PRECONDITION: another state directory. Metadata: state_id."""
+"""FAILED_PRECONDITION: another state directory, or this one after it may have lost what was told:
+begin anew. Metadata: state_id.
+"""
 ERROR_REASON_FOREIGN_USER: ErrorReason.ValueType  # 13
 """PERMISSION_DENIED: the caller runs as another user. Metadata: uid."""
 ERROR_REASON_TOO_MANY_CALLS: ErrorReason.ValueType  # 14

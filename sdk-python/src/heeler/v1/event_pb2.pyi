@@ -190,7 +190,7 @@ class Bookmark(_message.Message):
     revision: _builtins.int
     """Resume after this."""
     state_id: _builtins.str
-    """Which state directory the revision belongs to; give it back when resuming."""
+    """What the revision belongs to: see `ServerInfo`. Give it back when resuming."""
     def __init__(
         self,
         *,

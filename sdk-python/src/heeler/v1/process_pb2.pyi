@@ -229,7 +229,9 @@ class ServerInfo(_message.Message):
     version: _builtins.str
     """Its version, e.g. `0.1.0`."""
     state_id: _builtins.str
-    """Which state directory it serves; revisions mean something only together with it."""
+    """Which state directory it serves; revisions mean something only together with it. It is another one
+    after a power cut, or damage, that may have cost facts which were told.
+    """
     containment: Global___Containment.ValueType
     """The best rung of the kill ladder that it has here, on which new tasks are put."""
     containment_detail: _builtins.str

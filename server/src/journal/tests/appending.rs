@@ -109,7 +109,7 @@ async fn append_until_killed(dir: &Path) {
 async fn a_copy_of_the_files_has_everything_acknowledged() {
     for durability in [Durability::Process, Durability::Power] {
         let dir = tempfile::tempdir().unwrap();
-        let journal = Journal::open(dir.path(), durability).unwrap();
+        let journal = Journal::open(dir.path(), durability, BOOT).unwrap();
         let finished = finish_one(&journal).await;
         append(&journal, EventKind::Created, &new_task(&journal)).await;
 

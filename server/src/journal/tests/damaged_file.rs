@@ -28,7 +28,7 @@ fn flip(path: &Path, at: usize, count: usize) {
 fn refused(dir: &Path) -> JournalError {
     let path = file::file(dir);
     let before = fs::read(&path).unwrap();
-    let refused = Journal::open(dir, Durability::Process).expect_err("a refusal");
+    let refused = Journal::open(dir, Durability::Process, BOOT).expect_err("a refusal");
     let path_text = path.to_str().unwrap();
     assert!(refused.to_string().contains(path_text), "{refused}");
     assert_eq!(fs::read(&path).unwrap(), before, "it was left as it is");
@@ -136,14 +136,14 @@ async fn a_damaged_shared_memory_file_costs_nothing() {
 fn a_directory_or_a_pipe_in_its_place_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir(file::file(dir.path())).unwrap();
-    let error = Journal::open(dir.path(), Durability::Process).unwrap_err();
+    let error = Journal::open(dir.path(), Durability::Process, BOOT).unwrap_err();
     assert!(error.to_string().contains("journal.db"), "{error}");
     assert!(!Journal::is_missing(dir.path()));
 
     let dir = tempfile::tempdir().unwrap();
     let path = file::file(dir.path());
     nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
-    let error = Journal::open(dir.path(), Durability::Process).unwrap_err();
+    let error = Journal::open(dir.path(), Durability::Process, BOOT).unwrap_err();
     assert!(error.to_string().contains("journal.db"), "{error}");
 }
 

@@ -61,7 +61,7 @@ fn a_file_that_is_not_ours_is_refused_and_left_as_it_is() {
         .unwrap();
     for dir in [text, database] {
         let before = fs::read(file::file(dir.path())).unwrap();
-        let refused = Journal::open(dir.path(), Durability::Process);
+        let refused = Journal::open(dir.path(), Durability::Process, BOOT);
         assert!(
             matches!(refused, Err(JournalError::Foreign { .. })),
             "{refused:?}"
@@ -81,7 +81,7 @@ async fn a_file_of_a_newer_version_is_refused_and_left_as_it_is() {
     raw(dir.path())
         .pragma_update(None, "user_version", VERSION + 1)
         .unwrap();
-    let refused = Journal::open(dir.path(), Durability::Process);
+    let refused = Journal::open(dir.path(), Durability::Process, BOOT);
     assert!(
         matches!(
             refused,
@@ -101,7 +101,7 @@ async fn a_file_of_a_newer_version_is_refused_and_left_as_it_is() {
 fn a_missing_directory_is_an_error_that_names_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let missing = dir.path().join("nowhere");
-    match Journal::open(&missing, Durability::Process) {
+    match Journal::open(&missing, Durability::Process, BOOT) {
         Err(JournalError::Open { path, .. }) => assert_eq!(path, file::file(&missing)),
         other => panic!("{other:?}"),
     }

@@ -89,7 +89,7 @@ async fn an_upgrade_that_fails_leaves_the_file_as_it_was() {
     raw(dir.path())
         .execute_batch("CREATE TABLE seen (in_the_way INTEGER)")
         .unwrap();
-    let refused = Journal::open(dir.path(), Durability::Process).unwrap_err();
+    let refused = Journal::open(dir.path(), Durability::Process, BOOT).unwrap_err();
     assert!(refused.to_string().contains("journal.db"), "{refused}");
     let file = raw(dir.path());
     let version: i32 = file

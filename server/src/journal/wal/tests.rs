@@ -8,7 +8,7 @@ use super::*;
 use crate::{
     journal::{
         Durability, Journal,
-        tests::{all_after, finish_one, open, raw},
+        tests::{BOOT, all_after, finish_one, open, raw},
     },
     task::{Event, Revision},
 };
@@ -70,7 +70,7 @@ impl Left {
 
     /// That a journal has the first of the events and no other, and goes on; how many it has.
     async fn prefix(&self, dir: &Path) -> usize {
-        let journal = Journal::open(dir, Durability::Process).unwrap();
+        let journal = Journal::open(dir, Durability::Process, BOOT).unwrap();
         let events = all_after(&journal, Revision(0), 100).await;
         assert_eq!(events, self.events[..events.len()], "a beginning");
         let task = finish_one(&journal).await;
@@ -255,7 +255,7 @@ async fn a_file_with_a_part_of_what_follows_the_damage_is_refused() {
         fs::read(&path).unwrap(),
         fs::read(file::wal(&path)).unwrap(),
     );
-    let refused = Journal::open(copy.path(), Durability::Process);
+    let refused = Journal::open(copy.path(), Durability::Process, BOOT);
     assert!(
         matches!(refused, Err(JournalError::Mixed { .. })),
         "{refused:?}"

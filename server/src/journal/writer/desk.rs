@@ -9,7 +9,7 @@ use super::{BATCH, Job, Reply};
 use crate::{
     crash,
     journal::{
-        JournalError, file,
+        JournalError, era, file,
         holdings::Holdings,
         ledger::{self, Draft, Place},
         present::Present,
@@ -112,6 +112,7 @@ impl Desk {
         while self.jobs.blocking_recv_many(&mut batch, BATCH) > 0 {
             self.serve(std::mem::take(&mut batch));
         }
+        era::leave(&self.connection);
         self.connection
             .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
     }

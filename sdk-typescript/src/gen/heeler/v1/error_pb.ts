@@ -106,7 +106,8 @@ export enum ErrorReason {
   REVISION_OUT_OF_RANGE = 11,
 
   /**
-   * FAILED_PRECONDITION: another state directory. Metadata: state_id.
+   * FAILED_PRECONDITION: another state directory, or this one after it may have lost what was told:
+   * begin anew. Metadata: state_id.
    *
    * @generated from enum value: ERROR_REASON_FOREIGN_STATE = 12;
    */

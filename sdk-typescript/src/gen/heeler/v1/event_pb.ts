@@ -135,7 +135,7 @@ export type Bookmark = Message<"heeler.v1.Bookmark"> & {
   revision: bigint;
 
   /**
-   * Which state directory the revision belongs to; give it back when resuming.
+   * What the revision belongs to: see `ServerInfo`. Give it back when resuming.
    *
    * @generated from field: string state_id = 2;
    */

@@ -163,7 +163,8 @@ export type ServerInfo = Message<"heeler.v1.ServerInfo"> & {
   version: string;
 
   /**
-   * Which state directory it serves; revisions mean something only together with it.
+   * Which state directory it serves; revisions mean something only together with it. It is another one
+   * after a power cut, or damage, that may have cost facts which were told.
    *
    * @generated from field: string state_id = 2;
    */

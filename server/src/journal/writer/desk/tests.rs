@@ -20,7 +20,7 @@ impl Scene {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let path = file::file(dir.path());
-        let (connection, _) = file::open_writer(&path, Durability::Process).unwrap();
+        let (connection, _) = file::open_writer(&path, Durability::Process, tests::BOOT).unwrap();
         let present = Arc::new(Present::new(Revision(0), Vec::new()));
         let holdings = Arc::new(Holdings::new(Revision(1)));
         let (jobs, queue) = mpsc::channel(10);
