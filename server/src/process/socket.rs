@@ -7,12 +7,18 @@ use std::{
         net::{UnixListener, UnixStream},
     },
     path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
 };
 
 use nix::sys::stat::{Mode, umask};
 
 /// What `sun_path` holds, less the NUL at its end.
 const LONGEST_PATH: usize = 107;
+/// How long a listener may outlive its server: a shim that was just being started when that was killed
+/// has it until it runs.
+const OUTLIVES: Duration = Duration::from_secs(1);
+const STEP: Duration = Duration::from_millis(5);
 
 /// A listening socket, removed when it is dropped.
 #[derive(Debug)]
@@ -76,12 +82,51 @@ fn remove_stale(path: &Path) -> io::Result<()> {
             "the path is not a socket",
         ));
     }
-    match UnixStream::connect(path) {
-        Ok(_) => Err(io::Error::new(
-            io::ErrorKind::AddrInUse,
-            "another server answers there",
-        )),
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
-        Err(error) => Err(error),
+    let end = Instant::now() + OUTLIVES;
+    loop {
+        match UnixStream::connect(path) {
+            Ok(_) if Instant::now() < end => thread::sleep(STEP),
+            Ok(_) => {
+                return Err(io::Error::new(
+                    io::ErrorKind::AddrInUse,
+                    "another server answers there",
+                ));
+            }
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                return fs::remove_file(path);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R1
+    #[test]
+    fn a_listener_that_outlives_its_server_for_a_moment_is_waited_for() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("socket");
+        let first = UnixListener::bind(&path).expect("room");
+        let holder = thread::spawn(move || {
+            thread::sleep(STEP * 10);
+            drop(first);
+        });
+        PrivateSocket::bind(&path).expect("its turn comes");
+        holder.join().expect("it lets go");
+    }
+
+    /// R6
+    #[test]
+    fn a_path_on_which_somebody_answers_is_left_alone() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("socket");
+        let first = UnixListener::bind(&path).expect("room");
+        let refused = PrivateSocket::bind(&path).expect_err("taken");
+        assert_eq!(refused.kind(), io::ErrorKind::AddrInUse);
+        drop(first);
+        assert!(path.exists());
     }
 }
