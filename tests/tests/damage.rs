@@ -370,6 +370,29 @@ async fn a_state_directory_of_another_user_is_refused() {
     assert_eq!(fs::read_dir(daemon.state_dir()).unwrap().count(), 0);
 }
 
+/// S10, R4
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_journal_of_another_user_is_refused_and_left_as_it_is() {
+    if !nix::unistd::geteuid().is_root() {
+        return heeler_tests::skipped("only root can give a file away");
+    }
+    let mut daemon = Daemon::start().await;
+    let task = daemon.api().await.start(daemon.script("print mine")).await;
+    daemon.api().await.ended(&task.id).await;
+    daemon.terminate();
+    let journal = daemon.path("state/journal.db");
+    let before = fs::read(&journal).unwrap();
+    let give = |uid| std::os::unix::fs::chown(&journal, Some(uid), None).unwrap();
+    give(rung::NOBODY);
+    let told = refused(&daemon).await;
+    assert!(told.contains(journal.to_str().unwrap()), "{told}");
+    assert!(told.contains("it belongs to uid 65534"), "{told}");
+    assert!(fs::read(&journal).unwrap() == before, "left as it is");
+    give(0);
+    daemon.restart().await;
+    assert_eq!(daemon.api().await.lines(&task.id).await, ["mine"]);
+}
+
 /// R4: for whom permissions count.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn no_permission_is_named_and_mended_permission_is_enough() {
