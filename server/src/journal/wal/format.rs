@@ -228,12 +228,15 @@ pub(super) fn new_frame_header(
     (head, sum)
 }
 
-fn checksum(big_endian: bool, [mut first, mut second]: Sum, bytes: &[u8]) -> Sum {
-    let read = if big_endian {
-        u32::from_be_bytes
-    } else {
-        u32::from_le_bytes
-    };
+fn checksum(big_endian: bool, from: Sum, bytes: &[u8]) -> Sum {
+    match big_endian {
+        true => sum_words(from, bytes, u32::from_be_bytes),
+        false => sum_words(from, bytes, u32::from_le_bytes),
+    }
+}
+
+/// Made for each order of bytes, since a start reads megabytes of it.
+fn sum_words([mut first, mut second]: Sum, bytes: &[u8], read: impl Fn([u8; 4]) -> u32) -> Sum {
     for pair in bytes.chunks_exact(8) {
         first = first.wrapping_add(read(word(pair))).wrapping_add(second);
         second = second
