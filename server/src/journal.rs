@@ -59,6 +59,7 @@ use uuid::Uuid;
 
 use self::{
     archive::{Archive, Batch},
+    finished::{Found, Slice},
     holdings::Holdings,
     ledger::Draft,
     present::{LiveQuery, Present},
@@ -356,6 +357,26 @@ impl Journal {
     ) -> Result<Option<PriorRequest>, JournalError> {
         let archive = &self.shared.archive;
         archive.read(|archive, connection| archive.prior_request(connection, request_id))
+    }
+
+    /// The finished tasks that match and have ended after one revision and before another, in the order
+    /// of their ends; those whose record cannot be read are left out.
+    pub async fn ended_within(
+        &self,
+        after: Revision,
+        before: Revision,
+        filter: Filter,
+    ) -> Result<Vec<Arc<Task>>, JournalError> {
+        let read = move |archive: &Archive, connection: &_| {
+            let slice = Slice::EndedWithin(after, before);
+            let found = finished::find(connection, &filter, slice, None, usize::MAX)?;
+            let event = |found: Found| archive.event(connection, found.latest).ok();
+            let mut ended: Vec<_> = found.into_iter().filter_map(event).collect();
+            ended.sort_by_key(|weighed| weighed.event.revision);
+            let task = |weighed: ring::Weighed| Arc::clone(&weighed.event.task);
+            Ok(ended.into_iter().map(task).collect())
+        };
+        self.shared.archive.read_long(read).await
     }
 
     /// One page of a list.

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use heeler_tests::{Daemon, argv, millis, secs, v1::*, within};
+use heeler_tests::{Api, DEADLINE, Daemon, argv, millis, secs, v1::*, within};
 use tonic::Code;
 
 fn on<T: Into<String>>(ids: impl IntoIterator<Item = T>) -> WaitRequest {
@@ -170,6 +170,54 @@ async fn a_wait_for_a_session_includes_tasks_that_start_during_it() {
         "newest first"
     );
     assert_eq!(api.task(&outside.id).await.state(), TaskState::Running);
+}
+
+/// L4, L7: events that are dropped during a wait take no end with them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_wait_for_a_session_names_also_those_whose_events_are_dropped() {
+    let daemon = Daemon::builder().arg("--keep-events=1").start().await;
+    let api = daemon.api().await;
+    let gate = daemon.gate("gate");
+    let request = || SpawnRequest {
+        session_id: "s".into(),
+        ..Default::default()
+    };
+    let script = format!("gate {}", daemon.file("gate"));
+    let last = daemon.run_as(&api, request(), &script).await.id;
+    let waiting = || WaitRequest {
+        session_id: "s".into(),
+        timeout: Some(millis(100)),
+        ..Default::default()
+    };
+    let (caller, mut long) = (daemon.api().await, waiting());
+    long.timeout = Some(secs(60));
+    let wait = tokio::spawn(async move { caller.wait(long).await.unwrap() });
+    // Once a later call on another connection is answered, the first has had its turn.
+    api.wait(waiting()).await.unwrap();
+    let mut expected = Vec::new();
+    for _ in 0..3 {
+        let task = daemon.run_as(&api, request(), "exit 0").await.id;
+        expected.insert(0, api.ended(&task).await);
+    }
+    let _later = daemon.run(&api, "forever").await;
+    until_dropped(&api, expected[0].revision).await;
+    gate.open();
+    expected.insert(0, api.ended(&last).await);
+    let answer = within("a session at rest", wait).await.unwrap();
+    assert_eq!(ids(&answer.met), ids(&expected));
+}
+
+/// Until the event at a revision is told to nobody any more.
+async fn until_dropped(api: &Api, revision: u64) {
+    let end = Instant::now() + DEADLINE;
+    let request = WatchEventsRequest {
+        after_revision: Some(revision - 1),
+        ..Default::default()
+    };
+    while api.watch(request.clone()).await.is_ok() {
+        assert!(Instant::now() < end, "nothing was dropped");
+        tokio::time::sleep(heeler_tests::waiting::STEP).await;
+    }
 }
 
 /// L5

@@ -2,8 +2,9 @@
 //!
 //! Every statement walks one index in the order of the list and stops at the page's end. Of those
 //! that the filter allows it is the one that is narrowest as a rule; the rest of the filter is checked
-//! row by row. Two have to sort what they find: a filter with ids, of which there are only so many, and
-//! [`Slice::EndedBetween`], which reads no more than what has ended since the list began.
+//! row by row. Some have to sort what they find: a filter with ids, of which there are only so many, and
+//! [`Slice::EndedBetween`] and [`Slice::EndedWithin`], which read no more than what has ended since the
+//! list, or a wait, began.
 
 use rusqlite::{Connection, params_from_iter, types::Value};
 
@@ -31,6 +32,8 @@ pub(super) enum Slice {
     EndedBy(Revision),
     /// Live then, finished now.
     EndedBetween(Revision, Revision),
+    /// Ended after the first and before the second.
+    EndedWithin(Revision, Revision),
 }
 
 /// A finished task, and where its record is.
@@ -87,7 +90,7 @@ enum Route<'a> {
 
 impl<'a> Route<'a> {
     fn of(filter: &'a Filter, slice: Slice) -> Self {
-        if matches!(slice, Slice::EndedBetween(..)) {
+        if matches!(slice, Slice::EndedBetween(..) | Slice::EndedWithin(..)) {
             Self::Index("tasks_ended")
         } else if !filter.ids.is_empty() {
             Self::Index("tasks_id")
@@ -195,6 +198,10 @@ impl Search {
                     "t.end_revision > {then} AND t.end_revision <= {now}
                      AND t.created_revision <= {then}"
                 )
+            }
+            Slice::EndedWithin(after, before) => {
+                let (after, before) = (self.bind(int(after.0)), self.bind(int(before.0)));
+                format!("t.end_revision > {after} AND t.end_revision < {before}")
             }
         }
     }

@@ -187,8 +187,9 @@ async fn ended_since(
     let mut cursor = since;
     loop {
         let facts = match journal.facts_after(cursor, BATCH).await {
-            // What ended longest ago is no longer told; the rest is.
+            // What ended longest ago is told by no event any more; its task is there.
             Err(ReadError::OutOfRange { oldest, .. }) if cursor < oldest => {
+                ended.extend(journal.ended_within(cursor, oldest, filter.clone()).await?);
                 cursor = Revision(oldest.0.saturating_sub(1));
                 continue;
             }

@@ -87,14 +87,16 @@ fn no_search_for_finished_tasks_reads_a_whole_table_or_sorts_one() {
             "{text}: {steps:#?}"
         );
 
-        let text = search(Slice::EndedBetween(Revision(3), Revision(9)));
-        let steps = plan(&file, &text);
-        let by_end =
-            |step: &String| step.contains("tasks_ended (end_revision>? AND end_revision<?)");
-        assert!(
-            steps.iter().any(by_end) && !steps.iter().any(|step| reads_all(step)),
-            "{text}: {steps:#?}"
-        );
+        for slice in [Slice::EndedBetween, Slice::EndedWithin] {
+            let text = search(slice(Revision(3), Revision(9)));
+            let steps = plan(&file, &text);
+            let by_end =
+                |step: &String| step.contains("tasks_ended (end_revision>? AND end_revision<?)");
+            assert!(
+                steps.iter().any(by_end) && !steps.iter().any(|step| reads_all(step)),
+                "{text}: {steps:#?}"
+            );
+        }
     }
 }
 
