@@ -368,12 +368,12 @@ impl Journal {
         filter: Filter,
     ) -> Result<Vec<Arc<Task>>, JournalError> {
         let read = move |archive: &Archive, connection: &_| {
-            let slice = Slice::EndedWithin(after, before);
+            let slice = Slice::Within(after, before);
             let found = finished::find(connection, &filter, slice, None, usize::MAX)?;
             let event = |found: Found| archive.event(connection, found.latest).ok();
             let mut ended: Vec<_> = found.into_iter().filter_map(event).collect();
             ended.sort_by_key(|weighed| weighed.event.revision);
-            let task = |weighed: ring::Weighed| Arc::clone(&weighed.event.task);
+            let task = |record: ring::TaskRecord| Arc::clone(&record.event.task);
             Ok(ended.into_iter().map(task).collect())
         };
         self.shared.archive.read_long(read).await

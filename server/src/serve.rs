@@ -275,7 +275,7 @@ fn open_state(path: &Path) -> Result<StateLock, RunError> {
 /// Where there is no memory to be had, there is the disk. What is in memory is read in any case.
 fn with_memory(task_dir: TaskDir, config: &Config, journal: &Journal) -> TaskDir {
     let path = config.memory_dir.clone();
-    let path = path.unwrap_or_else(|| MemoryDir::default_path(journal.state_id()));
+    let path = path.unwrap_or_else(|| MemoryDir::default_path(journal.directory_id()));
     match MemoryDir::open(&path, config.memory_output) {
         Ok(memory) => task_dir.with_memory(memory),
         Err(error) => {

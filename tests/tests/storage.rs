@@ -82,7 +82,7 @@ async fn a_start_that_a_full_disk_refuses_does_not_end_a_wait_for_its_session() 
     };
     let sleeper = api.start(of_session(shell("sleep 1000"))).await.id;
     disk.fill();
-    until_nothing_is_recorded(&api).await;
+    until_nothing_is_recorded(&daemon, &api).await;
     let mut starts = tokio::task::JoinSet::new();
     for _ in 0..8 {
         let (api, request) = (api.clone(), of_session(shell("true")));

@@ -3,7 +3,7 @@
 //! Every statement walks one index in the order of the list and stops at the page's end. Of those
 //! that the filter allows it is the one that is narrowest as a rule; the rest of the filter is checked
 //! row by row. Some have to sort what they find: a filter with ids, of which there are only so many, and
-//! [`Slice::EndedBetween`] and [`Slice::EndedWithin`], which read no more than what has ended since the
+//! [`Slice::EndedBetween`] and [`Slice::Within`], which read no more than what has ended since the
 //! list, or a wait, began.
 
 use rusqlite::{Connection, params_from_iter, types::Value};
@@ -32,8 +32,8 @@ pub(super) enum Slice {
     EndedBy(Revision),
     /// Live then, finished now.
     EndedBetween(Revision, Revision),
-    /// Ended after the first and before the second.
-    EndedWithin(Revision, Revision),
+    /// Those that ended after the first and before the second.
+    Within(Revision, Revision),
 }
 
 /// A finished task, and where its record is.
@@ -90,7 +90,7 @@ enum Route<'a> {
 
 impl<'a> Route<'a> {
     fn of(filter: &'a Filter, slice: Slice) -> Self {
-        if matches!(slice, Slice::EndedBetween(..) | Slice::EndedWithin(..)) {
+        if matches!(slice, Slice::EndedBetween(..) | Slice::Within(..)) {
             Self::Index("tasks_ended")
         } else if !filter.ids.is_empty() {
             Self::Index("tasks_id")
@@ -199,7 +199,7 @@ impl Search {
                      AND t.created_revision <= {then}"
                 )
             }
-            Slice::EndedWithin(after, before) => {
+            Slice::Within(after, before) => {
                 let (after, before) = (self.bind(int(after.0)), self.bind(int(before.0)));
                 format!("t.end_revision > {after} AND t.end_revision < {before}")
             }

@@ -87,7 +87,7 @@ fn no_search_for_finished_tasks_reads_a_whole_table_or_sorts_one() {
             "{text}: {steps:#?}"
         );
 
-        for slice in [Slice::EndedBetween, Slice::EndedWithin] {
+        for slice in [Slice::EndedBetween, Slice::Within] {
             let text = search(slice(Revision(3), Revision(9)));
             let steps = plan(&file, &text);
             let by_end =

@@ -67,8 +67,8 @@ pub enum MemoryError {
 impl MemoryDir {
     /// The directory that a state directory has where nobody says otherwise. Nobody knows the name
     /// before it is there.
-    pub fn default_path(state_id: Uuid) -> PathBuf {
-        Path::new(SHARED_MEMORY).join(format!("heeler-{}", state_id.simple()))
+    pub fn default_path(directory_id: Uuid) -> PathBuf {
+        Path::new(SHARED_MEMORY).join(format!("heeler-{}", directory_id.simple()))
     }
 
     /// For so many bytes of output between all tasks. What is there counts.
