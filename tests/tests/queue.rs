@@ -355,6 +355,39 @@ async fn every_task_of_a_queue_runs_once_however_often_the_server_dies() {
     }
 }
 
+/// R4: as after a loss of the journal's latest facts, or damage to them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_task_that_has_begun_is_not_begun_again_though_the_journal_forgot() {
+    let mut daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    api.set_queue("q", None, Some(true)).await.unwrap();
+    let ran = daemon.file("ran");
+    let script = format!("pids {ran} pid leader print begun forever");
+    let id = api.start(queued("q", daemon.script(&script))).await.id;
+    daemon.terminate();
+    let [journal, older] = ["journal.db", "older.db"].map(|name| daemon.state_dir().join(name));
+    std::fs::copy(&journal, &older).unwrap();
+    daemon.restart().await;
+    let api = daemon.api().await;
+    api.set_queue("q", None, Some(false)).await.unwrap();
+    let leader = api.until(&id, Running).await.leader;
+    daemon.terminate();
+    std::fs::rename(&older, &journal).unwrap();
+    daemon.restart().await;
+    let api = daemon.api().await;
+    let task = api.task(&id).await;
+    assert_eq!((task.state(), &task.leader), (Running, &leader));
+    assert_eq!(
+        api.queues().await,
+        [queue("q", 1, true, 1, 0)],
+        "as it was then"
+    );
+    eventually("its output", || daemon.path("ran").exists()).await;
+    api.stop(&id, CancelMode::Force).await;
+    let ran = std::fs::read_to_string(daemon.path("ran")).unwrap();
+    assert_eq!(ran.lines().count(), 1, "how often it ran");
+}
+
 /// X1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn the_command_queues_shows_and_changes() {

@@ -36,6 +36,7 @@ impl Supervisor {
         let count = tasks.len();
         // All are known before the first acts: a stop may reach from one to another.
         let readmit = |task| {
+            let task = self.as_begun(task);
             let ends = self.shared.registry.readmit(&task);
             self.actor(Arc::unwrap_or_clone(task), ends)
         };

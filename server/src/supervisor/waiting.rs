@@ -5,10 +5,10 @@
 //! in the same way. The turn is recorded before anything is started. A server that dies between the two
 //! leaves a task that was told to begin and has no file: the next one starts it, as nobody else will.
 
-use std::io;
+use std::{io, sync::Arc};
 
 use super::{
-    CancelRequest, Cascade, Handle, Presence,
+    CancelRequest, Cascade, Handle, Presence, Supervisor,
     actor::{STORAGE_RETRY, TaskActor},
     lifecycle::Input,
 };
@@ -20,7 +20,7 @@ use crate::{
         error_text,
         program::{self, Executable},
     },
-    task::{Actor, SpawnFailure, StopCause, Task},
+    task::{Actor, Queued, SpawnFailure, StopCause, Task},
 };
 
 /// Why a task whose turn has come cannot be launched.
@@ -122,6 +122,20 @@ impl TaskActor {
             let (presence, request) = (Presence::of(&self.shared), request.clone());
             tokio::spawn(async move { stop(&presence, &rival, request).await });
         }
+    }
+}
+
+impl Supervisor {
+    /// A task that has a file has begun, though the journal may have lost the fact that its turn had
+    /// come, to damage or with the power.
+    pub(super) fn as_begun(&self, mut task: Arc<Task>) -> Arc<Task> {
+        let path = self.parts().task_dir.path(&task.id);
+        if task.is_waiting() && path.symlink_metadata().is_ok() {
+            tracing::warn!(task = %task.id, "it has begun, and is recorded as waiting");
+            let admitted = Some(task.created);
+            Arc::make_mut(&mut task).queued = Some(Queued { admitted });
+        }
+        task
     }
 }
 
