@@ -296,6 +296,24 @@ impl Api {
         states
     }
 
+    /// That each of these began only when the one before it was over.
+    pub async fn assert_one_after_the_other(&self, ids: &[String]) {
+        let history = self.history().await;
+        let revision = |id: &str, wanted: TaskEventType| {
+            let of = |event: &&TaskEvent| event.task.as_ref().is_some_and(|task| task.id == id);
+            let mut fitting = history.iter().filter(of);
+            let found = fitting.find(|event| event.r#type() == wanted);
+            found
+                .unwrap_or_else(|| panic!("no {wanted:?} of {id}"))
+                .revision
+        };
+        for pair in ids.windows(2) {
+            let ended = revision(&pair[0], TaskEventType::Ended);
+            let admitted = revision(&pair[1], TaskEventType::Admitted);
+            assert!(ended < admitted, "{} did not wait for {}", pair[1], pair[0]);
+        }
+    }
+
     /// Until this task is in this state.
     pub async fn until(&self, id: &str, state: TaskState) -> BackgroundTask {
         let mut watch = self.watch_after(0).await;

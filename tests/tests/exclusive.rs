@@ -3,39 +3,15 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use heeler_tests::{
-    Api, Daemon, Refusal, api::cancel, argv, eventually, exclusive, millis, queued, v1::*,
-    watch::types,
+    Daemon, Refusal, api::cancel, argv, eventually, exclusive, queued, v1::*, watch::types,
 };
 use tonic::Code;
 
-use ExclusiveMode::{Queue, Reject, Replace};
+use ExclusiveMode::{Queue, Reject};
 
 /// Runs until the gate is opened.
 fn gated(daemon: &Daemon, gate: &str) -> SpawnRequest {
     daemon.script(&format!("print begun gate {} exit 0", daemon.file(gate)))
-}
-
-/// That each began only when the one before it was over.
-async fn one_after_the_other(api: &Api, ids: &[String]) {
-    let history = api.history().await;
-    let of = |id: &str, wanted: TaskEventType| {
-        let fits =
-            |event: &&TaskEvent| event.r#type() == wanted && event.task.as_ref().unwrap().id == id;
-        let found = history.iter().find(fits).map(|event| event.revision);
-        found.unwrap_or_else(|| panic!("no {wanted:?} of {id}"))
-    };
-    for pair in ids.windows(2) {
-        let (ended, admitted) = (
-            of(&pair[0], TaskEventType::Ended),
-            of(&pair[1], TaskEventType::Admitted),
-        );
-        assert!(
-            ended < admitted,
-            "{} began before {} was over",
-            pair[1],
-            pair[0]
-        );
-    }
 }
 
 /// X1
@@ -90,7 +66,7 @@ async fn those_who_wait_for_a_key_get_it_in_the_order_of_their_coming() {
         assert_eq!(api.ended(id).await.state(), TaskState::Completed);
         assert_eq!(api.lines(id).await, ["begun"]);
     }
-    one_after_the_other(&api, &ids).await;
+    api.assert_one_after_the_other(&ids).await;
     use TaskEventType::{Admitted, Created, Ended, Started};
     assert_eq!(
         types(&api.history_of(&ids[0]).await),
@@ -132,107 +108,12 @@ async fn what_waits_can_be_cancelled_and_never_runs() {
     assert_eq!(api.task(&behind.id).await.state(), TaskState::Queued);
     gate.open();
     api.ended(&behind.id).await;
-    one_after_the_other(&api, &[holder.id, behind.id]).await;
+    api.assert_one_after_the_other(&[holder.id, behind.id])
+        .await;
     assert!(!daemon.path("ran").exists());
     use TaskEventType::{Created, Ended, Stopping};
     let history = types(&api.history_of(&waiting.id).await);
     assert_eq!(history, [Created, Stopping, Ended]);
-}
-
-/// X1
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_holder_that_is_replaced_is_proven_gone_before_the_next_begins() {
-    let daemon = Daemon::start().await;
-    let api = daemon.api().await;
-    let policy = StopPolicy {
-        grace: Some(millis(200)),
-        signal: String::new(),
-    };
-    let request = SpawnRequest {
-        stop_policy: Some(policy),
-        ..exclusive("k", Reject, SpawnRequest::default())
-    };
-    let script = "ignore TERM fork [ setsid pid hidden forever ] pid ready forever";
-    let mut holder = daemon.run_as(&api, request, script).await;
-    holder.processes(&["ready", "hidden"]).await;
-    let waiting = api.start(exclusive("k", Queue, argv(["true"]))).await;
-
-    let next = api
-        .start(exclusive("k", Replace, daemon.script("forever")))
-        .await;
-    assert_eq!(
-        next.state(),
-        TaskState::Running,
-        "answered when its leader runs"
-    );
-    holder.assert_gone();
-    let replaced = api.task(&holder.id).await;
-    assert_eq!(
-        (replaced.state(), replaced.end_reason()),
-        (TaskState::Cancelled, EndReason::Replaced)
-    );
-    let stop = replaced.stop.unwrap();
-    assert_eq!(stop.reason, format!("replaced by {}", next.id));
-    assert!(stop.proof.unwrap().survivors.is_empty());
-    one_after_the_other(&api, &[holder.id.clone(), next.id.clone()]).await;
-    assert_eq!(api.task(&waiting.id).await.state(), TaskState::Queued);
-    api.stop(&next.id, CancelMode::Force).await;
-    assert_eq!(api.ended(&waiting.id).await.state(), TaskState::Completed);
-}
-
-/// X1
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_key_that_nobody_has_is_replaced_without_a_wait() {
-    let daemon = Daemon::start().await;
-    let api = daemon.api().await;
-    let task = api.start(exclusive("k", Replace, argv(["true"]))).await;
-    api.ended(&task.id).await;
-    use TaskEventType::{Created, Ended, Started};
-    let history = types(&api.history_of(&task.id).await);
-    assert_eq!(history, [Created, Started, Ended]);
-}
-
-/// X1
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_newer_replacement_ends_an_older_one_that_still_waits() {
-    let daemon = Daemon::start().await;
-    let api = daemon.api().await;
-    let policy = StopPolicy {
-        grace: Some(heeler_tests::secs(60)),
-        signal: String::new(),
-    };
-    let request = SpawnRequest {
-        stop_policy: Some(policy),
-        ..exclusive("k", Reject, SpawnRequest::default())
-    };
-    let holder = daemon
-        .run_as(&api, request, "ignore TERM pid ready forever")
-        .await;
-    holder.process("ready").await;
-    let ran = format!("pids {} pid leader exit 0", daemon.file("ran"));
-    let older = exclusive("k", Replace, daemon.script(&ran));
-    let older = tokio::spawn({
-        let api = api.clone();
-        async move { api.start(older).await }
-    });
-    api.until(&holder.id, TaskState::Stopping).await;
-    let newer = exclusive("k", Replace, daemon.script("forever"));
-    let newer = tokio::spawn({
-        let api = api.clone();
-        async move { api.start(newer).await }
-    });
-    let older = older.await.unwrap();
-    assert_eq!(
-        (older.state(), older.end_reason()),
-        (TaskState::Cancelled, EndReason::Replaced)
-    );
-    api.stop(&holder.id, CancelMode::Force).await;
-    let newer = newer.await.unwrap();
-    assert_eq!(newer.state(), TaskState::Running);
-    let stop = older.stop.unwrap();
-    assert_eq!(stop.reason, format!("replaced by {}", newer.id));
-    assert_eq!(stop.proof.unwrap().method(), ProofMethod::NeverStarted);
-    assert!(!daemon.path("ran").exists());
 }
 
 /// X2
@@ -258,7 +139,8 @@ async fn a_key_is_freed_by_the_end_of_the_tree_and_not_by_the_leaders_exit() {
     assert_eq!(api.task(&waiting.id).await.state(), TaskState::Queued);
     gate.open();
     api.ended(&waiting.id).await;
-    one_after_the_other(&api, &[holder.id, waiting.id]).await;
+    api.assert_one_after_the_other(&[holder.id, waiting.id])
+        .await;
 }
 
 /// X2
@@ -358,46 +240,7 @@ async fn a_key_survives_a_crash_with_its_holder_and_those_who_wait() {
     for id in &ids {
         assert_eq!(api.ended(id).await.state(), TaskState::Completed);
     }
-    one_after_the_other(&api, &ids).await;
-}
-
-/// X1, X2
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_replacement_goes_on_after_a_crash() {
-    let mut daemon = Daemon::start().await;
-    let api = daemon.api().await;
-    let policy = StopPolicy {
-        grace: Some(millis(1500)),
-        signal: String::new(),
-    };
-    let request = SpawnRequest {
-        stop_policy: Some(policy),
-        ..exclusive("k", Reject, SpawnRequest::default())
-    };
-    let mut holder = daemon
-        .run_as(&api, request, "ignore TERM pid ready forever")
-        .await;
-    holder.process("ready").await;
-    let request = SpawnRequest {
-        request_id: "once".into(),
-        ..exclusive("k", Replace, daemon.script("print begun forever"))
-    };
-    let asked = tokio::spawn({
-        let (api, request) = (api.clone(), request.clone());
-        async move { api.spawn(request).await }
-    });
-    api.until(&holder.id, TaskState::Stopping).await;
-    daemon.kill9();
-    asked.await.unwrap().unwrap_err();
-    daemon.restart().await;
-    let api = daemon.api().await;
-    let next = api.spawn(request.clone()).await.unwrap();
-    holder.assert_gone();
-    let task = next.task.clone().unwrap();
-    assert_eq!(task.state(), TaskState::Running);
-    assert_eq!(api.spawn(request).await.unwrap(), next, "and again");
-    assert_eq!(api.all().await.len(), 2);
-    one_after_the_other(&api, &[holder.id.clone(), task.id]).await;
+    api.assert_one_after_the_other(&ids).await;
 }
 
 /// S9, X1
@@ -536,7 +379,7 @@ async fn a_task_with_a_key_and_a_queue_waits_for_both() {
     assert_eq!(api.task(&both.id).await.state(), TaskState::Queued);
     slot.open();
     api.ended(&both.id).await;
-    one_after_the_other(&api, &[runner.id, both.id]).await;
+    api.assert_one_after_the_other(&[runner.id, both.id]).await;
 }
 
 /// X1, C12
