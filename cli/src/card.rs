@@ -6,7 +6,7 @@ use heeler_client::{
 };
 use prost_types::Timestamp;
 
-use crate::{duration, text, tree, words};
+use crate::{duration, rules, text, tree, words};
 
 /// The lines of the card, fit for a terminal of this width.
 pub(crate) fn lines(response: &InspectResponse, terminal: Option<usize>) -> Vec<String> {
@@ -15,6 +15,9 @@ pub(crate) fn lines(response: &InspectResponse, terminal: Option<usize>) -> Vec<
         card.heading(&format!("{}  {}", task.id, words::state_and_outcome(task)));
         card.identity(task);
         card.times(task);
+        for (name, value) in rules::facts(task) {
+            card.fact(name, &value);
+        }
         if let Some(stop) = &task.stop {
             card.stop(stop);
         }

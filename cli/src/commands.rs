@@ -1,13 +1,16 @@
 //! The subcommands, one file each, and which of them need a daemon.
 
+mod attach;
 mod cancel;
 mod completions;
+mod detach;
 mod events;
 mod inspect;
 mod logs;
 mod ps;
 mod queue;
 mod rm;
+mod run;
 pub(crate) mod serve;
 mod shutdown;
 mod spawn;
@@ -32,16 +35,22 @@ pub(crate) enum Command {
     Serve(Deferred<serve::Serve>),
     /// Start a background task and print its id
     Spawn(Deferred<spawn::Spawn>),
+    /// Run a task in the foreground: its output, its exit code
+    Run(Deferred<run::Run>),
     /// List live tasks: running ones first, then newest first
     Ps(Deferred<ps::Ps>),
     /// Show one task whole
     Inspect(Deferred<inspect::Inspect>),
     /// Stop tasks, and wait for the proof that nothing of them is left
     Cancel(Deferred<cancel::Cancel>),
-    /// Wait until tasks are over
+    /// Put a foreground task into the background
+    Detach(Deferred<detach::Detach>),
+    /// Wait until tasks are over, or released
     Wait(Deferred<wait::Wait>),
     /// Print what tasks have written
     Logs(Deferred<logs::Logs>),
+    /// Follow a task's output, and hold it if it is in the foreground
+    Attach(Deferred<attach::Attach>),
     /// List the queues, or change one
     Queue(Deferred<queue::Queue>),
     /// Print what has happened
@@ -61,11 +70,14 @@ impl Command {
             Self::Serve(Deferred(args)) => args.run(),
             Self::Completions(Deferred(args)) => args.run(),
             Self::Spawn(Deferred(args)) => block_on(args.run()),
+            Self::Run(Deferred(args)) => block_on(args.run()),
             Self::Ps(Deferred(args)) => block_on(args.run()),
             Self::Inspect(Deferred(args)) => block_on(args.run()),
             Self::Cancel(Deferred(args)) => block_on(args.run()),
+            Self::Detach(Deferred(args)) => block_on(args.run()),
             Self::Wait(Deferred(args)) => block_on(args.run()),
             Self::Logs(Deferred(args)) => block_on(args.run()),
+            Self::Attach(Deferred(args)) => block_on(args.run()),
             Self::Queue(Deferred(args)) => block_on(args.run()),
             Self::Events(Deferred(args)) => block_on(args.run()),
             Self::Rm(Deferred(args)) => block_on(args.run()),

@@ -27,7 +27,9 @@ macro_rules! named {
 }
 
 named!(
+    AttachResponse,
     CancelResponse,
+    DetachResponse,
     InspectResponse,
     ListQueuesResponse,
     ListResponse,

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use heeler_client::{
     Filter,
-    v1::{TaskEventType, TaskKind},
+    v1::{ForegroundTimeoutAction, HolderGoneAction, LingeringPolicy, TaskEventType, TaskKind},
 };
 use nix::sys::signal::Signal;
 
@@ -79,13 +79,105 @@ impl From<Kind> for TaskKind {
     }
 }
 
+/// What may become of processes that outlive the leader.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Lingering {
+    /// The task goes on until they are gone.
+    Track,
+    /// They are killed.
+    Kill,
+    /// They are left to themselves.
+    Release,
+}
+
+impl From<Lingering> for LingeringPolicy {
+    fn from(policy: Lingering) -> Self {
+        match policy {
+            Lingering::Track => Self::Track,
+            Lingering::Kill => Self::Kill,
+            Lingering::Release => Self::Release,
+        }
+    }
+}
+
+/// What may happen to a task that has been in the foreground for too long.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum OnForegroundTimeout {
+    /// It goes on in the background.
+    Detach,
+    /// It is stopped.
+    Cancel,
+}
+
+impl From<OnForegroundTimeout> for ForegroundTimeoutAction {
+    fn from(action: OnForegroundTimeout) -> Self {
+        match action {
+            OnForegroundTimeout::Detach => Self::Detach,
+            OnForegroundTimeout::Cancel => Self::Cancel,
+        }
+    }
+}
+
+/// What may happen to a foreground task that nobody holds.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum OnHolderGone {
+    /// It is stopped.
+    Cancel,
+    /// It goes on in the background.
+    Detach,
+    /// Nothing, until somebody attaches to it.
+    Keep,
+}
+
+impl From<OnHolderGone> for HolderGoneAction {
+    fn from(action: OnHolderGone) -> Self {
+        match action {
+            OnHolderGone::Cancel => Self::Cancel,
+            OnHolderGone::Detach => Self::Detach,
+            OnHolderGone::Keep => Self::Keep,
+        }
+    }
+}
+
+/// The key that puts a task into the background.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DetachKey {
+    /// What the terminal sends for it.
+    Byte(u8),
+    /// There is none: no key is read.
+    None,
+}
+
+/// Reads `ctrl-b` and the like, or `none`.
+pub(crate) fn detach_key(text: &str) -> Result<DetachKey, String> {
+    let lower = text.to_ascii_lowercase();
+    match lower.strip_prefix("ctrl-").map(str::as_bytes) {
+        // These are signals, the end of a line or the terminal's own.
+        Some([b'c' | b'z' | b'm' | b'j' | b's' | b'q']) => {
+            Err("the terminal keeps this key for itself".to_owned())
+        }
+        Some([letter @ b'a'..=b'z']) => Ok(DetachKey::Byte(letter & 0x1f)),
+        Some(_) => Err("write ctrl- and a letter, or none".to_owned()),
+        None if lower == "none" => Ok(DetachKey::None),
+        None => Err("write ctrl- and a letter, or none".to_owned()),
+    }
+}
+
 /// The events that can be named.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum EventType {
     /// The intent is durable.
     Created,
+    /// Its turn has come.
+    Admitted,
     /// The leader runs.
     Started,
+    /// It holds nobody in the foreground any more.
+    Detached,
+    /// It has been silent for too long.
+    Stale,
+    /// It was stale, and has written output again.
+    Active,
     /// Somebody, or a deadline, has asked it to stop.
     Stopping,
     /// The leader is gone and others of its tree are not.
@@ -104,7 +196,11 @@ impl From<EventType> for TaskEventType {
     fn from(kind: EventType) -> Self {
         match kind {
             EventType::Created => Self::Created,
+            EventType::Admitted => Self::Admitted,
             EventType::Started => Self::Started,
+            EventType::Detached => Self::Detached,
+            EventType::Stale => Self::Stale,
+            EventType::Active => Self::Active,
             EventType::Stopping => Self::Stopping,
             EventType::LeaderExited => Self::LeaderExited,
             EventType::KillOverdue => Self::KillOverdue,
@@ -162,6 +258,16 @@ mod tests {
         }
         for text in ["", "SIG", "99", "-2", "NOPE"] {
             assert!(signal(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_detach_key_is_what_the_terminal_sends() {
+        assert_eq!(detach_key("ctrl-b"), Ok(DetachKey::Byte(2)));
+        assert_eq!(detach_key("Ctrl-P"), Ok(DetachKey::Byte(16)));
+        assert_eq!(detach_key("none"), Ok(DetachKey::None));
+        for text in ["", "b", "ctrl-", "ctrl-c", "ctrl-bb", "ctrl-1"] {
+            assert!(detach_key(text).is_err(), "{text:?}");
         }
     }
 

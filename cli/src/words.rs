@@ -4,9 +4,9 @@
 use heeler_client::{
     time,
     v1::{
-        ArgvCommand, BackgroundTask, EndReason, Outcome, ProcessInfo, Proof, ProofMethod,
-        SessionActivity, ShellCommand, StopRecord, TaskEventType, TaskState,
-        background_task::Command, outcome::Result as Ended,
+        Actor, ArgvCommand, BackgroundTask, DetachCause, Detachment, EndReason, Outcome, Placement,
+        ProcessInfo, Proof, ProofMethod, SessionActivity, ShellCommand, StopRecord, TaskEventType,
+        TaskState, background_task::Command, outcome::Result as Ended,
     },
 };
 use prost_types::Timestamp;
@@ -112,6 +112,43 @@ pub(crate) fn state_and_outcome(task: &BackgroundTask) -> String {
     }
 }
 
+/// What a glance at a live task should show beyond its state.
+pub(crate) fn note(task: &BackgroundTask) -> String {
+    if is_over(task) {
+        return String::new();
+    }
+    let mut notes = Vec::new();
+    if task.placement() == Placement::Foreground {
+        notes.push("fg".to_owned());
+    }
+    if task.stale {
+        notes.push("stale".to_owned());
+    }
+    if !task.queue.is_empty() {
+        notes.push(format!("q:{}", task.queue));
+    }
+    notes.join(" ")
+}
+
+/// How long a task may be silent before it is stale, which it is.
+pub(crate) fn silence(task: &BackgroundTask) -> String {
+    let span = task.stale_after.map(time::from_proto);
+    span.map(|span| format!("silent for {}", duration::precise(span)))
+        .unwrap_or_default()
+}
+
+/// What a task has waited for that now has its turn.
+pub(crate) fn waited(task: &BackgroundTask) -> String {
+    let mut waits = Vec::new();
+    if !task.queue.is_empty() {
+        waits.push(format!("queue {}", task.queue));
+    }
+    if !task.exclusive_key.is_empty() {
+        waits.push(format!("key {}", task.exclusive_key));
+    }
+    waits.join(", ")
+}
+
 /// Why a task is over, or what asked it to stop.
 pub(crate) fn reason(reason: EndReason) -> &'static str {
     match reason {
@@ -135,8 +172,24 @@ pub(crate) fn reason(reason: EndReason) -> &'static str {
 
 /// Who asked for a stop, and why.
 pub(crate) fn asked(stop: &StopRecord) -> String {
-    let mut text = reason(stop.cause()).to_owned();
-    if let Some(actor) = &stop.actor {
+    by(reason(stop.cause()), stop.actor.as_ref(), &stop.reason)
+}
+
+/// How a task came from the foreground into the background.
+pub(crate) fn detached(detachment: &Detachment) -> String {
+    let cause = match detachment.cause() {
+        DetachCause::Unspecified => "by means not known to this version",
+        DetachCause::Requested => "a detach",
+        DetachCause::ForegroundTimeout => return "its foreground timeout".to_owned(),
+        DetachCause::HolderGone => return "its holder went away".to_owned(),
+    };
+    by(cause, detachment.actor.as_ref(), &detachment.reason)
+}
+
+/// What happened, by whom, and why.
+fn by(what: &str, actor: Option<&Actor>, why: &str) -> String {
+    let mut text = what.to_owned();
+    if let Some(actor) = actor {
         if !actor.name.is_empty() {
             text.push_str(&format!(" by {}", actor.name));
         }
@@ -147,8 +200,8 @@ pub(crate) fn asked(stop: &StopRecord) -> String {
             (None, None) => {}
         }
     }
-    if !stop.reason.is_empty() {
-        text.push_str(&format!(": {}", stop.reason));
+    if !why.is_empty() {
+        text.push_str(&format!(": {why}"));
     }
     text
 }
@@ -278,6 +331,46 @@ mod tests {
             ..BackgroundTask::default()
         };
         assert_eq!(command(&task), r"sh -c 'it'\''s' 'a b' ''");
+    }
+
+    /// F1, T5
+    #[test]
+    fn a_glance_shows_what_is_held_stale_or_queued() {
+        let mut task = BackgroundTask {
+            state: TaskState::Running.into(),
+            placement: Placement::Foreground.into(),
+            stale: true,
+            queue: "builds".to_owned(),
+            ..BackgroundTask::default()
+        };
+        assert_eq!(note(&task), "fg stale q:builds");
+        task.state = TaskState::Completed.into();
+        assert_eq!(note(&task), "");
+        assert_eq!(note(&BackgroundTask::default()), "");
+    }
+
+    /// F1
+    #[test]
+    fn a_detach_is_told_with_who_asked_and_why() {
+        let detachment = |cause: DetachCause| {
+            detached(&Detachment {
+                cause: cause.into(),
+                actor: Some(Actor {
+                    name: "heeler detach".to_owned(),
+                    ..Actor::default()
+                }),
+                reason: "enough".to_owned(),
+                ..Detachment::default()
+            })
+        };
+        assert_eq!(
+            detachment(DetachCause::Requested),
+            "a detach by heeler detach: enough"
+        );
+        assert_eq!(
+            detachment(DetachCause::ForegroundTimeout),
+            "its foreground timeout"
+        );
     }
 
     /// C14

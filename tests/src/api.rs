@@ -208,6 +208,11 @@ impl Api {
         }
     }
 
+    /// How much it has written so far.
+    pub async fn output_end(&self, id: &str) -> u64 {
+        self.read(read(id, 0)).await.unwrap().end_offset
+    }
+
     /// All that a task has written so far, as lines.
     pub async fn lines(&self, id: &str) -> Vec<String> {
         let all = self.output(id).await;

@@ -26,6 +26,7 @@
 //! | [`lone_shim`] | a shim without a server |
 //! | [`small_disk`] | a disk that is soon full |
 //! | [`failing_disk`] | a disk that becomes read-only |
+//! | [`terminal`] | the command at a terminal, and somebody who types |
 //! | [`task_file`] | task files, byte by byte |
 //! | [`waiting`] | waiting for a condition, with a deadline |
 
@@ -55,6 +56,7 @@ pub mod sessions;
 pub mod small_disk;
 pub mod storm;
 pub mod task_file;
+pub mod terminal;
 pub mod waiting;
 pub mod watch;
 

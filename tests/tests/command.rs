@@ -446,10 +446,12 @@ async fn a_reader_that_goes_away_is_no_failure_of_ours() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_daemon_is_started_where_there_is_none_and_that_is_said() {
     let mut daemon = Daemon::builder().own_program().prepare();
+    let said = daemon.heeler(["run", "--", "echo", "hi"]).await.ok();
+    assert_eq!(said.stdout, "hi\n");
+    assert!(said.stderr.contains("heeler"), "it is said: {said:?}");
     let said = daemon.heeler(["spawn", "--", "true"]).await.ok();
     let id = said.stdout.trim_end();
     assert!(id.starts_with("shell-"), "{said:?}");
-    assert!(said.stderr.contains("heeler"), "it is said: {said:?}");
     let said = daemon.heeler(["wait", id]).await.ok();
     assert_eq!(said.stderr, "", "the second command finds it");
     daemon.meet().await;

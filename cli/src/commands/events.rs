@@ -189,13 +189,17 @@ fn detail(kind: TaskEventType, task: &BackgroundTask) -> String {
             proof.map(words::proof).unwrap_or_default()
         }
         TaskEventType::LeaderExited | TaskEventType::Ended => outcome(),
-        TaskEventType::Admitted
-        | TaskEventType::Detached
-        | TaskEventType::Stale
-        | TaskEventType::Active
-        | TaskEventType::Removed
-        | TaskEventType::SessionIdle
-        | TaskEventType::Unspecified => String::new(),
+        TaskEventType::Detached => task
+            .detached
+            .as_ref()
+            .map(words::detached)
+            .unwrap_or_default(),
+        TaskEventType::Admitted => words::waited(task),
+        TaskEventType::Stale => words::silence(task),
+        TaskEventType::Active => format!("{} bytes written", task.output_bytes),
+        TaskEventType::Removed | TaskEventType::SessionIdle | TaskEventType::Unspecified => {
+            String::new()
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{
 /// The most that a page may have.
 const PAGE: i32 = 1000;
 
-const COLUMNS: [Column; 7] = [
+const COLUMNS: [Column; 8] = [
     Column {
         title: "ID",
         fit: Fit::Whole,
@@ -34,6 +34,10 @@ const COLUMNS: [Column; 7] = [
     Column {
         title: "AGE",
         fit: Fit::Whole,
+    },
+    Column {
+        title: "NOTE",
+        fit: Fit::Between { least: 4, most: 20 },
     },
     Column {
         title: "SESSION",
@@ -56,7 +60,10 @@ const EXAMPLES: &str = "\
 Examples:
   heeler ps
   heeler ps -a --session s1 --label team=red
-  heeler ps --json | jq -r '.tasks[].id'";
+  heeler ps --json | jq -r '.tasks[].id'
+
+NOTE says of a live task that it is in the foreground (fg), that it has been silent for longer than its
+--stale-after (stale), and in which queue it is (q:NAME).";
 
 /// List live tasks: running ones first, then newest first
 #[derive(Debug, Args)]
@@ -141,6 +148,7 @@ fn add(table: &mut Table, task: &BackgroundTask) {
         words::state(task),
         &words::exit(task),
         &words::age(task.create_time),
+        &words::note(task),
         &task.session_id,
         &task.name,
         &words::command(task),

@@ -1,4 +1,4 @@
-//! `heeler wait`: until tasks are over. Ending it, by whatever means, ends no task.
+//! `heeler wait`: until tasks are over, or released. Ending it, by whatever means, ends no task.
 
 use std::time::Duration;
 
@@ -20,12 +20,13 @@ Examples:
   heeler wait shell-4k2mzq7xda && echo ok
   heeler wait --any --timeout 30s shell-4k2mzq7xda shell-7rw3hm2pqe
   heeler wait --session s1
+  heeler wait --until released shell-4k2mzq7xda
 
 For one task it exits with the task's own exit code, 128+n if signal n ended it, and 1 if it never ran
-or nobody saw its end. For several, or a session, it exits with 0 if all of those that ended are
+or nobody saw its end; with 0 if it was released and goes on in the background. For several, or a session, it exits with 0 if all of those that ended are
 COMPLETED, else with 1. When the timeout comes first it exits with 124. Ctrl-C ends the wait only.";
 
-/// Wait until tasks are over
+/// Wait until tasks are over, or released
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, group = ArgGroup::new("whom").required(true).args(["ids", "session"]))]
 pub(crate) struct Wait {
@@ -58,6 +59,17 @@ pub(crate) struct Wait {
 enum Until {
     /// The task is over
     Finished,
+    /// It holds nobody in the foreground: it is in the background, or over
+    Released,
+}
+
+impl Until {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Finished => "over",
+            Self::Released => "released",
+        }
+    }
 }
 
 impl Wait {
@@ -72,7 +84,8 @@ impl Wait {
             if !response.satisfied {
                 let pending: Vec<_> = response.pending.iter().map(|it| it.id.as_str()).collect();
                 out::note(&format!(
-                    "the timeout came first; not over: {}",
+                    "the timeout came first; not {}: {}",
+                    self.until.word(),
                     pending.join(" ")
                 ));
             }
@@ -83,11 +96,14 @@ impl Wait {
 
     fn request(&self) -> sdk::Wait {
         let ids = values::distinct(&self.ids);
-        let Until::Finished = self.until;
         let wait = match (&self.session, self.any) {
             (Some(session), _) => sdk::Wait::session(session),
             (None, true) => sdk::Wait::any(ids),
             (None, false) => sdk::Wait::all(ids),
+        };
+        let wait = match self.until {
+            Until::Finished => wait,
+            Until::Released => wait.released(),
         };
         self.timeout.into_iter().fold(wait, sdk::Wait::timeout)
     }
@@ -100,11 +116,17 @@ impl Wait {
             values::distinct(&self.ids).as_slice(),
             response.met.as_slice(),
         ) {
+            ([_], [task]) if goes_on(task) => Exit::Done,
             ([_], [task]) => words::exit_code(task).map_or(Exit::Failed, Exit::AsTask),
-            (_, met) if met.iter().all(is_completed) => Exit::Done,
+            (_, met) if met.iter().all(|task| goes_on(task) || is_completed(task)) => Exit::Done,
             (_, _) => Exit::Failed,
         }
     }
+}
+
+/// Whether it was released and how its leader ends is still open.
+fn goes_on(task: &BackgroundTask) -> bool {
+    !words::is_over(task) && task.outcome.is_none()
 }
 
 fn is_completed(task: &BackgroundTask) -> bool {
@@ -180,6 +202,23 @@ mod tests {
     }
 
     #[test]
+    fn a_task_that_was_released_and_goes_on_is_no_failure() {
+        let running = BackgroundTask {
+            state: TaskState::Running.into(),
+            ..BackgroundTask::default()
+        };
+        let bad = ended(TaskState::Failed, Ended::ExitCode(7));
+        let leader_exited = ended(TaskState::Running, Ended::ExitCode(7));
+        let args = ["a", "--until", "released"];
+        assert_eq!(exit(&args, vec![running.clone()]), 0);
+        assert_eq!(exit(&args, vec![bad.clone()]), 7);
+        assert_eq!(exit(&args, vec![leader_exited]), 7);
+        let args = ["a", "b", "--until", "released"];
+        assert_eq!(exit(&args, vec![running.clone(), running.clone()]), 0);
+        assert_eq!(exit(&args, vec![running, bad]), 1);
+    }
+
+    #[test]
     fn a_timeout_has_a_code_of_its_own() {
         let response = WaitResponse::default();
         assert_eq!(parse(&["a"]).unwrap().exit(&response).code(), 124);
@@ -191,6 +230,7 @@ mod tests {
         assert!(parse(&["a", "--session", "s"]).is_err());
         assert!(parse(&["--session", "s", "--any"]).is_err());
         assert!(parse(&["a", "--until", "finished"]).is_ok());
+        assert!(parse(&["a", "--until", "released"]).is_ok());
         assert!(parse(&["a", "--until", "ready"]).is_err());
     }
 }

@@ -1,0 +1,116 @@
+//! A run at a terminal: its keys, and that the terminal is left as it was.
+
+use std::process::Stdio;
+
+use heeler_tests::{Daemon, eventually, terminal::Modes, v1::*, within};
+use nix::sys::signal::Signal;
+use tokio::io::AsyncReadExt;
+
+use super::{reads, the_task};
+
+const CTRL_B: &[u8] = b"\x02";
+const CTRL_C: &[u8] = b"\x03";
+const CTRL_Z: &[u8] = b"\x1a";
+
+/// F1, F5
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_key_puts_it_into_the_background() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let script = "echo one; exec sleep 60";
+    let mut run = daemon.at_terminal(["run", "-c", script], Some(Stdio::piped()));
+    let mut out = run.child.stdout.take().unwrap();
+    reads(&mut out, "one\n").await;
+    run.becomes(Modes::Keys).await;
+    // Any other key is nothing, and not shown.
+    run.press(b"xyzzy");
+    run.press(CTRL_B);
+    assert_eq!(run.exit().await, Some(0));
+    let mut id = String::new();
+    within("the id", out.read_to_string(&mut id)).await.unwrap();
+    let task = api.task(id.trim_end()).await;
+    assert_eq!(
+        (task.state(), task.placement()),
+        (TaskState::Running, Placement::Background)
+    );
+    assert_eq!(task.detached.unwrap().reason, "a key");
+    run.shows("goes on in the background").await;
+    assert!(!run.shown().contains("xyzzy"), "{}", run.shown());
+    assert_eq!(run.modes(), Modes::Usual);
+}
+
+/// C1, C14
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn ctrl_c_ends_the_whole_task_and_then_the_command() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let script = "setsid sleep 60 & echo ready; exec sleep 60";
+    let mut run = daemon.at_terminal(["run", "-c", script], None);
+    run.shows("ready").await;
+    run.becomes(Modes::Keys).await;
+    run.press(CTRL_C);
+    assert_eq!(run.exit().await, Some(130));
+    assert_eq!(run.modes(), Modes::Usual);
+    let task = api.all().await.remove(0);
+    assert_eq!(task.state(), TaskState::Cancelled);
+    assert_eq!(task.stop.unwrap().proof.unwrap().survivors, []);
+}
+
+/// F1
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_terminal_is_given_back_however_it_ends() {
+    let daemon = Daemon::start().await;
+    let (mut gate, path) = (daemon.gate("gate"), daemon.file("gate"));
+    let script = format!("echo ready; read line < {path}; exit 3");
+    let mut run = daemon.at_terminal(["run", "-c", &script], None);
+    run.shows("ready").await;
+    run.becomes(Modes::Keys).await;
+    gate.write("\n");
+    assert_eq!(run.exit().await, Some(3));
+    assert_eq!(run.modes(), Modes::Usual);
+
+    let args = ["run", "--on-holder-gone", "keep", "--", "sleep", "60"];
+    for (signal, code) in [(Signal::SIGTERM, 143), (Signal::SIGHUP, 129)] {
+        let mut run = daemon.at_terminal(args, None);
+        run.becomes(Modes::Keys).await;
+        run.process().signal(signal);
+        assert_eq!(run.exit().await, Some(code));
+        assert_eq!(run.modes(), Modes::Usual);
+    }
+}
+
+/// F1
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_pause_gives_the_terminal_back_and_going_on_takes_it_again() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let mut run = daemon.at_terminal(["run", "--", "sleep", "60"], None);
+    run.becomes(Modes::Keys).await;
+    let (process, task) = (run.process(), the_task(&api).await);
+    run.press(CTRL_Z);
+    eventually("it pauses", || process.is_stopped()).await;
+    assert_eq!(run.modes(), Modes::Usual);
+    process.signal(Signal::SIGCONT);
+    run.becomes(Modes::Keys).await;
+    run.press(CTRL_B);
+    assert_eq!(run.exit().await, Some(0));
+    assert_eq!(api.task(&task.id).await.placement(), Placement::Background);
+}
+
+/// F1
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn without_a_key_the_terminal_is_not_touched() {
+    let daemon = Daemon::start().await;
+    let args = [
+        "run",
+        "--detach-key",
+        "none",
+        "-c",
+        "echo ready; exec sleep 60",
+    ];
+    let mut run = daemon.at_terminal(args, None);
+    run.shows("ready").await;
+    assert_eq!(run.modes(), Modes::Usual);
+    run.press(CTRL_C);
+    assert_eq!(run.exit().await, Some(130));
+}
