@@ -1,7 +1,9 @@
 //! What every client command has: the daemon, the form of the result, and where it goes.
 
+use std::path::PathBuf;
+
 use clap::Args;
-use heeler_client::{Address, Client, Error};
+use heeler_client::{Address, Client, ConnectOptions, Error};
 
 use crate::{
     daemon,
@@ -13,10 +15,20 @@ use crate::{
 /// What every client command takes.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ClientArgs {
-    /// Where the daemon is, e.g. unix:/run/x.sock [env: HEELER_ADDR] [default: this user's own,
-    /// which is started if need be]
+    /// Where the daemon is, e.g. unix:/run/x.sock, tcp:127.0.0.1:7117 or tls:build.example.com:7117
+    /// [env: HEELER_ADDR] [default: this user's own, which is started if need be]
     #[arg(long, value_name = "ADDRESS")]
     addr: Option<Address>,
+
+    /// The file with the token for a daemon over TCP [env: HEELER_TOKEN_FILE] [default: on
+    /// loopback, that of this user's own daemon]
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+
+    /// The certificate, in PEM form, of the authority to believe over TLS [env: HEELER_TLS_CA]
+    /// [default: those of the system]
+    #[arg(long, value_name = "FILE")]
+    tls_ca: Option<PathBuf>,
 
     /// Print the response in protobuf's JSON mapping, one object a line for streams
     #[arg(long)]
@@ -30,6 +42,17 @@ impl ClientArgs {
             Some(address) => Ok(Some(address.clone())),
             None => Ok(Address::from_env().map_err(Error::from)?),
         }
+    }
+
+    fn options(&self) -> ConnectOptions {
+        let mut options = ConnectOptions::new();
+        if let Some(path) = &self.token_file {
+            options = options.token_file(path);
+        }
+        if let Some(path) = &self.tls_ca {
+            options = options.tls_ca(path);
+        }
+        options
     }
 }
 
@@ -46,7 +69,7 @@ impl Context {
     /// Connects; where nobody said which daemon, one is started if there is none.
     pub(crate) async fn open(args: &ClientArgs) -> Result<Self, Failure> {
         let client = match args.address()? {
-            Some(address) => Client::connect(address).await?,
+            Some(address) => Client::connect_with(address, args.options()).await?,
             None => daemon::connect_or_start().await?,
         };
         Ok(Self::new(client, args))
@@ -58,7 +81,8 @@ impl Context {
             Some(address) => address,
             None => Address::default_for_user().map_err(Error::from)?,
         };
-        Ok(Self::new(Client::connect(address).await?, args))
+        let client = Client::connect_with(address, args.options()).await?;
+        Ok(Self::new(client, args))
     }
 
     fn new(client: Client, args: &ClientArgs) -> Self {

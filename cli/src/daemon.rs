@@ -104,9 +104,11 @@ impl Start {
 
     /// Whether it is our daemon that listens, and not one that another command started.
     fn serves(&self, address: &Address) -> bool {
-        let peer = UnixStream::connect(address.path())
-            .and_then(|socket| Ok(getsockopt(&socket, sockopt::PeerCredentials)?));
-        peer.is_ok_and(|peer| u32::try_from(peer.pid()) == Ok(self.child.id()))
+        let socket = address.path().map(UnixStream::connect);
+        let peer = socket.map(|socket| Ok(getsockopt(&socket?, sockopt::PeerCredentials)?));
+        peer.is_some_and(|peer: io::Result<_>| {
+            peer.is_ok_and(|peer| u32::try_from(peer.pid()) == Ok(self.child.id()))
+        })
     }
 
     fn ended(&mut self) -> Result<Option<ExitStatus>, Failure> {

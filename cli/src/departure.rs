@@ -2,9 +2,10 @@
 //!
 //! The daemon answers before it goes, and whoever starts the next one must not come too early. Its
 //! status file is opened while it is there, and names that process alone, however its number is
-//! reused.
+//! reused. A process on the far side of TCP cannot be seen: there it is awaited that its port is free.
 
 use std::{
+    fmt,
     fs::File,
     io::{self, Read, Seek},
     os::unix::net::UnixStream,
@@ -16,7 +17,10 @@ use nix::{
     errno::Errno,
     sys::socket::{getsockopt, sockopt},
 };
-use tokio::time::sleep;
+use tokio::{
+    net::TcpStream,
+    time::{sleep, timeout},
+};
 
 use crate::exit::Failure;
 
@@ -25,32 +29,44 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
-/// The end of a daemon's process, awaited.
+/// How long a port may take to answer before it counts as free.
+const ANSWER_LIMIT: Duration = Duration::from_secs(2);
+
+/// The end of a daemon, awaited.
 #[derive(Debug)]
-pub(crate) struct Departure {
-    pid: i32,
-    status: File,
+pub(crate) enum Departure {
+    /// Its process, with the file that names it alone.
+    Process { pid: i32, status: File },
+    /// Its port on a machine.
+    Port { host: String, port: u16 },
 }
 
 impl Departure {
     /// That of whoever listens at this address now.
     pub(crate) fn of(address: &Address) -> Result<Self, Failure> {
-        let found = UnixStream::connect(address.path()).and_then(|socket| {
-            let pid = getsockopt(&socket, sockopt::PeerCredentials)?.pid();
-            let status = File::open(format!("/proc/{pid}/stat"))?;
-            Ok(Self { pid, status })
-        });
-        found.map_err(|error| Failure::Other(format!("cannot see the daemon's process: {error}")))
+        if let Some((host, port)) = address.host_and_port() {
+            let host = host.to_owned();
+            return Ok(Self::Port { host, port });
+        }
+        Self::of_process(address)
+            .map_err(|error| Failure::Other(format!("cannot see the daemon's process: {error}")))
+    }
+
+    fn of_process(address: &Address) -> io::Result<Self> {
+        let path = address.path().ok_or(io::ErrorKind::Unsupported)?;
+        let socket = UnixStream::connect(path)?;
+        let pid = getsockopt(&socket, sockopt::PeerCredentials)?.pid();
+        let status = File::open(format!("/proc/{pid}/stat"))?;
+        Ok(Self::Process { pid, status })
     }
 
     /// Until it has happened.
     pub(crate) async fn wait(mut self) -> Result<(), Failure> {
         let deadline = Instant::now() + PATIENCE;
         let mut pause = FIRST_PAUSE;
-        while self.is_there() {
+        while self.is_there().await {
             if Instant::now() >= deadline {
-                let pid = self.pid;
-                let text = format!("the daemon, process {pid}, is still there after {PATIENCE:?}");
+                let text = format!("the daemon, {self}, is still there after {PATIENCE:?}");
                 return Err(Failure::Other(text));
             }
             sleep(pause).await;
@@ -59,19 +75,34 @@ impl Departure {
         Ok(())
     }
 
-    fn is_there(&mut self) -> bool {
-        match self.read() {
-            Ok(status) => !has_ended(&status),
-            Err(error) => error.raw_os_error() != Some(Errno::ESRCH as i32),
+    async fn is_there(&mut self) -> bool {
+        match self {
+            Self::Process { status, .. } => match read(status) {
+                Ok(status) => !has_ended(&status),
+                Err(error) => error.raw_os_error() != Some(Errno::ESRCH as i32),
+            },
+            Self::Port { host, port } => {
+                let answer = TcpStream::connect((host.as_str(), *port));
+                matches!(timeout(ANSWER_LIMIT, answer).await, Ok(Ok(_)))
+            }
         }
     }
+}
 
-    fn read(&mut self) -> io::Result<String> {
-        let mut status = Vec::new();
-        self.status.rewind()?;
-        self.status.read_to_end(&mut status)?;
-        Ok(String::from_utf8_lossy(&status).into_owned())
+impl fmt::Display for Departure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Process { pid, .. } => write!(f, "process {pid}"),
+            Self::Port { host, port } => write!(f, "at port {port} of {host}"),
+        }
     }
+}
+
+fn read(file: &mut File) -> io::Result<String> {
+    let mut status = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut status)?;
+    Ok(String::from_utf8_lossy(&status).into_owned())
 }
 
 /// Whether it is only a zombie, which holds nothing any more. Its name, in parentheses before the
@@ -99,10 +130,20 @@ mod tests {
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let pid = child.id() as i32;
         let status = File::open(format!("/proc/{pid}/stat")).unwrap();
-        let mut departure = Departure { pid, status };
-        assert!(departure.is_there());
+        let mut departure = Departure::Process { pid, status };
+        assert!(departure.is_there().await);
         drop(child.stdin.take());
         departure.wait().await.unwrap();
         child.wait().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_port_is_awaited_until_it_is_free() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("tcp:{}", listener.local_addr().unwrap());
+        let mut departure = Departure::of(&address.parse().unwrap()).unwrap();
+        assert!(departure.is_there().await);
+        drop(listener);
+        departure.wait().await.unwrap();
     }
 }

@@ -27,9 +27,11 @@ Exit codes:
   0 if it goes on in the background. A signal that ends the command alone is 128+n too.
 
 Environment:
-  HEELER_ADDR       where the daemon is, as --addr
-  HEELER_STATE_DIR  where the daemon keeps its state, as serve --state-dir
-  HEELER_LOG        what the daemon logs, e.g. debug
+  HEELER_ADDR        where the daemon is, as --addr
+  HEELER_TOKEN_FILE  the file with the token for a daemon over TCP, as --token-file
+  HEELER_TLS_CA      the certificate of the authority to believe over TLS, as --tls-ca
+  HEELER_STATE_DIR   where the daemon keeps its state, as serve --state-dir
+  HEELER_LOG         what the daemon logs, e.g. debug
 
 Without --addr and HEELER_ADDR, a command that finds no daemon starts one for this user.";
 
@@ -217,7 +219,7 @@ fn unusable(refusal: &Refusal) -> Exit {
 
 fn of_connection(error: &Error) -> Exit {
     match error {
-        Error::Address(_) => Exit::Usage,
+        Error::Address(_) | Error::Credentials(_) => Exit::Usage,
         Error::NotRunning { .. } | Error::Unreachable { .. } | Error::Disconnected { .. } => {
             Exit::NoDaemon
         }

@@ -17,6 +17,7 @@ mod follow;
 mod hold;
 mod json;
 mod lines;
+mod listen;
 mod out;
 mod outlet;
 mod rules;

@@ -14,7 +14,7 @@ use heeler_proto::v1::{
     cancel_request::Target, detach_request, remove_request,
 };
 use tokio::time::sleep;
-use tonic::{Response, Status, transport::Channel};
+use tonic::{Response, Status, service::interceptor::InterceptedService, transport::Channel};
 
 use crate::{
     address::Address,
@@ -22,6 +22,7 @@ use crate::{
     backoff::Backoff,
     cancel::CancelOptions,
     connect,
+    credentials::{Bearer, ConnectOptions},
     detach::DetachOptions,
     error::Error,
     filter::Filter,
@@ -34,7 +35,7 @@ use crate::{
 };
 
 /// The generated stub.
-pub type Stub = BackgroundTasksClient<Channel>;
+pub type Stub = BackgroundTasksClient<InterceptedService<Channel, Bearer>>;
 
 /// A restart takes a fraction of this.
 const DEFAULT_RETRY_FOR: Duration = Duration::from_secs(5);
@@ -57,11 +58,19 @@ enum Repeat {
 }
 
 impl Client {
-    /// Connects to the daemon at this address.
+    /// Connects to the daemon at this address; over TCP with what the environment says of its token
+    /// and its authority.
     pub async fn connect(address: Address) -> Result<Self, Error> {
-        let channel = connect::channel(&address).await?;
-        // A page is as large as its tasks; the daemon, which is the user's own, bounds it.
-        let stub = Stub::new(channel).max_decoding_message_size(usize::MAX);
+        Self::connect_with(address, ConnectOptions::new()).await
+    }
+
+    /// Connects to the daemon at this address. Whether the token is its own shows with the first call.
+    pub async fn connect_with(address: Address, options: ConnectOptions) -> Result<Self, Error> {
+        let bearer = options.bearer(&address)?;
+        let channel = connect::channel(&address, &options).await?;
+        // A page is as large as its tasks; the daemon, which is trusted, bounds it.
+        let stub = Stub::new(InterceptedService::new(channel, bearer))
+            .max_decoding_message_size(usize::MAX);
         Ok(Self {
             stub,
             address,

@@ -1,15 +1,21 @@
-//! The transport: HTTP/2 over a Unix socket whose other end is trusted.
+//! The transport: HTTP/2 over a Unix socket whose other end is trusted, or over TCP.
 
 use std::{io, path::Path, time::Duration};
 
 use hyper_util::rt::TokioIo;
 use nix::unistd::{Uid, geteuid};
-use tokio::{io::BufWriter, net::UnixStream, time};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, BufWriter},
+    net::{TcpStream, UnixStream, lookup_host},
+    time,
+};
+use tokio_rustls::{TlsConnector, client::TlsStream, rustls::pki_types::ServerName};
 use tonic::transport::{Channel, Endpoint, Uri};
 use tower::service_fn;
 
 use crate::{
-    address::Address,
+    address::{Address, Host, Place},
+    credentials::ConnectOptions,
     error::{Error, io_source, same},
 };
 
@@ -17,29 +23,80 @@ use crate::{
 const QUEUE_FULL_PAUSE: Duration = Duration::from_millis(5);
 /// How often: about five seconds in all.
 const QUEUE_FULL_TRIES: usize = 1000;
+/// How long a machine may take to take a connection, with the handshake.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+/// How often a machine that says nothing while calls are open is asked whether it is there.
+const ASK_EVERY: Duration = Duration::from_secs(30);
+/// How long it may take to answer that.
+const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 
 /// Connects now, and again by itself whenever the connection breaks.
-pub(crate) async fn channel(address: &Address) -> Result<Channel, Error> {
-    let path = address.path().to_owned();
-    let connector = service_fn(move |_: Uri| {
-        let path = path.clone();
-        // Buffered, so that the preface and the settings are one write, and wake the daemon once.
-        async move { Ok::<_, io::Error>(TokioIo::new(BufWriter::new(open(&path).await?))) }
-    });
-    // HTTP/2 wants an authority; the connector does not look at it.
+pub(crate) async fn channel(address: &Address, options: &ConnectOptions) -> Result<Channel, Error> {
+    // HTTP/2 wants an authority; the connectors do not look at it.
     let endpoint = Endpoint::from_static("http://localhost");
-    endpoint
-        .connect_with_connector(connector)
-        .await
-        .map_err(|error| {
-            let source = io_source(&error)
-                .map(same)
-                .unwrap_or_else(|| io::Error::other(error));
-            Error::from_connect(source, address)
-        })
+    match address.place() {
+        Place::Unix(path) => {
+            let path = path.clone();
+            over(endpoint, address, move || {
+                let path = path.clone();
+                // Buffered, so that the preface and the settings are one write, and wake the daemon once.
+                async move { Ok(BufWriter::new(open_unix(&path).await?)) }
+            })
+            .await
+        }
+        Place::Tcp(host) => {
+            let host = host.clone();
+            over(watchful(endpoint), address, move || {
+                let host = host.clone();
+                async move {
+                    Ok(BufWriter::new(
+                        limited(open_tcp(&host, Reach::Loopback)).await?,
+                    ))
+                }
+            })
+            .await
+        }
+        Place::Tls(host) => {
+            let (host, tls) = (host.clone(), options.tls()?);
+            over(watchful(endpoint), address, move || {
+                let (host, tls) = (host.clone(), tls.clone());
+                async move { limited(open_tls(&host, &tls)).await }
+            })
+            .await
+        }
+    }
 }
 
-async fn open(path: &Path) -> io::Result<UnixStream> {
+/// A machine that is gone says no goodbye.
+fn watchful(endpoint: Endpoint) -> Endpoint {
+    endpoint
+        .http2_keep_alive_interval(ASK_EVERY)
+        .keep_alive_timeout(ANSWER_LIMIT)
+}
+
+async fn over<S, F>(
+    endpoint: Endpoint,
+    address: &Address,
+    open: impl Fn() -> F + Send + 'static,
+) -> Result<Channel, Error>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    F: Future<Output = io::Result<S>> + Send + 'static,
+{
+    let connector = service_fn(move |_: Uri| {
+        let opened = open();
+        async move { opened.await.map(TokioIo::new) }
+    });
+    let connected = endpoint.connect_with_connector(connector).await;
+    connected.map_err(|error| {
+        let source = io_source(&error)
+            .map(same)
+            .unwrap_or_else(|| io::Error::other(error));
+        Error::from_connect(source, address)
+    })
+}
+
+async fn open_unix(path: &Path) -> io::Result<UnixStream> {
     let mut tries = QUEUE_FULL_TRIES;
     loop {
         match UnixStream::connect(path).await {
@@ -65,4 +122,53 @@ fn check_peer(peer: Uid) -> io::Result<()> {
     }
     let text = format!("whoever listens there is user {peer}, not user {own}");
     Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
+}
+
+/// How far a connection may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// A name that leads elsewhere leads nowhere.
+    Loopback,
+    Anywhere,
+}
+
+async fn open_tcp(host: &Host, reach: Reach) -> io::Result<TcpStream> {
+    let mut failed = io::Error::other(format!("`{}` has no address here", host.name));
+    for address in lookup_host((host.name.as_str(), host.port)).await? {
+        if reach == Reach::Loopback && !address.ip().to_canonical().is_loopback() {
+            continue;
+        }
+        match TcpStream::connect(address).await {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            Err(error) => failed = same(&error),
+        }
+    }
+    Err(failed)
+}
+
+async fn open_tls(host: &Host, tls: &TlsConnector) -> io::Result<TlsStream<TcpStream>> {
+    let name = ServerName::try_from(host.name.clone()).map_err(io::Error::other)?;
+    let stream = open_tcp(host, Reach::Anywhere).await?;
+    let connected = tls.connect(name, stream).await;
+    connected.map_err(|error| {
+        // A certificate that is not believed, or no TLS at all: asking again changes nothing.
+        if error.kind() == io::ErrorKind::InvalidData {
+            let text = format!("no TLS with whoever answers there: {error}");
+            return io::Error::new(io::ErrorKind::PermissionDenied, text);
+        }
+        error
+    })
+}
+
+async fn limited<T>(open: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    match time::timeout(CONNECT_LIMIT, open).await {
+        Ok(opened) => opened,
+        Err(_) => {
+            let text = format!("no answer within {CONNECT_LIMIT:?}");
+            Err(io::Error::new(io::ErrorKind::TimedOut, text))
+        }
+    }
 }

@@ -6,7 +6,10 @@ use heeler_proto::v1::ErrorReason;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-use crate::address::{Address, AddressError};
+use crate::{
+    address::{Address, AddressError},
+    credentials::CredentialsError,
+};
 
 /// The domain of the reasons that this crate knows.
 const DOMAIN: &str = "heeler.dev";
@@ -31,6 +34,9 @@ pub enum Error {
     /// The address cannot be used.
     #[error(transparent)]
     Address(#[from] AddressError),
+    /// The token or the authority for it cannot be used.
+    #[error(transparent)]
+    Credentials(#[from] CredentialsError),
     /// Nobody listens there.
     #[error("no daemon answers at {address}: start one with `{}`", address.start_command())]
     NotRunning {
@@ -133,6 +139,7 @@ impl Error {
         match self {
             Self::Refused(refusal) => Some(refusal),
             Self::Address(_)
+            | Self::Credentials(_)
             | Self::NotRunning { .. }
             | Self::Unreachable { .. }
             | Self::Disconnected { .. }
@@ -151,6 +158,7 @@ impl Error {
             Self::NotRunning { .. } => true,
             Self::Refused(refusal) => refusal.code == Code::Unavailable,
             Self::Address(_)
+            | Self::Credentials(_)
             | Self::Unreachable { .. }
             | Self::Disconnected { .. }
             | Self::Incomplete { .. } => false,

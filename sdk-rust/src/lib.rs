@@ -21,7 +21,8 @@
 //!
 //! # What it adds to the generated stub
 //!
-//! - [`Client`] connects over the user's Unix socket and is cheap to clone. Its calls take either a
+//! - [`Client`] connects over the user's Unix socket, or over TCP with [`ConnectOptions`], and is cheap
+//!   to clone. Its calls take either a
 //!   builder from this crate ([`Spawn`], [`Wait`], [`ListOptions`]) or the request message itself.
 //! - [`Task`] is a handle by id: it holds no resource, and dropping it does nothing to the task.
 //! - [`Watch`] is the event stream as it should be consumed: it reconnects, and resumes without a
@@ -49,6 +50,7 @@ mod batches;
 mod cancel;
 mod client;
 mod connect;
+mod credentials;
 mod detach;
 mod error;
 mod filter;
@@ -67,6 +69,7 @@ pub use address::{Address, AddressError};
 pub use attach::{Attach, AttachItem, AttachOptions, Released};
 pub use cancel::CancelOptions;
 pub use client::{Client, Stub};
+pub use credentials::{Bearer, ConnectOptions, CredentialsError};
 pub use detach::DetachOptions;
 pub use error::{Error, FieldViolation, Reason, Refusal};
 pub use filter::Filter;

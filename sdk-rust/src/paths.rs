@@ -80,6 +80,11 @@ pub fn state_dir() -> Result<PathBuf, PathError> {
     Ok(home()?.join(".local/state/heeler"))
 }
 
+/// Where this user's daemon keeps the token that callers over TCP show: `token` in its state directory.
+pub fn token_file() -> Result<PathBuf, PathError> {
+    Ok(state_dir()?.join("token"))
+}
+
 /// Where the fallbacks are; elsewhere in tests.
 struct Places<'a> {
     run_user: &'a Path,

@@ -1,6 +1,11 @@
 //! What an operator can choose.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use crate::{journal::Durability, process::containment::Wanted};
 
@@ -9,8 +14,10 @@ use crate::{journal::Durability, process::containment::Wanted};
 pub struct Config {
     /// Where everything is kept; private to its user, and to one server at a time.
     pub state_dir: PathBuf,
-    /// The Unix sockets to listen on; at least one.
-    pub listen: Vec<PathBuf>,
+    /// Where to listen; at least one place.
+    pub listen: Vec<Listen>,
+    /// What every TCP address speaks TLS with. Beyond loopback there must be one.
+    pub tls: Option<TlsFiles>,
     /// Which rung of the kill ladder to stand on.
     pub containment: Wanted,
     /// What a recorded fact survives.
@@ -49,6 +56,42 @@ impl Default for Limits {
             per_label: BTreeMap::new(),
         }
     }
+}
+
+/// A place to listen at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Listen {
+    /// A Unix socket, for this user alone.
+    Unix(PathBuf),
+    /// A TCP address, for whoever shows the token; port 0: one that is free.
+    Tcp(SocketAddr),
+}
+
+impl Listen {
+    /// The socket, if it is one.
+    pub fn unix(&self) -> Option<&Path> {
+        match self {
+            Self::Unix(path) => Some(path),
+            Self::Tcp(_) => None,
+        }
+    }
+
+    /// The TCP address, if it is one.
+    pub fn tcp(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Unix(_) => None,
+            Self::Tcp(address) => Some(*address),
+        }
+    }
+}
+
+/// A certificate and its key, in PEM form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The server's own certificate, and behind it those that lead to its authority.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
 }
 
 /// What becomes of the live tasks when the server is told to end from outside. A Shutdown call says for

@@ -23,5 +23,5 @@ mod config;
 mod crash;
 mod serve;
 
-pub use config::{Config, Limits, OnExit, Retention};
+pub use config::{Config, Limits, Listen, OnExit, Retention, TlsFiles};
 pub use serve::{Ready, RunError, run};

@@ -15,19 +15,19 @@ use tonic::transport::Server;
 use tonic_health::{ServingStatus, server::HealthReporter};
 
 use crate::{
-    config::{Config, OnExit},
+    config::{Config, Listen, OnExit},
     journal::{Boot, Durability, Journal, JournalError},
     process::{
         self, StateLock,
         boot::BootId,
         containment::{ContainmentError, Ladder},
         disk,
-        environment::BaseEnv,
+        environment::{BaseEnv, Reach},
         own_uid,
         shim::{Records, Shims},
         task_file::{MemoryDir, TaskDir},
     },
-    service::{Closing, Edge, End, Gate, ListenError, Listener, NAME, Service},
+    service::{Closing, Edge, End, Gate, ListenError, Listener, NAME, Service, Tcp},
     supervisor::{CancelRequest, Cascade, Parts, Recovered, Supervisor},
     task::{Actor, StopCause},
 };
@@ -92,8 +92,10 @@ pub enum RunError {
 /// What a daemon that serves can say of itself.
 #[derive(Debug, Clone)]
 pub struct Ready {
-    /// Where it listens, e.g. `unix:/run/user/1000/heeler/heeler.sock`.
+    /// Where it listens, e.g. `unix:/run/user/1000/heeler/heeler.sock`, as a client is told of it.
     pub addresses: Vec<String>,
+    /// Where the token is that callers over TCP have to show, if any can come.
+    pub token_file: Option<PathBuf>,
     /// Which rung of the kill ladder it has.
     pub ladder: Ladder,
     /// What it took back.
@@ -104,6 +106,13 @@ impl fmt::Display for Ready {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for address in &self.addresses {
             writeln!(f, "heeler: listening on {address}")?;
+        }
+        if let Some(path) = &self.token_file {
+            writeln!(
+                f,
+                "heeler: callers over TCP show the token in {}",
+                path.display()
+            )?;
         }
         write!(f, "heeler: kill ladder: {}", self.ladder)?;
         if self.recovered.tasks > 0 {
@@ -122,15 +131,18 @@ pub async fn run(
     ready: impl FnOnce(&Ready),
 ) -> Result<(), RunError> {
     let _lock = open_state(&config.state_dir)?;
-    let supervisor = assemble(&config)?;
+    // First, since tasks are told of a port that the kernel may choose.
+    let tcp = Tcp::bind(&config)?;
+    let supervisor = assemble(&config, reach(&config, &tcp))?;
     let journal = supervisor.parts().journal.clone();
-    let served = serve(&config, supervisor, shutdown, ready).await;
+    let served = serve(&config, tcp, supervisor, shutdown, ready).await;
     journal.close().await?;
     served
 }
 
 async fn serve(
     config: &Config,
+    tcp: Tcp,
     supervisor: Supervisor,
     shutdown: impl Future<Output = ()>,
     ready: impl FnOnce(&Ready),
@@ -142,7 +154,10 @@ async fn serve(
     set_health(&health, ServingStatus::NotServing).await;
     let end = End::default();
     let service = Service::new(supervisor.clone(), closing.clone(), end.clone());
-    let connections = Listener::bind(&config.listen)?.connections(&closing);
+    let (token, token_file) = (tcp.token(), tcp.token_file());
+    let addresses = unix_addresses(config).chain(tcp.addresses()).collect();
+    let paths = config.listen.iter().filter_map(Listen::unix);
+    let connections = Listener::bind(paths, tcp)?.connections(&closing);
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(heeler_proto::FILE_DESCRIPTOR_SET)
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
@@ -155,7 +170,7 @@ async fn serve(
         })?;
     let router = Server::builder()
         .max_concurrent_streams(STREAMS)
-        .layer(Edge::new(gate.clone()))
+        .layer(Edge::new(gate.clone(), token))
         .add_service(health_service)
         .add_service(reflection)
         .add_service(
@@ -175,7 +190,8 @@ async fn serve(
         let _ = taken_back.send(());
         set_health(&health, ServingStatus::Serving).await;
         ready(&Ready {
-            addresses: config.listen.iter().map(address).collect(),
+            addresses,
+            token_file,
             ladder: supervisor.parts().ladder.clone(),
             recovered,
         });
@@ -234,8 +250,23 @@ async fn stop_tasks(supervisor: &Supervisor) {
     );
 }
 
-fn address(path: impl AsRef<Path>) -> String {
-    format!("unix:{}", path.as_ref().display())
+fn unix_addresses(config: &Config) -> impl Iterator<Item = String> {
+    let paths = config.listen.iter().filter_map(Listen::unix);
+    paths.map(|path| format!("unix:{}", path.display()))
+}
+
+/// How the server's own tasks reach it: by a Unix socket, where there is one.
+fn reach(config: &Config, tcp: &Tcp) -> Reach {
+    match unix_addresses(config).next() {
+        Some(address) => Reach {
+            address,
+            token_file: None,
+        },
+        None => Reach {
+            address: tcp.own_address().unwrap_or_default(),
+            token_file: tcp.token_file(),
+        },
+    }
 }
 
 async fn set_health(health: &HealthReporter, status: ServingStatus) {
@@ -287,7 +318,7 @@ fn with_memory(task_dir: TaskDir, config: &Config, journal: &Journal) -> TaskDir
     }
 }
 
-fn assemble(config: &Config) -> Result<Supervisor, RunError> {
+fn assemble(config: &Config, reach: Reach) -> Result<Supervisor, RunError> {
     let failed = |operation: &str| {
         let operation = operation.to_owned();
         move |source| RunError::Io { operation, source }
@@ -317,7 +348,7 @@ fn assemble(config: &Config) -> Result<Supervisor, RunError> {
     let name = journal.directory_id().simple().to_string();
     let ladder = Ladder::choose(config.containment, &name, &shims)?;
     process::leave_reaping_to_the_kernel().map_err(failed("ignore SIGCHLD"))?;
-    let base_env = BaseEnv::from_process(config.listen.first().map(address).unwrap_or_default());
+    let base_env = BaseEnv::from_process(reach);
     let home = base_env
         .home()
         .map_or_else(|| PathBuf::from("/"), PathBuf::from);

@@ -7,6 +7,7 @@
 mod attach;
 mod cancel;
 mod check;
+mod connection;
 mod convert;
 mod detach;
 mod encodings;
@@ -14,6 +15,7 @@ mod inspect;
 mod layer;
 mod list;
 mod listen;
+mod lobby;
 mod output;
 mod page_token;
 mod queue;
@@ -23,7 +25,10 @@ mod rules;
 mod shutdown;
 mod spawn;
 mod stream;
+mod tcp;
 mod text;
+mod tls;
+mod token;
 mod wait;
 mod watch;
 
@@ -31,15 +36,17 @@ use std::sync::Arc;
 
 use heeler_proto::{Encoded, server::BackgroundTasks, v1};
 use tokio::sync::{Notify, watch as channel};
-use tonic::{Request, Response, Status, transport::server::UdsConnectInfo};
+use tonic::{Request, Response, Status};
 
 pub use layer::{Edge, Gate};
 pub use listen::{ListenError, Listener};
+pub use tcp::Tcp;
 
 use crate::{
     supervisor::Supervisor,
     task::{Actor, Task, TaskId, Timestamp},
 };
+use connection::Peer;
 use encodings::Encodings;
 use refusal::Refusal;
 
@@ -133,12 +140,12 @@ impl Service {
     }
 }
 
-/// Who calls, as the kernel tells it.
+/// Who calls, as the kernel tells it; of a caller over TCP it tells nothing.
 fn caller<T>(request: &Request<T>, name: Option<String>) -> Actor {
-    let cred = request
-        .extensions()
-        .get::<UdsConnectInfo>()
-        .and_then(|info| info.peer_cred);
+    let cred = match request.extensions().get::<Peer>() {
+        Some(Peer::Local(info)) => info.peer_cred,
+        Some(Peer::Remote(_)) | None => None,
+    };
     Actor {
         name,
         uid: cred.map(|cred| cred.uid()),

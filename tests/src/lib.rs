@@ -19,6 +19,8 @@
 //! | [`watch`] | the event stream |
 //! | [`request`] | short ways to write requests |
 //! | [`cli`] | the `heeler` command |
+//! | [`tcp`] | a daemon's TCP addresses and its token |
+//! | [`authority`] | certificates and their keys |
 //! | [`grpcurl`] | the same calls by a client that has only reflection |
 //! | [`refusal`] | what a refused call says |
 //! | [`rung`] | the rungs of the kill ladder |
@@ -35,6 +37,7 @@
 pub mod api;
 pub mod attachment;
 pub mod audit;
+pub mod authority;
 pub mod binary;
 pub mod boot;
 pub mod builder;
@@ -56,12 +59,14 @@ pub mod sessions;
 pub mod small_disk;
 pub mod storm;
 pub mod task_file;
+pub mod tcp;
 pub mod terminal;
 pub mod waiting;
 pub mod watch;
 
 pub use api::Api;
 pub use attachment::Attachment;
+pub use authority::Authority;
 pub use daemon::Daemon;
 pub use failing_disk::FailingDisk;
 pub use fixture::Fixture;

@@ -6,14 +6,16 @@ use std::{
 };
 
 use clap::{Args, ValueEnum, value_parser};
-use heeler_client::{Address, Error, paths};
+use heeler_client::paths;
 use heeler_server::{
-    Config, Limits, OnExit, Retention, journal::Durability, process::containment::Wanted,
+    Config, Limits, Listen, OnExit, Retention, TlsFiles, journal::Durability,
+    process::containment::Wanted,
 };
 
 use crate::{
     duration,
     exit::{Exit, Failure},
+    listen::{ListenAddress, Tls},
     serve, size,
 };
 
@@ -24,12 +26,18 @@ const EXAMPLES: &str = "\
 Examples:
   heeler serve
   heeler serve --state-dir /srv/heeler --listen unix:/run/heeler.sock
+  heeler serve --listen unix:/run/heeler.sock --listen tcp:127.0.0.1:0
+  heeler serve --listen tcp:0.0.0.0:7117 --tls-cert cert.pem --tls-key key.pem
   heeler serve --keep-finished 1000 --keep-output 500MiB --keep-for 72h
   HEELER_LOG=debug heeler serve
 
 Beyond a limit the oldest finished tasks go first, with their output, and those whose end nobody has
 been told of yet go last; --keep-for counts for ends that were told only. Live tasks never go. A
 watcher that asks for an event that is no longer kept is told which is the oldest.
+
+Over TCP every call must show the token that is in the file `token` of the state directory, made at the
+first start. Beyond loopback there must be TLS, or the daemon does not start; with a certificate every
+TCP address speaks it, and is reached by clients as tls:HOST:PORT.
 
 It says where it listens and which rung of the kill ladder it has. SIGTERM, SIGINT and `heeler shutdown`
 end it and leave its tasks running: the next daemon on the state directory takes them back.";
@@ -43,10 +51,18 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
 
-    /// Where to listen, e.g. unix:/run/x.sock; may be given again [env: HEELER_ADDR] [default: this
-    /// user's own socket]
+    /// Where to listen, e.g. unix:/run/x.sock or tcp:127.0.0.1:7117, where port 0 is one that is
+    /// free; may be given again [env: HEELER_ADDR] [default: this user's own socket]
     #[arg(long, value_name = "ADDRESS")]
-    listen: Vec<Address>,
+    listen: Vec<ListenAddress>,
+
+    /// The certificate for TCP addresses, in PEM form, with those that lead to its authority
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+
+    /// The certificate's private key, in PEM form
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
 
     /// How many tasks may be live at once
     #[arg(long, value_name = "N", default_value_t = Config::DEFAULT_MAX_TASKS)]
@@ -144,7 +160,8 @@ impl Serve {
                 Some(dir) => absolute("--state-dir", dir)?,
                 None => paths::state_dir().map_err(|error| Failure::Usage(error.to_string()))?,
             },
-            listen: self.sockets()?,
+            listen: self.places()?,
+            tls: self.tls_files()?,
             containment: match self.containment {
                 Containment::Auto => Wanted::Auto,
                 Containment::Cgroup => Wanted::Cgroup,
@@ -183,16 +200,36 @@ impl Serve {
         })
     }
 
-    fn sockets(&self) -> Result<Vec<PathBuf>, Failure> {
-        if self.listen.is_empty() {
-            let address = Address::from_env_or_default().map_err(Error::from)?;
-            return Ok(vec![address.path().to_owned()]);
+    fn places(&self) -> Result<Vec<Listen>, Failure> {
+        let own;
+        let addresses = match self.listen.is_empty() {
+            true => {
+                own = [ListenAddress::from_env_or_default()?];
+                &own[..]
+            }
+            false => &self.listen[..],
+        };
+        let asked = addresses.iter().any(|address| address.tls == Tls::Asked);
+        if asked && self.tls_cert.is_none() {
+            let text = "a tls: address needs --tls-cert FILE and --tls-key FILE";
+            return Err(Failure::Usage(text.to_owned()));
         }
-        Ok(self
-            .listen
-            .iter()
-            .map(|address| address.path().to_owned())
-            .collect())
+        let tcp = addresses.iter().any(|one| one.listen.tcp().is_some());
+        if self.tls_cert.is_some() && !tcp {
+            let text = "--tls-cert is for a TCP address: give one, e.g. --listen tcp:0.0.0.0:7117";
+            return Err(Failure::Usage(text.to_owned()));
+        }
+        Ok(addresses.iter().map(|one| one.listen.clone()).collect())
+    }
+
+    fn tls_files(&self) -> Result<Option<TlsFiles>, Failure> {
+        let (Some(certificate), Some(key)) = (&self.tls_cert, &self.tls_key) else {
+            return Ok(None);
+        };
+        Ok(Some(TlsFiles {
+            certificate: absolute("--tls-cert", certificate)?,
+            key: absolute("--tls-key", key)?,
+        }))
     }
 }
 
@@ -235,7 +272,8 @@ mod tests {
     #[test]
     fn every_address_that_is_given_is_listened_on() {
         let config = config(&["--listen", "unix:/a.sock", "--listen", "unix:/b.sock"]);
-        assert_eq!(config.listen, [Path::new("/a.sock"), Path::new("/b.sock")]);
+        let sockets = ["/a.sock", "/b.sock"].map(|path| Listen::Unix(path.into()));
+        assert_eq!(config.listen, sockets);
     }
 
     #[test]

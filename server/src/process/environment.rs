@@ -5,6 +5,7 @@ use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
     os::unix::ffi::OsStrExt,
+    path::PathBuf,
 };
 
 use crate::task::{EnvDefaults, SpawnRequest, TaskId, TaskUid};
@@ -16,6 +17,7 @@ pub const MARK: &str = "HEELER_TASK_UID";
 
 const TASK_ID: &str = "HEELER_TASK_ID";
 const ADDRESS: &str = "HEELER_ADDR";
+const TOKEN_FILE: &str = "HEELER_TOKEN_FILE";
 
 /// What tells a program that nobody is looking.
 const NON_INTERACTIVE: [(&str, &str); 13] = [
@@ -39,7 +41,16 @@ const NON_INTERACTIVE: [(&str, &str); 13] = [
 pub struct BaseEnv {
     plain: Layer,
     non_interactive: Layer,
-    address: String,
+    reach: Reach,
+}
+
+/// How a task reaches the server.
+#[derive(Debug, Clone, Default)]
+pub struct Reach {
+    /// Where it listens.
+    pub address: String,
+    /// What has to be shown there, if anything has.
+    pub token_file: Option<PathBuf>,
 }
 
 /// Variables as a program is given them.
@@ -58,12 +69,12 @@ struct Layer {
 }
 
 impl BaseEnv {
-    /// From this process's environment; tasks reach the server at `address`.
-    pub fn from_process(address: String) -> Self {
-        Self::new(std::env::vars_os(), address)
+    /// From this process's environment, and how tasks reach the server.
+    pub fn from_process(reach: Reach) -> Self {
+        Self::new(std::env::vars_os(), reach)
     }
 
-    fn new(vars: impl IntoIterator<Item = (OsString, OsString)>, address: String) -> Self {
+    fn new(vars: impl IntoIterator<Item = (OsString, OsString)>, reach: Reach) -> Self {
         let ours = |name: &OsStr| name.as_bytes().starts_with(RESERVED_PREFIX.as_bytes());
         let vars: BTreeMap<_, _> = vars.into_iter().filter(|(name, _)| !ours(name)).collect();
         let mut dressed = vars.clone();
@@ -71,7 +82,7 @@ impl BaseEnv {
         Self {
             plain: Layer::new(vars),
             non_interactive: Layer::new(dressed),
-            address,
+            reach,
         }
     }
 
@@ -99,7 +110,10 @@ impl BaseEnv {
         };
         block.push(TASK_ID, id.as_str());
         block.push(MARK, uid.to_string());
-        block.push(ADDRESS, &self.address);
+        block.push(ADDRESS, &self.reach.address);
+        if let Some(path) = &self.reach.token_file {
+            block.push(TOKEN_FILE, path);
+        }
         block
     }
 

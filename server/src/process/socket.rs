@@ -1,7 +1,8 @@
-//! A Unix socket that only its user can reach.
+//! A Unix socket that only its user can reach; and what the kernel is told of TCP connections.
 
 use std::{
     fs, io,
+    os::fd::AsFd,
     os::unix::{
         fs::{DirBuilderExt, FileTypeExt, MetadataExt},
         net::{UnixListener, UnixStream},
@@ -11,7 +12,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nix::sys::stat::{Mode, umask};
+use nix::sys::{
+    socket::{setsockopt, sockopt},
+    stat::{Mode, umask},
+};
 
 /// What `sun_path` holds, less the NUL at its end.
 const LONGEST_PATH: usize = 107;
@@ -19,6 +23,13 @@ const LONGEST_PATH: usize = 107;
 /// has it until it runs.
 const OUTLIVES: Duration = Duration::from_secs(1);
 const STEP: Duration = Duration::from_millis(5);
+
+/// How long a TCP peer may be silent before it is asked whether it is there, in seconds.
+const QUIET_SECONDS: u32 = 60;
+/// Between two questions, in seconds.
+const QUESTION_SECONDS: u32 = 10;
+/// How many may go unanswered.
+const QUESTIONS: u32 = 6;
 
 /// A listening socket, removed when it is dropped.
 #[derive(Debug)]
@@ -68,6 +79,15 @@ impl Drop for PrivateSocket {
             let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+/// Has the kernel find out when the machine at the other end is gone, which says no goodbye.
+pub fn notice_dead_peer(stream: &impl AsFd) -> io::Result<()> {
+    setsockopt(stream, sockopt::TcpKeepIdle, &QUIET_SECONDS)?;
+    setsockopt(stream, sockopt::TcpKeepInterval, &QUESTION_SECONDS)?;
+    setsockopt(stream, sockopt::TcpKeepCount, &QUESTIONS)?;
+    setsockopt(stream, sockopt::KeepAlive, &true)?;
+    Ok(())
 }
 
 fn remove_stale(path: &Path) -> io::Result<()> {

@@ -13,12 +13,12 @@ use std::{
 };
 
 use heeler_proto::v1::ErrorReason;
-use http::{HeaderValue, Request, Response};
+use http::{HeaderValue, Request, Response, header::AUTHORIZATION};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tonic::{Code, Status, body::Body, transport::server::UdsConnectInfo};
+use tonic::{Code, Status, body::Body};
 use tower::{Layer, Service};
 
-use super::{NAME, refusal::Refusal};
+use super::{NAME, connection::Peer, refusal::Refusal, token::Token};
 use crate::process::own_uid;
 
 /// Short calls at once; more wait their turn.
@@ -60,6 +60,7 @@ pub(super) struct CallPermit(
 #[derive(Debug, Clone)]
 pub struct Edge {
     gate: Gate,
+    token: Option<Arc<Token>>,
     short: Arc<Semaphore>,
     cancels: Arc<Semaphore>,
     long: Arc<Semaphore>,
@@ -73,13 +74,27 @@ pub struct Guarded<S> {
 }
 
 impl Edge {
-    /// One for the whole server.
-    pub fn new(gate: Gate) -> Self {
+    /// One for the whole server. Whoever comes over TCP shows the token.
+    pub fn new(gate: Gate, token: Option<Token>) -> Self {
         Self {
             gate,
+            token: token.map(Arc::new),
             short: Arc::new(Semaphore::new(SHORT_CALLS)),
             cancels: Arc::new(Semaphore::new(CANCELS)),
             long: Arc::new(Semaphore::new(LONG_CALLS)),
+        }
+    }
+
+    /// Who calls must be this user, or know the token.
+    fn identify<B>(&self, request: &Request<B>) -> Result<(), Refusal> {
+        match (request.extensions().get::<Peer>(), &self.token) {
+            (Some(Peer::Local(info)), _) => check_user(info.peer_cred.map(|cred| cred.uid())),
+            (Some(Peer::Remote(proof)), Some(token)) => {
+                token.check(request.headers())?;
+                proof.give();
+                Ok(())
+            }
+            (Some(Peer::Remote(_)), None) | (None, _) => check_user(None),
         }
     }
 
@@ -116,12 +131,8 @@ fn too_many(max: usize) -> Refusal {
 }
 
 /// The socket's mode keeps others out; this holds even where somebody has loosened it.
-fn check_user<B>(request: &Request<B>) -> Result<(), Refusal> {
-    let cred = request
-        .extensions()
-        .get::<UdsConnectInfo>()
-        .and_then(|info| info.peer_cred);
-    match cred.map(|cred| cred.uid()) {
+fn check_user(uid: Option<u32>) -> Result<(), Refusal> {
+    match uid {
         Some(uid) if uid == own_uid() => Ok(()),
         Some(uid) => {
             let message = format!("this daemon belongs to another user than uid {uid}");
@@ -173,10 +184,12 @@ where
         let edge = self.edge.clone();
         let id = request_id(&request);
         let method = request.uri().path().to_owned();
-        let user = check_user(&request);
+        let caller = edge.identify(&request);
+        // Nothing further in has any use for it.
+        request.headers_mut().remove(AUTHORIZATION);
         Box::pin(async move {
             let begun = Instant::now();
-            let admitted = match user {
+            let admitted = match caller {
                 Ok(()) => edge.admit(&method).await,
                 Err(refusal) => Err(refusal),
             };
@@ -191,7 +204,7 @@ where
             };
             let status = response
                 .headers()
-                .get("grpc-status")
+                .get(Status::GRPC_STATUS)
                 .and_then(|code| code.to_str().ok());
             let elapsed = begun.elapsed().as_micros() as u64;
             tracing::debug!(method, request_id = ?id, status, elapsed_micros = elapsed, "call");

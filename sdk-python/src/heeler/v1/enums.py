@@ -178,6 +178,10 @@ class ErrorReason:
     works once it does. Metadata: operation; with Spawn where a FAILED task has the details also
     task_id."""
 
+    TOKEN_REFUSED = error_pb2.ERROR_REASON_TOKEN_REFUSED
+    """UNAUTHENTICATED: a call over TCP came without the daemon's token, or with another. The metadata
+    of each call, of health checks and reflection too, must have `authorization: Bearer TOKEN`."""
+
     @staticmethod
     def name(value: error_pb2.ErrorReason.ValueType) -> str:
         """The name of a value, without the prefix; its number if it is a newer one."""

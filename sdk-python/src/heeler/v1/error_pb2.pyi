@@ -73,6 +73,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     works once it does. Metadata: operation; with Spawn where a FAILED task has the details also
     task_id.
     """
+    ERROR_REASON_TOKEN_REFUSED: _ErrorReason.ValueType  # 19
+    """UNAUTHENTICATED: a call over TCP came without the daemon's token, or with another. The metadata
+    of each call, of health checks and reflection too, must have `authorization: Bearer TOKEN`.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """The reasons that a google.rpc.ErrorInfo of domain `heeler.dev` may carry, there without the prefix
@@ -129,5 +133,9 @@ ERROR_REASON_STORAGE_READ_ONLY: ErrorReason.ValueType  # 18
 """UNAVAILABLE: the disk of the state directory takes no writes. Nothing was changed; the same call
 works once it does. Metadata: operation; with Spawn where a FAILED task has the details also
 task_id.
+"""
+ERROR_REASON_TOKEN_REFUSED: ErrorReason.ValueType  # 19
+"""UNAUTHENTICATED: a call over TCP came without the daemon's token, or with another. The metadata
+of each call, of health checks and reflection too, must have `authorization: Bearer TOKEN`.
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

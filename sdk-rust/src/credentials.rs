@@ -1,0 +1,291 @@
+//! What a client shows a daemon that it reaches over TCP, and which authorities it believes there.
+//!
+//! Over a Unix socket neither is read: the kernel says who is at each end.
+
+use std::{
+    env, fmt, fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use tokio_rustls::{
+    TlsConnector,
+    rustls::{
+        ClientConfig, RootCertStore,
+        crypto::ring,
+        pki_types::{CertificateDer, pem::PemObject},
+    },
+};
+use tonic::{
+    Request, Status,
+    metadata::{Ascii, MetadataValue},
+    service::Interceptor,
+};
+
+use crate::{address::Address, paths};
+
+/// How to reach a daemon over TCP: its token, and the authority of its certificate.
+///
+/// ```no_run
+/// use heeler_client::{Client, ConnectOptions, Error};
+///
+/// # async fn example() -> Result<(), Error> {
+/// let options = ConnectOptions::new()
+///     .token_file("/etc/heeler/token")
+///     .tls_ca("/etc/heeler/ca.pem");
+/// let client = Client::connect_with("tls:build.example.com:7117".parse()?, options).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Default)]
+pub struct ConnectOptions {
+    token: Option<String>,
+    token_file: Option<PathBuf>,
+    tls_ca: Option<PathBuf>,
+}
+
+/// Why a token or an authority cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CredentialsError {
+    /// The file with the token cannot be read.
+    #[error("cannot read the token file {}: {source}", path.display())]
+    TokenFile {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// What was given cannot be sent.
+    #[error("the token is empty, or has characters that no token has")]
+    Token,
+    /// The file with the authority's certificate cannot be read.
+    #[error("cannot read the certificates in {}: {problem}", path.display())]
+    Authority {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        problem: String,
+    },
+    /// The system has no authorities.
+    #[error(
+        "this system has no certificates of authorities: give the daemon's by {}",
+        ConnectOptions::TLS_CA_ENV
+    )]
+    NoAuthorities,
+}
+
+impl fmt::Debug for ConnectOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConnectOptions")
+            .field("token", &self.token.as_ref().map(|_| ".."))
+            .field("token_file", &self.token_file)
+            .field("tls_ca", &self.tls_ca)
+            .finish()
+    }
+}
+
+impl ConnectOptions {
+    /// The environment variable that names the file with the token.
+    pub const TOKEN_FILE_ENV: &'static str = "HEELER_TOKEN_FILE";
+    /// The environment variable that names the file with the authority's certificate.
+    pub const TLS_CA_ENV: &'static str = "HEELER_TLS_CA";
+
+    /// What the environment says: the token in the file that `HEELER_TOKEN_FILE` names, else, for a
+    /// loopback address, in that of this user's own daemon; the authority in the file that
+    /// `HEELER_TLS_CA` names, else those of the system.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The token itself.
+    pub fn token(mut self, token: impl Into<String>) -> Self {
+        self.token = Some(token.into());
+        self
+    }
+
+    /// The file with the token: `token` in the daemon's state directory, or a copy of it.
+    pub fn token_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.token_file = Some(path.into());
+        self
+    }
+
+    /// The file, in PEM form, with the certificate of the authority that the daemon's was signed
+    /// by, or with the daemon's own if it was signed by itself.
+    pub fn tls_ca(mut self, path: impl Into<PathBuf>) -> Self {
+        self.tls_ca = Some(path.into());
+        self
+    }
+
+    /// What is to be shown at this address.
+    pub(crate) fn bearer(&self, address: &Address) -> Result<Bearer, CredentialsError> {
+        if address.path().is_some() {
+            return Ok(Bearer(None));
+        }
+        if let Some(token) = &self.token {
+            return Bearer::new(token);
+        }
+        let named = self.token_file.clone();
+        if let Some(path) = named.or_else(|| from_env(Self::TOKEN_FILE_ENV)) {
+            return match fs::read_to_string(&path) {
+                Ok(token) => Bearer::new(token.trim()),
+                Err(source) => Err(CredentialsError::TokenFile { path, source }),
+            };
+        }
+        // Without one the daemon's own refusal says what to do.
+        match paths::token_file().map(fs::read_to_string) {
+            Ok(Ok(token)) if address.is_loopback() => Bearer::new(token.trim()),
+            Ok(_) | Err(_) => Ok(Bearer(None)),
+        }
+    }
+
+    /// What opens TLS connections.
+    pub(crate) fn tls(&self) -> Result<TlsConnector, CredentialsError> {
+        let named = self.tls_ca.clone().or_else(|| from_env(Self::TLS_CA_ENV));
+        let roots = match named {
+            Some(path) => authorities(&path)?,
+            None => system_authorities()?,
+        };
+        let provider = Arc::new(ring::default_provider());
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("the provider has the protocol versions that it was built with")
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        Ok(TlsConnector::from(Arc::new(config)))
+    }
+}
+
+fn from_env(name: &str) -> Option<PathBuf> {
+    env::var_os(name)
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
+}
+
+fn authorities(path: &Path) -> Result<RootCertStore, CredentialsError> {
+    let failed = |problem: String| CredentialsError::Authority {
+        path: path.to_owned(),
+        problem,
+    };
+    let mut roots = RootCertStore::empty();
+    let found = CertificateDer::pem_file_iter(path).map_err(|error| failed(error.to_string()))?;
+    for certificate in found {
+        let certificate = certificate.map_err(|error| failed(error.to_string()))?;
+        roots
+            .add(certificate)
+            .map_err(|error| failed(error.to_string()))?;
+    }
+    match roots.is_empty() {
+        true => Err(failed("there is none in PEM form".to_owned())),
+        false => Ok(roots),
+    }
+}
+
+fn system_authorities() -> Result<RootCertStore, CredentialsError> {
+    let mut roots = RootCertStore::empty();
+    let (added, _) =
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    match added {
+        0 => Err(CredentialsError::NoAuthorities),
+        _ => Ok(roots),
+    }
+}
+
+/// Puts the token, if there is one, beside every call.
+#[derive(Clone)]
+pub struct Bearer(Option<MetadataValue<Ascii>>);
+
+impl Bearer {
+    fn new(token: &str) -> Result<Self, CredentialsError> {
+        if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(CredentialsError::Token);
+        }
+        let value = MetadataValue::try_from(format!("Bearer {token}"));
+        let mut value = value.map_err(|_| CredentialsError::Token)?;
+        // Shown in no log of the transport, and kept in none of its tables.
+        value.set_sensitive(true);
+        Ok(Self(Some(value)))
+    }
+}
+
+impl fmt::Debug for Bearer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Bearer(..)")
+    }
+}
+
+impl Interceptor for Bearer {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        if let Some(value) = &self.0 {
+            request
+                .metadata_mut()
+                .insert("authorization", value.clone());
+        }
+        Ok(request)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tcp() -> Address {
+        "tcp:127.0.0.1:7117".parse().unwrap()
+    }
+
+    fn shown(bearer: Bearer) -> Option<String> {
+        let value = bearer.0?;
+        Some(value.to_str().unwrap().to_owned())
+    }
+
+    /// N2
+    #[test]
+    fn a_token_is_taken_from_its_file_and_not_shown_to_a_unix_socket() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("token");
+        fs::write(&file, "abc\n").unwrap();
+        let options = ConnectOptions::new().token_file(&file);
+        let bearer = options.bearer(&tcp()).unwrap();
+        assert_eq!(shown(bearer).as_deref(), Some("Bearer abc"));
+        let bearer = options.bearer(&"unix:/x".parse().unwrap()).unwrap();
+        assert_eq!(shown(bearer), None);
+    }
+
+    #[test]
+    fn a_token_that_cannot_be_had_is_told_with_its_file() {
+        let options = ConnectOptions::new().token_file("/nowhere/token");
+        let error = options.bearer(&tcp()).unwrap_err().to_string();
+        assert!(error.contains("/nowhere/token"), "{error}");
+        for bad in ["", "a b", "a\nb", "é"] {
+            let options = ConnectOptions::new().token(bad);
+            assert!(matches!(
+                options.bearer(&tcp()),
+                Err(CredentialsError::Token)
+            ));
+        }
+    }
+
+    #[test]
+    fn a_file_without_certificates_is_told_by_name() {
+        let root = tempfile::tempdir().unwrap();
+        let empty = root.path().join("ca.pem");
+        fs::write(&empty, "nothing").unwrap();
+        for path in [empty.as_path(), Path::new("/nowhere/ca.pem")] {
+            let Err(error) = ConnectOptions::new().tls_ca(path).tls() else {
+                panic!("taken: {}", path.display())
+            };
+            assert!(
+                error.to_string().contains(path.to_str().unwrap()),
+                "{error}"
+            );
+        }
+    }
+
+    /// N4
+    #[test]
+    fn a_token_is_not_shown() {
+        let options = ConnectOptions::new().token("secret");
+        let bearer = options.bearer(&tcp()).unwrap();
+        assert!(!format!("{options:?}{bearer:?}{:?}", bearer.0).contains("secret"));
+    }
+}
