@@ -170,7 +170,7 @@ async fn serve(
         })?;
     let router = Server::builder()
         .max_concurrent_streams(STREAMS)
-        .layer(Edge::new(gate.clone(), token))
+        .layer(Edge::new(gate.clone(), token, LARGEST_REQUEST))
         .add_service(health_service)
         .add_service(reflection)
         .add_service(

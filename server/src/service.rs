@@ -9,6 +9,7 @@ mod cancel;
 mod check;
 mod connection;
 mod convert;
+mod deadline;
 mod detach;
 mod encodings;
 mod inspect;

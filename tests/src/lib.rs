@@ -21,6 +21,7 @@
 //! | [`cli`] | the `heeler` command |
 //! | [`tcp`] | a daemon's TCP addresses and its token |
 //! | [`authority`] | certificates and their keys |
+//! | [`http2`] | one call without a gRPC library |
 //! | [`grpcurl`] | the same calls by a client that has only reflection |
 //! | [`refusal`] | what a refused call says |
 //! | [`rung`] | the rungs of the kill ladder |
@@ -50,6 +51,7 @@ pub mod failing_disk;
 pub mod fixture;
 pub mod follower;
 pub mod grpcurl;
+pub mod http2;
 pub mod lone_shim;
 pub mod process;
 pub mod refusal;

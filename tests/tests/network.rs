@@ -1,4 +1,4 @@
-//! The network edge: who can reach the socket.
+//! The network edge: who can reach the socket, and calls that are too slow or too large.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -12,7 +12,16 @@ use std::{
     process::Command,
 };
 
-use heeler_tests::{Api, Daemon, binary, daemon::SERVICE, rung::NOBODY, skipped, v1::ListRequest};
+use heeler_tests::{
+    Api, Daemon, Refusal, argv, binary,
+    daemon::SERVICE,
+    http2,
+    rung::NOBODY,
+    secs, shell, skipped,
+    v1::{ListRequest, WaitRequest},
+    within,
+};
+use tonic::Code;
 use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
 };
@@ -121,4 +130,46 @@ async fn health_is_told_for_the_server_and_for_the_service() {
         health.check(request).await.unwrap_err().code(),
         tonic::Code::NotFound
     );
+}
+
+/// N3
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_deadline_that_passes_is_told_as_one() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let task = api.start(argv(["sleep", "60"])).await;
+    let wait = WaitRequest {
+        task_ids: vec![task.id],
+        timeout: Some(secs(60)),
+        ..Default::default()
+    };
+    let socket = daemon.socket();
+    for timeout in ["1m", "2m", "3m", "10m", "50m", "1n", "0S"] {
+        let headers = [("grpc-timeout", timeout)];
+        let call = http2::call(&socket, "Wait", &wait, &headers);
+        let answer = within("an answer", call).await;
+        assert_eq!(answer["grpc-status"], "4", "{timeout}: {answer:?}");
+    }
+}
+
+/// N3
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_request_that_is_too_large_is_told_how_large_it_may_be() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let request = shell("x".repeat(4 << 20));
+    let told = Refusal::expect(
+        api.spawn(request).await,
+        Code::OutOfRange,
+        "REQUEST_TOO_LARGE",
+    );
+    let max: usize = told.value("max").parse().unwrap();
+    assert!(
+        told.message.contains("too large") && max < 4 << 20,
+        "{told:?}"
+    );
+    let fits = shell("x".repeat(max - 1000));
+    let status = api.spawn(fits).await.unwrap_err();
+    assert_ne!(Refusal::of(&status).reason, "REQUEST_TOO_LARGE");
+    assert_eq!(api.all().await, []);
 }

@@ -1,5 +1,5 @@
 //! What every call passes through before its handler: who calls, whether the server is ready, how
-//! many calls there are, and a name for the log. Deadlines are kept by tonic around all of it.
+//! many calls there are, its deadline, and a name for the log.
 
 use std::{
     future::Future,
@@ -13,12 +13,12 @@ use std::{
 };
 
 use heeler_proto::v1::ErrorReason;
-use http::{HeaderValue, Request, Response, header::AUTHORIZATION};
+use http::{HeaderMap, HeaderValue, Request, Response, header::AUTHORIZATION};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::{Code, Status, body::Body};
 use tower::{Layer, Service};
 
-use super::{NAME, connection::Peer, refusal::Refusal, token::Token};
+use super::{NAME, connection::Peer, deadline, refusal::Refusal, token::Token};
 use crate::process::own_uid;
 
 /// Short calls at once; more wait their turn.
@@ -61,6 +61,7 @@ pub(super) struct CallPermit(
 pub struct Edge {
     gate: Gate,
     token: Option<Arc<Token>>,
+    largest_request: usize,
     short: Arc<Semaphore>,
     cancels: Arc<Semaphore>,
     long: Arc<Semaphore>,
@@ -74,11 +75,13 @@ pub struct Guarded<S> {
 }
 
 impl Edge {
-    /// One for the whole server. Whoever comes over TCP shows the token.
-    pub fn new(gate: Gate, token: Option<Token>) -> Self {
+    /// One for the whole server. Whoever comes over TCP shows the token; a request that has more
+    /// bytes than the largest is not read.
+    pub fn new(gate: Gate, token: Option<Token>, largest_request: usize) -> Self {
         Self {
             gate,
             token: token.map(Arc::new),
+            largest_request,
             short: Arc::new(Semaphore::new(SHORT_CALLS)),
             cancels: Arc::new(Semaphore::new(CANCELS)),
             long: Arc::new(Semaphore::new(LONG_CALLS)),
@@ -96,6 +99,15 @@ impl Edge {
             }
             (Some(Peer::Remote(_)), None) | (None, _) => check_user(None),
         }
+    }
+
+    /// The answer as the caller gets it.
+    fn finish(&self, mut response: Response<Body>, id: HeaderValue) -> Response<Body> {
+        if is_too_large(response.headers()) {
+            response = Status::from(Refusal::too_large(self.largest_request)).into_http();
+        }
+        response.headers_mut().insert(REQUEST_ID, id);
+        response
     }
 
     async fn admit(&self, path: &str) -> Result<CallPermit, Refusal> {
@@ -152,6 +164,14 @@ fn check_user(uid: Option<u32>) -> Result<(), Refusal> {
     }
 }
 
+/// tonic's refusal of a message that is too large: our own have details.
+fn is_too_large(headers: &HeaderMap) -> bool {
+    let out_of_range = headers
+        .get(Status::GRPC_STATUS)
+        .is_some_and(|code| code == "11");
+    out_of_range && !headers.contains_key(Status::GRPC_STATUS_DETAILS)
+}
+
 impl<S> Layer<S> for Edge {
     type Service = Guarded<S>;
 
@@ -187,28 +207,29 @@ where
         let caller = edge.identify(&request);
         // Nothing further in has any use for it.
         request.headers_mut().remove(AUTHORIZATION);
+        let deadline = deadline::of(request.headers());
         Box::pin(async move {
             let begun = Instant::now();
-            let admitted = match caller {
-                Ok(()) => edge.admit(&method).await,
-                Err(refusal) => Err(refusal),
+            let answer = async {
+                caller?;
+                let permit = edge.admit(&method).await?;
+                request.extensions_mut().insert(permit.clone());
+                let answered = inner.call(request).await;
+                drop(permit);
+                Ok::<_, Refusal>(answered)
             };
-            let mut response = match admitted {
-                Ok(permit) => {
-                    request.extensions_mut().insert(permit.clone());
-                    let response = inner.call(request).await?;
-                    drop(permit);
-                    response
-                }
-                Err(refusal) => Status::from(refusal).into_http(),
+            let response = match deadline::within(deadline, answer).await {
+                Some(Ok(answered)) => answered?,
+                Some(Err(refusal)) => Status::from(refusal).into_http(),
+                None => Status::deadline_exceeded("the caller's deadline has passed").into_http(),
             };
+            let response = edge.finish(response, id.clone());
             let status = response
                 .headers()
                 .get(Status::GRPC_STATUS)
                 .and_then(|code| code.to_str().ok());
             let elapsed = begun.elapsed().as_micros() as u64;
             tracing::debug!(method, request_id = ?id, status, elapsed_micros = elapsed, "call");
-            response.headers_mut().insert(REQUEST_ID, id);
             Ok(response)
         })
     }

@@ -112,6 +112,12 @@ impl Refusal {
             .with("state_id", own)
     }
 
+    /// A message that was not even read.
+    pub(super) fn too_large(max: usize) -> Self {
+        let message = format!("the request is too large: it may have {max} bytes");
+        Self::new(Code::OutOfRange, ErrorReason::RequestTooLarge, message).with("max", max)
+    }
+
     pub(super) fn not_serving(message: &str) -> Self {
         Self::new(Code::Unavailable, ErrorReason::NotServing, message)
     }

@@ -182,6 +182,10 @@ class ErrorReason:
     """UNAUTHENTICATED: a call over TCP came without the daemon's token, or with another. The metadata
     of each call, of health checks and reflection too, must have `authorization: Bearer TOKEN`."""
 
+    REQUEST_TOO_LARGE = error_pb2.ERROR_REASON_REQUEST_TOO_LARGE
+    """OUT_OF_RANGE: the request's message is larger than the server takes. It was not read. Metadata:
+    max, in bytes."""
+
     @staticmethod
     def name(value: error_pb2.ErrorReason.ValueType) -> str:
         """The name of a value, without the prefix; its number if it is a newer one."""

@@ -77,6 +77,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """UNAUTHENTICATED: a call over TCP came without the daemon's token, or with another. The metadata
     of each call, of health checks and reflection too, must have `authorization: Bearer TOKEN`.
     """
+    ERROR_REASON_REQUEST_TOO_LARGE: _ErrorReason.ValueType  # 20
+    """OUT_OF_RANGE: the request's message is larger than the server takes. It was not read. Metadata:
+    max, in bytes.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """The reasons that a google.rpc.ErrorInfo of domain `heeler.dev` may carry, there without the prefix
@@ -137,5 +141,9 @@ task_id.
 ERROR_REASON_TOKEN_REFUSED: ErrorReason.ValueType  # 19
 """UNAUTHENTICATED: a call over TCP came without the daemon's token, or with another. The metadata
 of each call, of health checks and reflection too, must have `authorization: Bearer TOKEN`.
+"""
+ERROR_REASON_REQUEST_TOO_LARGE: ErrorReason.ValueType  # 20
+"""OUT_OF_RANGE: the request's message is larger than the server takes. It was not read. Metadata:
+max, in bytes.
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015
