@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from heeler import Address, AddressError
+from heeler import Address, AddressError, TcpAddress, UnixAddress
 from heeler._paths import default_socket
 
 
 @pytest.mark.parametrize("text", ["unix:/run/x.sock", "unix:///run/x.sock"])
 def test_absolute_unix_paths_are_taken_in_both_spellings(text: str) -> None:
     address = Address.parse(text)
-    assert address.path == Path("/run/x.sock")
+    assert address == UnixAddress(Path("/run/x.sock"))
     assert str(address) == "unix:/run/x.sock"
 
 
@@ -22,21 +22,48 @@ def test_other_addresses_are_refused_by_name(text: str) -> None:
         Address.parse(text)
 
 
-def test_tcp_is_refused_as_not_known_yet() -> None:
-    with pytest.raises(AddressError, match=r"tcp:127\.0\.0\.1:7000.*Unix socket only"):
-        Address.parse("tcp:127.0.0.1:7000")
+@pytest.mark.parametrize(
+    ("text", "host"),
+    [
+        ("tcp:127.0.0.1:7117", "127.0.0.1"),
+        ("tcp:[::1]:7117", "::1"),
+        ("tcp:localhost:7117", "localhost"),
+        ("tls:build.example.com:7117", "build.example.com"),
+        ("tls:10.0.0.1:7117", "10.0.0.1"),
+    ],
+)
+def test_hosts_are_taken_by_name_and_by_number(text: str, host: str) -> None:
+    address = Address.parse(text)
+    assert isinstance(address, TcpAddress)
+    assert (address.host, address.port, str(address)) == (host, 7117, text)
+
+
+@pytest.mark.parametrize("scheme", ["tcp", "tls"])
+@pytest.mark.parametrize(
+    "rest",
+    ["", ":", "host", "host:", ":1", "localhost:0", "localhost:65536", "//h:1", "[h]:1", "a b:1"],
+)
+def test_what_names_no_host_and_port_is_refused(scheme: str, rest: str) -> None:
+    with pytest.raises(AddressError, match="names no host and port"):
+        Address.parse(f"{scheme}:{rest}")
+
+
+@pytest.mark.parametrize("host", ["10.0.0.1", "example.com", "0.0.0.0", "[fe80::1]"])
+def test_nothing_is_sent_in_the_clear_to_another_machine(host: str) -> None:
+    with pytest.raises(AddressError, match="write tls:HOST:PORT"):
+        Address.parse(f"tcp:{host}:7117")
 
 
 def test_the_longest_path_that_fits_is_taken_and_one_more_byte_is_not() -> None:
     fits = "/" + "x" * 106
-    Address(Path(fits))
+    UnixAddress(Path(fits))
     with pytest.raises(AddressError, match="has 108 bytes, and at most 107 fit"):
-        Address(Path(fits + "x"))
+        UnixAddress(Path(fits + "x"))
 
 
 def test_a_path_with_a_nul_is_refused() -> None:
     with pytest.raises(AddressError, match="contains a NUL"):
-        Address(Path("/a\0b"))
+        UnixAddress(Path("/a\0b"))
 
 
 def test_the_environment_comes_before_the_default(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -147,6 +147,8 @@ async def test_a_message_that_is_too_large_is_refused_and_the_client_goes_on(
     labels = {str(n): "x" * 100_000 for n in range(60)}
     with pytest.raises(heeler.Refused) as refused:
         await client.spawn("true", labels=labels)
+    assert isinstance(refused.value, heeler.RequestTooLarge)
+    assert int(refused.value.metadata["max"]) > 0
     assert refused.value.code is grpc.StatusCode.OUT_OF_RANGE
     assert [task async for task in client.list(include_finished=True)] == []
 

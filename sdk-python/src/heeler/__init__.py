@@ -10,13 +10,14 @@ prefixes, e.g. `TaskState.RUNNING`. `heeler.sync` has the same calls for program
 loop. Every refusal of the daemon is an exception of its own, below `Refused`.
 """
 
-from heeler._address import Address
+from heeler._address import Address, Scheme, TcpAddress, UnixAddress
 from heeler._client import Client
 from heeler._connecting import Connecting, connect
 from heeler._cursor import WatchItem
 from heeler._errors import (
     AddressError,
     ClientClosed,
+    CredentialsError,
     Details,
     Disconnected,
     FieldViolation,
@@ -31,6 +32,7 @@ from heeler._errors import (
     ProgramUnusable,
     Refused,
     RequestIdReused,
+    RequestTooLarge,
     RevisionOutOfRange,
     SpawnFailed,
     StillRunning,
@@ -40,6 +42,7 @@ from heeler._errors import (
     TaskLimitReached,
     TaskNotFinished,
     TaskNotFound,
+    TokenRefused,
     TooManyCalls,
     Unreachable,
     Unreached,
@@ -77,6 +80,7 @@ __all__ = [
     "ClientClosed",
     "Connecting",
     "Containment",
+    "CredentialsError",
     "Details",
     "Disconnected",
     "EndReason",
@@ -103,7 +107,9 @@ __all__ = [
     "ProofMethod",
     "Refused",
     "RequestIdReused",
+    "RequestTooLarge",
     "RevisionOutOfRange",
+    "Scheme",
     "SessionActivity",
     "Signalled",
     "Span",
@@ -122,7 +128,10 @@ __all__ = [
     "TaskNotFound",
     "TaskRef",
     "TaskState",
+    "TcpAddress",
+    "TokenRefused",
     "TooManyCalls",
+    "UnixAddress",
     "Unknown",
     "Unreachable",
     "Unreached",

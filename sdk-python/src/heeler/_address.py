@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
+import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 from heeler import _paths
@@ -14,11 +18,48 @@ ENV = "HEELER_ADDR"
 
 _MAX_PATH = 107
 """What a socket address has room for, less its closing NUL."""
+_HOST_AND_PORT = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([\w.-]+)):([0-9]{1,5})", re.ASCII)
+
+
+class Address(ABC):
+    """The address of a daemon.
+
+    `unix:/absolute/path`, or `tcp:HOST:PORT` on this machine's loopback, or `tls:HOST:PORT`.
+    """
+
+    @staticmethod
+    def parse(text: str) -> Address:
+        """Reads an address; a path also as gRPC spells it, `unix:///absolute/path`."""
+        for prefix in ("unix://", "unix:"):
+            if text.startswith(prefix):
+                return UnixAddress(Path(text.removeprefix(prefix)))
+        scheme, colon, rest = text.partition(":")
+        if not colon or scheme not in ("tcp", "tls"):
+            raise AddressError(
+                f"`{text}` is no address: write unix:/absolute/path, tcp:HOST:PORT or tls:HOST:PORT"
+            )
+        found = _HOST_AND_PORT.fullmatch(rest)
+        if found is None:
+            raise AddressError(
+                f"`{text}` names no host and port: write {scheme}:HOST:PORT, "
+                f"e.g. {scheme}:127.0.0.1:7117 or {scheme}:[::1]:7117"
+            )
+        return TcpAddress(found[1] or found[2], int(found[3]), Scheme(scheme))
+
+    @staticmethod
+    def default() -> Address:
+        """What `HEELER_ADDR` says, else this user's own socket."""
+        text = os.environ.get(ENV, "")
+        return Address.parse(text) if text else UnixAddress(_paths.default_socket())
+
+    @abstractmethod
+    def start_command(self) -> str:
+        """The command that would start a daemon here."""
 
 
 @dataclass(frozen=True)
-class Address:
-    """The address of a daemon: `unix:` and the absolute path of its socket."""
+class UnixAddress(Address):
+    """The absolute path of a socket."""
 
     path: Path
 
@@ -36,25 +77,6 @@ class Address:
                 f"the socket path `{self.path}` has {size} bytes, and at most {_MAX_PATH} fit"
             )
 
-    @classmethod
-    def parse(cls, text: str) -> Address:
-        """Reads `unix:/absolute/path`, or `unix:///absolute/path` as gRPC spells it."""
-        if text.startswith("tcp:"):
-            raise AddressError(
-                f"`{text}`: this version reaches a daemon by its Unix socket only: "
-                "write unix:/absolute/path"
-            )
-        for prefix in ("unix://", "unix:"):
-            if text.startswith(prefix):
-                return cls(Path(text.removeprefix(prefix)))
-        raise AddressError(f"`{text}` is no address: write unix:/absolute/path")
-
-    @classmethod
-    def default(cls) -> Address:
-        """What `HEELER_ADDR` says, else this user's own socket."""
-        text = os.environ.get(ENV, "")
-        return cls.parse(text) if text else cls(_paths.default_socket())
-
     def start_command(self) -> str:
         """The command that would start a daemon here."""
         try:
@@ -65,3 +87,63 @@ class Address:
 
     def __str__(self) -> str:
         return f"unix:{self.path}"
+
+
+class Scheme(Enum):
+    """How a TCP connection is protected."""
+
+    TCP = "tcp"
+    """Not at all: for this machine's loopback alone."""
+    TLS = "tls"
+    """By TLS."""
+
+
+@dataclass(frozen=True)
+class TcpAddress(Address):
+    """A host, by name or number, and a port of it."""
+
+    host: str
+    port: int
+    scheme: Scheme = Scheme.TLS
+
+    def __post_init__(self) -> None:
+        """Refuses what cannot be connected to, or only in the clear."""
+        if not 0 < self.port < 65536:
+            raise AddressError(f"`{self}` names no host and port: a port is 1 to 65535")
+        if ":" in self.host and not _is_number(self.host):
+            raise AddressError(f"`{self}` names no host and port: `{self.host}` is no IPv6 number")
+        if self.scheme is Scheme.TCP and not self.is_loopback():
+            raise AddressError(
+                f"`{self}` is not on this machine's loopback, and tcp: is in the clear: "
+                "write tls:HOST:PORT"
+            )
+
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        if _is_number(self.host):
+            return ipaddress.ip_address(self.host).is_loopback
+        return self.host.lower() == "localhost"
+
+    def host_and_port(self) -> str:
+        """The two as gRPC takes them."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    def start_command(self) -> str:
+        """The command that would start a daemon here."""
+        match self.scheme:
+            case Scheme.TCP:
+                return f"heeler serve --listen {self}"
+            case Scheme.TLS:
+                listen = f"tcp:0.0.0.0:{self.port}"
+                return f"heeler serve --listen {listen} --tls-cert FILE --tls-key FILE"
+
+    def __str__(self) -> str:
+        return f"{self.scheme.value}:{self.host_and_port()}"
+
+
+def _is_number(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

@@ -11,12 +11,13 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from signal import Signals
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import grpc
 
 from heeler import _time
 from heeler._address import Address
+from heeler._credentials import BearerChannel
 from heeler._filter import Filter, TaskRef, id_of
 from heeler._pages import Pages
 from heeler._repeat import Repeat, repeating
@@ -72,9 +73,16 @@ class Client:
     cancelling its own task; that ends the call, and never a background task.
     """
 
-    def __init__(self, channel: grpc.aio.Channel, address: Address, retry_for: float) -> None:
+    def __init__(
+        self,
+        channel: grpc.aio.Channel,
+        address: Address,
+        retry_for: float,
+        token: str | None = None,
+    ) -> None:
         self._channel = channel
-        self._stub = BackgroundTasksStub(channel)
+        calls = channel if token is None else BearerChannel(channel, token)
+        self._stub = BackgroundTasksStub(cast(grpc.aio.Channel, calls))
         self._address = address
         self._retry_for = retry_for
         self._closed = False

@@ -25,6 +25,10 @@ class AddressError(HeelerError, ValueError):
     """The address cannot be used."""
 
 
+class CredentialsError(HeelerError, ValueError):
+    """The token or the authority for a daemon over TCP cannot be used."""
+
+
 class ClientClosed(HeelerError):
     """The client was closed, before the call or during it."""
 
@@ -236,3 +240,15 @@ class StorageReadOnly(Refused):
     """The disk of the state directory takes no writes. Metadata: operation, task_id."""
 
     REASON = "STORAGE_READ_ONLY"
+
+
+class TokenRefused(Refused):
+    """A call over TCP came without the daemon's token, or with another."""
+
+    REASON = "TOKEN_REFUSED"
+
+
+class RequestTooLarge(Refused):
+    """The request is larger than the daemon takes. Metadata: max."""
+
+    REASON = "REQUEST_TOO_LARGE"

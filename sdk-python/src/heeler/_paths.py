@@ -1,4 +1,4 @@
-"""Where a user's daemon has its socket: the same answer that the daemon and other clients give.
+"""Where a user's daemon has its socket and its token: as the daemon and other clients say.
 
 Nothing is created here. A directory in a place that others may write to is used only if it is this
 user's alone: whoever listens there is handed commands to run.
@@ -30,6 +30,19 @@ def default_socket(run_user: Path = Path("/run/user"), tmp: Path = Path("/tmp"))
     directory = tmp / f"heeler-{uid}"
     _check_private(directory, uid)
     return directory / "heeler.sock"
+
+
+def token_file() -> Path:
+    """Where this user's daemon keeps the token that callers over TCP show."""
+    return _state_dir() / "token"
+
+
+def _state_dir() -> Path:
+    named = os.environ.get("HEELER_STATE_DIR")
+    if named:
+        return Path(named).absolute()
+    state = Path(os.environ.get("XDG_STATE_HOME", ""))
+    return (state if state.is_absolute() else Path.home() / ".local/state") / "heeler"
 
 
 def _is_own_directory(path: Path, uid: int) -> bool:

@@ -7,7 +7,7 @@ from google.rpc.error_details_pb2 import BadRequest, ErrorInfo
 from google.rpc.status_pb2 import Status
 
 from heeler import _connect
-from heeler._address import Address
+from heeler._address import Address, UnixAddress
 from heeler._errors import (
     Details,
     Disconnected,
@@ -45,8 +45,17 @@ def to_error(status: grpc.aio.AioRpcError, address: Address) -> HeelerError:
     if not _broke(status):
         return Refused(Details(status.code(), status.details() or ""))
     if "failed to connect" in (status.details() or ""):
-        return to_connect_error(_connect.look(address), address)
+        return to_connect_error(_cause(status.details() or "", address), address)
     return Disconnected(address)
+
+
+def _cause(words: str, address: Address) -> OSError | None:
+    if isinstance(address, UnixAddress):
+        return _connect.look(address)
+    if "Connection refused" in words:
+        return ConnectionRefusedError()
+    # The last of gRPC's words on it are those of whatever failed, such as a certificate.
+    return OSError(words.rpartition("last error: ")[2])
 
 
 def to_connect_error(cause: OSError | None, address: Address) -> Unreached:

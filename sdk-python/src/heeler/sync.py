@@ -13,6 +13,7 @@ the same arguments. What asyncio gives its callers, a deadline for any call, is 
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast
 
@@ -198,11 +199,18 @@ class Client(_Face[_client.Client]):
 
 
 def connect(
-    address: str | Address | None = None, *, retry_for: Span = _connecting.RETRY_FOR
+    address: str | Address | None = None,
+    *,
+    retry_for: Span = _connecting.RETRY_FOR,
+    token: str | None = None,
+    token_file: str | os.PathLike[str] | None = None,
+    tls_ca: str | os.PathLike[str] | None = None,
 ) -> Client:
     """As heeler.connect; the client closes itself when used with `with`."""
 
     async def connected() -> _client.Client:
-        return await _connecting.connect(address, retry_for=retry_for)
+        return await _connecting.connect(
+            address, retry_for=retry_for, token=token, token_file=token_file, tls_ca=tls_ca
+        )
 
     return Client(_thread.run(connected()), None)
