@@ -8,6 +8,7 @@ import { type Address, defaultAddress, formatAddress, parseAddress } from "./add
 import { type CallOptions, Caller } from "./call.js";
 import { type CancelOptions, type CancelTarget, toCancelRequest } from "./cancel.js";
 import { choose } from "./choice.js";
+import type { Credentials } from "./credentials.js";
 import type { WatchItem } from "./cursor.js";
 import { type Filter, toFilter } from "./filter.js";
 import {
@@ -46,9 +47,12 @@ import { watch, type WatchOptions } from "./watch.js";
 /** A restart takes a fraction of this. */
 const DEFAULT_RETRY_FOR_MS = 5000;
 
-/** Where to connect, and how patient to be. */
-export interface ConnectOptions {
-  /** `unix:/absolute/path`. By default what `HEELER_ADDR` says, else the calling user's own socket. */
+/** Where to connect, what to show there, and how patient to be. */
+export interface ConnectOptions extends Credentials {
+  /**
+   * `unix:/absolute/path`, `tcp:HOST:PORT` on loopback, or `tls:HOST:PORT`. By default what
+   * `HEELER_ADDR` says, else the calling user's own socket.
+   */
   readonly address?: string | undefined;
   /** How long calls are repeated while the daemon is away: 5000 by default; 0: not at all. */
   readonly retryForMs?: number | undefined;
@@ -89,7 +93,7 @@ export class HeelerClient implements Disposable {
     const { address, retryForMs = DEFAULT_RETRY_FOR_MS } = options;
     checkNumber("retryForMs", retryForMs);
     const parsed: Address = address === undefined ? defaultAddress() : parseAddress(address);
-    const transport = new Transport(parsed);
+    const transport = new Transport(parsed, options);
     await transport.open();
     return new HeelerClient(transport, retryForMs);
   }

@@ -39,6 +39,7 @@ export abstract class HeelerError extends Error {
   /** Which of them it is. */
   abstract readonly kind:
     | "address"
+    | "credentials"
     | "notRunning"
     | "unreachable"
     | "disconnected"
@@ -68,7 +69,14 @@ export abstract class HeelerError extends Error {
 
 /** Why an address cannot be used. */
 export type AddressProblem =
-  "UNKNOWN_SCHEME" | "RELATIVE_PATH" | "PATH_TOO_LONG" | "NUL" | "NOT_PRIVATE" | "NO_DEFAULT";
+  | "UNKNOWN_SCHEME"
+  | "NO_HOST_AND_PORT"
+  | "NOT_LOOPBACK"
+  | "RELATIVE_PATH"
+  | "PATH_TOO_LONG"
+  | "NUL"
+  | "NOT_PRIVATE"
+  | "NO_DEFAULT";
 
 /** The address cannot be used. */
 export class AddressError extends HeelerError {
@@ -81,6 +89,11 @@ export class AddressError extends HeelerError {
   ) {
     super(message, options);
   }
+}
+
+/** The token or the authority for a daemon over TCP cannot be used. */
+export class CredentialsError extends HeelerError {
+  readonly kind = "credentials";
 }
 
 /** Nobody listens there. */

@@ -67,6 +67,7 @@ export function isFinal(error: HeelerError): boolean {
     case "unreachable":
       return !error.isUnheard;
     case "address":
+    case "credentials":
     case "deadline":
     case "protocol":
     case "closed":

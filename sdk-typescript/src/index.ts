@@ -15,11 +15,13 @@ export {
   type RemoveTarget,
   type ShutdownOptions,
 } from "./client.js";
+export type { Credentials } from "./credentials.js";
 export type { WatchItem } from "./cursor.js";
 export {
   AddressError,
   type AddressProblem,
   ClosedError,
+  CredentialsError,
   DeadlineError,
   DisconnectedError,
   type FieldViolation,

@@ -1,11 +1,12 @@
 /**
- * Where a user's daemon has its socket: the same answer as the daemon's own.
+ * Where a user's daemon has its socket and its token: the same answer as the daemon's own.
  *
  * Nothing is created here. A directory in a place that others may write to is used only if it is this
  * user's alone: whoever listens there is handed commands to run.
  */
 import { lstatSync, statSync } from "node:fs";
-import { isAbsolute, join } from "node:path";
+import { homedir } from "node:os";
+import { isAbsolute, join, resolve } from "node:path";
 
 import { AddressError } from "./errors.js";
 
@@ -38,6 +39,16 @@ export function defaultSocket(
   const dir = join(places.tmp, `heeler-${uid.toString()}`);
   checkPrivate(dir, uid);
   return join(dir, "heeler.sock");
+}
+
+/** Where this user's daemon keeps the token that callers over TCP show. */
+export function defaultTokenFile(): string {
+  const given = process.env["HEELER_STATE_DIR"] ?? "";
+  if (given !== "") {
+    return join(resolve(given), "token");
+  }
+  const state = process.env["XDG_STATE_HOME"] ?? "";
+  return join(isAbsolute(state) ? state : join(homedir(), ".local/state"), "heeler/token");
 }
 
 /** The calling user, by number. */

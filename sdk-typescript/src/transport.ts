@@ -1,20 +1,18 @@
-/** The transport: HTTP/2 over a Unix socket that belongs to somebody who is trusted. */
-import { statSync } from "node:fs";
-import { createConnection, Socket } from "node:net";
-
-import { type Client, createClient } from "@connectrpc/connect";
+/** The transport: HTTP/2 on a connection that comes back by itself, with a token where one is wanted. */
+import { type Client, createClient, type Interceptor } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 
-import type { Address } from "./address.js";
+import { type Address, hostAndPort } from "./address.js";
+import { authorities, type Credentials, tokenFor } from "./credentials.js";
 import { toHeelerError } from "./failure.js";
 import { BackgroundTasks } from "./gen/heeler/v1/background_tasks_pb.js";
-import { ownUid } from "./paths.js";
+import { openSocket } from "./socket.js";
 
 /** The generated stub. */
 export type Stub = Client<typeof BackgroundTasks>;
 
-/** HTTP/2 wants an authority; the connector does not look at it. */
-const AUTHORITY = "http://localhost";
+/** A machine that is gone says no goodbye: it is asked while calls are open. */
+const ASK = { pingIntervalMs: 30_000, pingTimeoutMs: 20_000 };
 
 /** One connection, which comes back by itself when it is needed after a break. */
 export class Transport {
@@ -22,17 +20,22 @@ export class Transport {
   readonly #sessions: Http2SessionManager;
   #closed = false;
 
-  constructor(readonly address: Address) {
-    this.#sessions = new Http2SessionManager(
-      AUTHORITY,
-      {},
-      { createConnection: () => openSocket(address.path) },
-    );
+  constructor(
+    readonly address: Address,
+    credentials: Credentials,
+  ) {
+    const baseUrl = urlOf(address);
+    const token = tokenFor(address, credentials);
+    const ca = address.kind === "tls" ? authorities(credentials) : undefined;
+    this.#sessions = new Http2SessionManager(baseUrl, address.kind === "unix" ? {} : ASK, {
+      createConnection: () => openSocket(address, ca),
+    });
     this.stub = createClient(
       BackgroundTasks,
       createGrpcTransport({
-        baseUrl: AUTHORITY,
+        baseUrl,
         sessionManager: this.#sessions,
+        interceptors: token === undefined ? [] : [showing(token)],
         // A socket of this machine is faster than any compression.
         acceptCompression: [],
       }),
@@ -57,27 +60,22 @@ export class Transport {
   }
 }
 
-function openSocket(path: string): Socket {
-  const stranger = findStranger(path);
-  return stranger === undefined ? createConnection(path) : new Socket().destroy(stranger);
+/** HTTP/2 wants an authority; a Unix socket does not look at it. */
+function urlOf(address: Address): string {
+  switch (address.kind) {
+    case "unix":
+      return "http://localhost";
+    case "tcp":
+      return `http://${hostAndPort(address)}`;
+    case "tls":
+      return `https://${hostAndPort(address)}`;
+  }
 }
 
-/**
- * What is sent may hold secrets: only this user's socket, or root's, may have it. Root itself may talk
- * to anybody's.
- */
-function findStranger(path: string): Error | undefined {
-  const own = ownUid();
-  let found;
-  try {
-    found = statSync(path);
-  } catch {
-    // Connecting meets the same trouble, and tells it.
-    return undefined;
-  }
-  if (own === 0 || found.uid === own || found.uid === 0) {
-    return undefined;
-  }
-  const text = `the socket belongs to user ${found.uid.toString()}, not to user ${own.toString()}`;
-  return Object.assign(new Error(text), { code: "EACCES", syscall: "connect" });
+/** Shows a token with each call. */
+function showing(token: string): Interceptor {
+  return (next) => async (request) => {
+    request.header.set("authorization", `Bearer ${token}`);
+    return await next(request);
+  };
 }

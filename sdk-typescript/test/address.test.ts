@@ -26,12 +26,42 @@ test("absolute unix paths are taken in both spellings", () => {
 });
 
 test("what is no address is refused by name", () => {
-  for (const text of ["tcp:127.0.0.1:1", "/run/x.sock", "http://x", ""]) {
+  for (const text of ["https://127.0.0.1:1", "/run/x.sock", "http://x", ""]) {
     assert.equal(problem(text), "UNKNOWN_SCHEME");
   }
   assert.equal(problem("unix:run/x.sock"), "RELATIVE_PATH");
   assert.equal(problem("unix:"), "RELATIVE_PATH");
   assert.equal(problem("unix:/a\0b"), "NUL");
+});
+
+test("hosts are taken by name and by number", () => {
+  for (const [text, host] of [
+    ["tcp:127.0.0.1:7117", "127.0.0.1"],
+    ["tcp:[::1]:7117", "::1"],
+    ["tcp:localhost:7117", "localhost"],
+    ["tls:build.example.com:7117", "build.example.com"],
+    ["tls:[fe80::1]:7117", "fe80::1"],
+  ] as const) {
+    const address = parseAddress(text);
+    assert(address.kind !== "unix");
+    assert.deepEqual([address.host, address.port], [host, 7117]);
+    assert.equal(formatAddress(address), text);
+  }
+});
+
+test("what names no host and port is refused", () => {
+  const bad = ["", ":", "h", "h:", ":1", "h:0", "h:65536", "//h:1", "[h]:1", "a b:1", "::1:1"];
+  for (const rest of bad) {
+    assert.equal(problem(`tcp:${rest}`), "NO_HOST_AND_PORT");
+    assert.equal(problem(`tls:${rest}`), "NO_HOST_AND_PORT");
+  }
+});
+
+/** N2 */
+test("nothing is sent in the clear to another machine", () => {
+  for (const host of ["10.0.0.1", "example.com", "0.0.0.0", "[fe80::1]"]) {
+    assert.equal(problem(`tcp:${host}:7117`), "NOT_LOOPBACK");
+  }
 });
 
 test("the longest path that fits is taken and one more byte is not", () => {

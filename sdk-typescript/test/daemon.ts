@@ -15,11 +15,15 @@ export const PATIENCE_MS = 30_000;
 export class Daemon implements AsyncDisposable {
   readonly dir = mkdtempSync(join(tmpdir(), "heeler-ts-"));
   readonly address = `unix:${join(this.dir, "s.sock")}`;
+  readonly tokenFile = join(this.dir, "state/token");
   #process: ChildProcess | undefined;
+  #log = "";
+
+  private constructor(private readonly args: readonly string[]) {}
 
   /** Starts one, and waits until it serves. */
-  static async start(): Promise<Daemon> {
-    const daemon = new Daemon();
+  static async start(...args: readonly string[]): Promise<Daemon> {
+    const daemon = new Daemon(args);
     await daemon.restart();
     return daemon;
   }
@@ -31,8 +35,15 @@ export class Daemon implements AsyncDisposable {
 
   /** Starts it, or the next one on the same state. */
   async restart(): Promise<void> {
-    const args = ["serve", "--state-dir", join(this.dir, "state"), "--listen", this.address];
-    this.#process = spawn(binary(), args, { env: ownEnvironment(), stdio: "ignore" });
+    const own = ["serve", "--state-dir", join(this.dir, "state"), "--listen", this.address];
+    const daemon = spawn(binary(), [...own, ...this.args], {
+      env: ownEnvironment(),
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    this.#process = daemon;
+    daemon.stderr.setEncoding("utf8").on("data", (text: string) => {
+      this.#log += text;
+    });
     const client = await until("the daemon serves", async () => {
       if (this.#process?.exitCode != null) {
         throw new Error(`the daemon ended with ${this.#process.exitCode.toString()}`);
@@ -41,6 +52,14 @@ export class Daemon implements AsyncDisposable {
     });
     await client.listPage();
     client.close();
+  }
+
+  /** Where it says that it listens on TCP. */
+  async tcpAddress(): Promise<string> {
+    const said = /listening on (?<address>t\S+)/gu;
+    return await until("the daemon says where it listens", () => {
+      return [...this.#log.matchAll(said)].at(-1)?.groups?.["address"];
+    });
   }
 
   /** `kill -9`, and returns when it is gone. */

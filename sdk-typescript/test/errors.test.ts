@@ -36,7 +36,7 @@ test("the address comes from the environment, and a bad one is refused", async (
     );
   };
   assert.match(await connect(`unix:/${"x".repeat(107)}`), /108 bytes, and at most 107 fit/u);
-  assert.match(await connect("tcp:127.0.0.1:1"), /is no address/u);
+  assert.match(await connect("http://127.0.0.1:1"), /is no address/u);
   await using daemon = await Daemon.start();
   assert.equal(await connect(daemon.address), "connected", "and nothing keeps the process alive");
 });
@@ -102,6 +102,8 @@ test("a message that is too large is refused, and the connection goes on", async
   await assert.rejects(client.spawn({ argv: ["true"], env }), (error) => {
     assert(error instanceof RefusedError);
     assert.match(error.message, /too large/u);
+    assert(error.is("REQUEST_TOO_LARGE"));
+    assert(Number(error.metadata["max"]) > 0);
     return true;
   });
   assert.deepEqual((await client.listPage()).tasks, []);
