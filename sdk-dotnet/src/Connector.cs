@@ -1,13 +1,14 @@
 using System.Net.Sockets;
 using System.Runtime.InteropServices;
+using System.Security.Cryptography.X509Certificates;
 
 namespace Heeler.Client;
 
 /// <summary>
-/// Opens connections to a daemon's Unix socket, and refuses a listener that is not to be trusted. A way in by TCP would be
-/// another one of these.
+/// Opens connections to a daemon, and refuses a listener on a Unix socket that is not to be trusted. Over TLS only these
+/// authorities are believed; none: those of the system.
 /// </summary>
-internal sealed class Connector(HeelerAddress address)
+internal sealed class Connector(HeelerAddress address, X509ChainPolicy? authorities)
 {
     /// <summary>The kernel says at once when the daemon's queue of connections is full; about five seconds in all.</summary>
     private const int QueueFullTries = 1000;
@@ -20,7 +21,16 @@ internal sealed class Connector(HeelerAddress address)
 
     internal async ValueTask<Stream> OpenAsync(CancellationToken cancellation)
     {
-        var endpoint = new UnixDomainSocketEndPoint(address.Path);
+        var stream = address.Path is { } path
+            ? await OpenUnixAsync(path, cancellation).ConfigureAwait(false)
+            : await TcpConnection.OpenAsync(address, authorities, cancellation).ConfigureAwait(false);
+        _reached = true;
+        return stream;
+    }
+
+    private static async ValueTask<Stream> OpenUnixAsync(string path, CancellationToken cancellation)
+    {
+        var endpoint = new UnixDomainSocketEndPoint(path);
         for (var tries = QueueFullTries; ; tries--)
         {
             var socket = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
@@ -28,7 +38,6 @@ internal sealed class Connector(HeelerAddress address)
             {
                 await socket.ConnectAsync(endpoint, cancellation).ConfigureAwait(false);
                 CheckPeer(socket);
-                _reached = true;
                 return new NetworkStream(socket, ownsSocket: true);
             }
             catch (SocketException error) when (error.SocketErrorCode == SocketError.WouldBlock && tries > 0)

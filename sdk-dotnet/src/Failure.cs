@@ -1,4 +1,5 @@
 using System.Net.Sockets;
+using System.Security.Authentication;
 using Grpc.Core;
 
 namespace Heeler.Client;
@@ -10,8 +11,7 @@ internal static class Failure
     {
         if (error.StatusCode == StatusCode.Cancelled)
         {
-            // The daemon sends it to those who set a deadline, and here nobody does: it is what the caller asked for, or a
-            // stream that was cut off.
+            // It is what the caller asked for, or a stream that was cut off.
             return cancellation.IsCancellationRequested
                 ? new OperationCanceledException(error.Message, error, cancellation)
                 : new DaemonDisconnectedException(address, error);
@@ -24,7 +24,11 @@ internal static class Failure
 
     private static HeelerException FromCause(Exception cause, RpcException error, HeelerAddress address)
     {
-        if (cause is not HttpRequestException { HttpRequestError: HttpRequestError.ConnectionError })
+        if (cause is not HttpRequestException
+            {
+                HttpRequestError: HttpRequestError.ConnectionError or HttpRequestError.SecureConnectionError
+                    or HttpRequestError.NameResolutionError,
+            })
             return new DaemonDisconnectedException(address, error);
         return Within(cause) switch
         {
@@ -40,7 +44,8 @@ internal static class Failure
     {
         for (var next = error; next is not null; next = next.InnerException)
         {
-            if (next is SocketException or UnauthorizedAccessException) return next;
+            if (next is SocketException or UnauthorizedAccessException or AuthenticationException or TimeoutException)
+                return next;
         }
         return error;
     }

@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
 using Grpc.Core;
+using Grpc.Core.Interceptors;
 using Grpc.Net.Client;
 using Heeler.V1;
 
@@ -18,6 +19,9 @@ namespace Heeler.Client;
 /// </remarks>
 public sealed partial class HeelerClient : IDisposable
 {
+    private static readonly TimeSpan _askEvery = TimeSpan.FromSeconds(30);
+    private static readonly TimeSpan _answerLimit = TimeSpan.FromSeconds(20);
+
     private readonly GrpcChannel _channel;
     private readonly Connector _connector;
     private readonly TimeSpan _retryFor;
@@ -26,7 +30,8 @@ public sealed partial class HeelerClient : IDisposable
     {
         Address = options.Address ?? HeelerAddress.FromEnvironmentOrDefault();
         _retryFor = options.RetryFor;
-        _connector = new Connector(Address);
+        var token = Credentials.TokenFor(Address, options);
+        _connector = new Connector(Address, Credentials.Authorities(Address, options));
         // HTTP/2 wants an authority; the connector does not look at it.
         _channel = GrpcChannel.ForAddress("http://localhost", new GrpcChannelOptions
         {
@@ -35,13 +40,17 @@ public sealed partial class HeelerClient : IDisposable
                 ConnectCallback = (_, cancellation) => _connector.OpenAsync(cancellation),
                 EnableMultipleHttp2Connections = true,
                 UseProxy = false,
+                // A machine that is gone says no goodbye: it is asked while calls are open.
+                KeepAlivePingPolicy = HttpKeepAlivePingPolicy.WithActiveRequests,
+                KeepAlivePingDelay = Address.Kind == HeelerAddressKind.Unix ? Timeout.InfiniteTimeSpan : _askEvery,
+                KeepAlivePingTimeout = _answerLimit,
             },
             DisposeHttpClient = true,
             LoggerFactory = options.LoggerFactory,
             // A page is as large as its tasks; the daemon, which is the user's own, bounds it.
             MaxReceiveMessageSize = null,
         });
-        Raw = new BackgroundTasks.BackgroundTasksClient(_channel);
+        Raw = new BackgroundTasks.BackgroundTasksClient(token is null ? _channel.CreateCallInvoker() : Showing(token));
     }
 
     /// <summary>What a failed attempt leaves open, and so whether there may be another.</summary>
@@ -71,6 +80,7 @@ public sealed partial class HeelerClient : IDisposable
 
     /// <summary>A client as these options say.</summary>
     /// <exception cref="HeelerAddressException">There is no usable address.</exception>
+    /// <exception cref="HeelerCredentialsException">The token or the authority cannot be used.</exception>
     public static HeelerClient Connect(HeelerClientOptions options)
     {
         ArgumentNullException.ThrowIfNull(options);
@@ -115,6 +125,13 @@ public sealed partial class HeelerClient : IDisposable
         HeelerException { IsTransient: true } => repeat == Repeat.Always,
         _ => false,
     };
+
+    /// <summary>gRPC's own credentials are not sent in the clear, not on loopback either.</summary>
+    private CallInvoker Showing(string token) => _channel.Intercept(metadata =>
+    {
+        metadata.Add("authorization", $"Bearer {token}");
+        return metadata;
+    });
 
     private static T Present<T>(T? part, [CallerArgumentExpression(nameof(part))] string field = "")
         where T : class =>

@@ -34,6 +34,15 @@ public sealed class HeelerAddressException : HeelerException
     }
 }
 
+/// <summary>The token or the authority for a daemon over TCP cannot be used.</summary>
+public sealed class HeelerCredentialsException : HeelerException
+{
+    internal HeelerCredentialsException(string message, Exception? inner = null)
+        : base(message, inner)
+    {
+    }
+}
+
 /// <summary>Nobody listens at the address. The message says how to start a daemon there.</summary>
 public sealed class DaemonNotRunningException : HeelerException
 {

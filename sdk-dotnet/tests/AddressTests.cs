@@ -23,7 +23,14 @@ public sealed class AddressTests : IDisposable
     }
 
     [Theory]
-    [InlineData("tcp:127.0.0.1:1")]
+    [InlineData("https://127.0.0.1:1")]
+    [InlineData("tcp:")]
+    [InlineData("tcp:localhost")]
+    [InlineData("tcp:localhost:0")]
+    [InlineData("tls:host:65536")]
+    [InlineData("tls:[host]:1")]
+    [InlineData("tls://host:1")]
+    [InlineData("tls:a b:1")]
     [InlineData("/run/x.sock")]
     [InlineData("http://x")]
     [InlineData("")]
@@ -34,6 +41,31 @@ public sealed class AddressTests : IDisposable
     {
         var error = Assert.Throws<HeelerAddressException>(() => HeelerAddress.Parse(text));
         Assert.Contains(text.Replace("unix:", "", StringComparison.Ordinal).Split('\0')[0], error.Message, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("tcp:127.0.0.1:7117", "127.0.0.1")]
+    [InlineData("tcp:[::1]:7117", "::1")]
+    [InlineData("tcp:localhost:7117", "localhost")]
+    [InlineData("tls:build.example.com:7117", "build.example.com")]
+    [InlineData("tls:[fe80::1]:7117", "fe80::1")]
+    public void Hosts_are_taken_by_name_and_by_number(string text, string host)
+    {
+        var address = HeelerAddress.Parse(text);
+        Assert.Equal((host, 7117, null), (address.Host, address.Port, address.Path));
+        Assert.Equal(text, address.ToString());
+    }
+
+    /// <summary>N2</summary>
+    [Theory]
+    [InlineData("10.0.0.1")]
+    [InlineData("example.com")]
+    [InlineData("0.0.0.0")]
+    [InlineData("[fe80::1]")]
+    public void Nothing_is_sent_in_the_clear_to_another_machine(string host)
+    {
+        var error = Assert.Throws<HeelerAddressException>(() => HeelerAddress.Parse($"tcp:{host}:7117"));
+        Assert.Contains("write tls:HOST:PORT", error.Message, StringComparison.Ordinal);
     }
 
     [Fact]

@@ -16,7 +16,7 @@ public sealed class BadInputTests
         var directory = Directory.CreateTempSubdirectory("heeler-net-");
         var address = HeelerAddress.Unix(directory.FullName + "/s.sock");
         using var socket = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
-        if (leftover) socket.Bind(new UnixDomainSocketEndPoint(address.Path));
+        if (leftover) socket.Bind(new UnixDomainSocketEndPoint(address.Path!));
         using var heeler = HeelerClient.Connect(address);
         var error = await Assert.ThrowsAsync<DaemonNotRunningException>(() => heeler.WaitAsync("shell-aaaaaaaaaa"));
         Assert.Contains($"start one with `heeler serve --listen {address}`", error.Message, StringComparison.Ordinal);
@@ -112,7 +112,8 @@ public sealed class BadInputTests
         var heeler = daemon.Client();
         var large = new SpawnOptions { Shell = new string('x', 4 << 20) };
         var error = await Assert.ThrowsAsync<HeelerRefusedException>(() => heeler.SpawnAsync(large, daemon.Soon));
-        Assert.Equal(StatusCode.OutOfRange, error.StatusCode);
+        Assert.Equal((StatusCode.OutOfRange, ErrorReason.RequestTooLarge), (error.StatusCode, error.Reason));
+        Assert.Contains("max", error.Metadata);
         await heeler.SpawnAsync(new SpawnOptions { Argv = ["true"] }, daemon.Soon);
     }
 

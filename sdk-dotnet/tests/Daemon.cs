@@ -17,11 +17,15 @@ internal sealed class Daemon : IAsyncDisposable
 
     private readonly DirectoryInfo _directory = Directory.CreateTempSubdirectory("heeler-net-");
     private readonly List<HeelerClient> _clients = [];
+    private readonly string[] _arguments;
+    private readonly Lock _told = new();
+    private string? _tcp;
     private Process? _process;
 
-    private Daemon()
-    {
-    }
+    private Daemon(string[] arguments) => _arguments = arguments;
+
+    /// <summary>Where its token is, once it has listened on TCP.</summary>
+    internal string TokenFile => Path("state/token");
 
     /// <summary>Where it listens.</summary>
     internal HeelerAddress Address => HeelerAddress.Unix(Path("s.sock"));
@@ -29,9 +33,9 @@ internal sealed class Daemon : IAsyncDisposable
     /// <summary>A token that ends a test which would hang.</summary>
     internal CancellationToken Soon { get; } = new CancellationTokenSource(Deadline).Token;
 
-    internal static async Task<Daemon> StartAsync()
+    internal static async Task<Daemon> StartAsync(params string[] arguments)
     {
-        var daemon = new Daemon();
+        var daemon = new Daemon(arguments);
         try
         {
             await daemon.RestartAsync();
@@ -59,11 +63,20 @@ internal sealed class Daemon : IAsyncDisposable
         return client;
     }
 
+    /// <summary>Where it says that it listens on TCP.</summary>
+    internal async Task<HeelerAddress> TcpAddressAsync()
+    {
+        await UntilAsync(() => Told() is not null);
+        return HeelerAddress.Parse(Told()!);
+    }
+
     /// <summary>Starts it on the same state, and waits until it serves.</summary>
     internal async Task RestartAsync()
     {
         Assert.Null(_process);
         _process = Process.Start(Command()) ?? throw new InvalidOperationException("the daemon can be started");
+        _process.ErrorDataReceived += (_, line) => Hear(line.Data);
+        _process.BeginErrorReadLine();
         using var client = HeelerClient.Connect(Address);
         while (true)
         {
@@ -115,14 +128,27 @@ internal sealed class Daemon : IAsyncDisposable
 
     private ProcessStartInfo Command()
     {
-        var command = new ProcessStartInfo(Binary(), ["serve", "--state-dir", Path("state"), "--listen", Address.ToString()])
+        var command = new ProcessStartInfo(Binary(), ["serve", "--state-dir", Path("state"), "--listen", Address.ToString(), .. _arguments])
         {
+            RedirectStandardError = true,
             WorkingDirectory = _directory.FullName,
         };
         command.Environment.Clear();
         command.Environment["PATH"] = Environment.GetEnvironmentVariable("PATH") ?? "/usr/bin:/bin";
         command.Environment["HOME"] = _directory.FullName;
         return command;
+    }
+
+    private void Hear(string? line)
+    {
+        const string said = "heeler: listening on ";
+        if (line is null || !line.StartsWith(said + "t", StringComparison.Ordinal)) return;
+        lock (_told) _tcp = line[said.Length..];
+    }
+
+    private string? Told()
+    {
+        lock (_told) return _tcp;
     }
 
     /// <summary><c>HEELER_BINARY</c>, else what <c>cargo build</c> makes.</summary>
