@@ -672,9 +672,9 @@ class Actor(_message.Message):
     name: _builtins.str
     """In the asker's own words; `heeler` where the server itself acts. Empty: none was given."""
     uid: _builtins.int
-    """The asker's user id, as the kernel tells it."""
+    """The asker's user id, as the kernel tells it. Absent for one who came over TCP."""
     pid: _builtins.int
-    """The asker's process id, as the kernel tells it."""
+    """The asker's process id, as the kernel tells it. Absent for one who came over TCP."""
     def __init__(
         self,
         *,

@@ -541,14 +541,14 @@ export type Actor = Message<"heeler.v1.Actor"> & {
   name: string;
 
   /**
-   * The asker's user id, as the kernel tells it.
+   * The asker's user id, as the kernel tells it. Absent for one who came over TCP.
    *
    * @generated from field: optional uint32 uid = 2;
    */
   uid?: number | undefined;
 
   /**
-   * The asker's process id, as the kernel tells it.
+   * The asker's process id, as the kernel tells it. Absent for one who came over TCP.
    *
    * @generated from field: optional int32 pid = 3;
    */
