@@ -13,6 +13,9 @@ internal sealed class Backoff(TimeSpan? patience)
     private TimeSpan _spent = TimeSpan.Zero;
     private TimeSpan _next = First;
 
+    /// <summary>How long a delay may be: for those who have to be back sooner.</summary>
+    internal TimeSpan LongestDelay { get; set; } = Longest;
+
     /// <summary>Ends the series: what fails from now on is a new trouble.</summary>
     internal void Reset()
     {
@@ -32,7 +35,7 @@ internal sealed class Backoff(TimeSpan? patience)
         if (lasted > Longest) Reset();
         else _spent += lasted;
         if (patience is { } limit && _spent >= limit) return null;
-        var delay = _next * (1 - jitter / 2);
+        var delay = (_next < LongestDelay ? _next : LongestDelay) * (1 - jitter / 2);
         _next = _next * 2 < Longest ? _next * 2 : Longest;
         _spent += delay;
         return delay;

@@ -5,16 +5,19 @@ using Heeler.V1;
 
 namespace Heeler.Client;
 
-/// <content>A method for every call of the service but those that read output.</content>
+/// <content>A method for every call of the service but those that are about output, the foreground or queues.</content>
 public sealed partial class HeelerClient
 {
-    /// <summary>Starts a task and returns when its leader runs.</summary>
+    /// <summary>
+    /// Starts a task and returns when its leader runs or, if it has to wait for its turn, at once. What the daemon did
+    /// differently from what was asked for is in <see cref="HeelerTask.Notices"/>.
+    /// </summary>
     /// <exception cref="HeelerRefusedException">The daemon said no; nothing was started.</exception>
     public async Task<HeelerTask> SpawnAsync(SpawnOptions options, CancellationToken cancellationToken = default)
     {
         ArgumentNullException.ThrowIfNull(options);
         var answer = await SpawnAsync(options.ToRequest(), cancellationToken).ConfigureAwait(false);
-        return GetTask(Present(answer.Task).Id);
+        return new HeelerTask(this, Present(answer.Task).Id, answer.Notices);
     }
 
     /// <summary>Starts a task, and gives its first state and the revision of it.</summary>
@@ -29,7 +32,7 @@ public sealed partial class HeelerClient
     public HeelerTask GetTask(string taskId)
     {
         ArgumentNullException.ThrowIfNull(taskId);
-        return new HeelerTask(this, taskId);
+        return new HeelerTask(this, taskId, []);
     }
 
     /// <summary>
@@ -106,9 +109,13 @@ public sealed partial class HeelerClient
     /// directory, another user's daemon, a bad argument. A watcher that pauses costs the daemon nothing and misses nothing.
     /// Each enumeration begins where the options say.
     /// </remarks>
-    public IAsyncEnumerable<WatchItem> WatchEventsAsync(
-        WatchOptions? options = null, CancellationToken cancellationToken = default) =>
-        Watch.Items(this, options ?? new WatchOptions(), cancellationToken);
+    public async IAsyncEnumerable<WatchItem> WatchEventsAsync(
+        WatchOptions? options = null, [EnumeratorCancellation] CancellationToken cancellationToken = default)
+    {
+        var cursor = new WatchCursor((options ?? new WatchOptions()).ToRequest());
+        var watch = new Resuming<WatchEventsResponse, WatchItem>(this, cursor, options?.GiveUpAfter);
+        await foreach (var item in watch.ItemsAsync(cancellationToken).ConfigureAwait(false)) yield return item;
+    }
 
     /// <summary>Waits until a task is over, for as long as it takes, and gives its last state.</summary>
     public async Task<BackgroundTask> WaitAsync(string taskId, CancellationToken cancellationToken = default) =>

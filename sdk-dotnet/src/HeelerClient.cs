@@ -13,9 +13,9 @@ namespace Heeler.Client;
 /// </summary>
 /// <remarks>
 /// While a daemon that has been reached before is away, calls are repeated for up to
-/// <see cref="HeelerClientOptions.RetryFor"/>. That is safe for all of them: reading has no effect, Cancel and Wait mean the
-/// same when asked twice, a <see cref="SpawnOptions"/> carries a request id by which the daemon knows it again, Remove is
-/// repeated only while it cannot have been heard, and Shutdown never.
+/// <see cref="HeelerClientOptions.RetryFor"/>. That is safe for all of them: reading has no effect, Cancel, Detach, UpdateQueue
+/// and Wait mean the same when asked twice, a <see cref="SpawnOptions"/> carries a request id by which the daemon knows it
+/// again, Remove is repeated only while it cannot have been heard, and Shutdown never.
 /// </remarks>
 public sealed partial class HeelerClient : IDisposable
 {

@@ -8,10 +8,17 @@ public sealed class HeelerTask
 {
     private readonly HeelerClient _client;
 
-    internal HeelerTask(HeelerClient client, string id) => (_client, Id) = (client, id);
+    internal HeelerTask(HeelerClient client, string id, IReadOnlyList<SpawnNotice> notices) =>
+        (_client, Id, Notices) = (client, id, notices);
 
     /// <summary>Its id.</summary>
     public string Id { get; }
+
+    /// <summary>
+    /// What the daemon did differently from what was asked for when it was spawned. Empty where this handle did not come from
+    /// the spawning.
+    /// </summary>
+    public IReadOnlyList<SpawnNotice> Notices { get; }
 
     /// <summary>Its state now.</summary>
     public async Task<BackgroundTask> GetAsync(CancellationToken cancellationToken = default)
@@ -27,6 +34,19 @@ public sealed class HeelerTask
     /// <summary>Waits until it is over, or this long; none: it is not over yet.</summary>
     public Task<BackgroundTask?> WaitAsync(TimeSpan timeout, CancellationToken cancellationToken = default) =>
         _client.WaitAsync(Id, timeout, cancellationToken);
+
+    /// <summary>Waits until it holds nobody: it is in the background, or over.</summary>
+    public Task<BackgroundTask> WaitReleasedAsync(CancellationToken cancellationToken = default) =>
+        _client.WaitReleasedAsync(Id, cancellationToken);
+
+    /// <summary>Holds it, if it is in the foreground, and gives its output and then its release.</summary>
+    public IAsyncEnumerable<AttachItem> AttachAsync(
+        AttachOptions? options = null, CancellationToken cancellationToken = default) =>
+        _client.AttachAsync(Id, options, cancellationToken);
+
+    /// <summary>Puts it into the background. One that is there already, or over, is no error: the result says so.</summary>
+    public Task<DetachResult> DetachAsync(DetachOptions? options = null, CancellationToken cancellationToken = default) =>
+        _client.DetachAsync(Id, options, cancellationToken);
 
     /// <summary>Stops it and its whole tree. One that is over already is no error: the result says so.</summary>
     public Task<CancelResult> CancelAsync(CancelOptions? options = null, CancellationToken cancellationToken = default) =>

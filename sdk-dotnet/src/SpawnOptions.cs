@@ -55,7 +55,10 @@ public sealed class SpawnOptions
     /// <summary>The live task that spawns this one.</summary>
     public string? ParentId { get; init; }
 
-    /// <summary>How long the task may run. None, or <see cref="System.Threading.Timeout.InfiniteTimeSpan"/>: for ever.</summary>
+    /// <summary>
+    /// How long the task may run in the background, from its start or from its release. None, or
+    /// <see cref="System.Threading.Timeout.InfiniteTimeSpan"/>: for ever.
+    /// </summary>
     public TimeSpan? Timeout { get; init; }
 
     /// <summary>How long the tree may take to obey the stop signal before it is killed. None: 5 seconds.</summary>
@@ -63,6 +66,62 @@ public sealed class SpawnOptions
 
     /// <summary>The signal to ask with, e.g. <c>SIGINT</c>. None: <c>SIGTERM</c>.</summary>
     public string? StopSignal { get; init; }
+
+    /// <summary>
+    /// Whether it holds whoever attaches to it: in the background, unless told otherwise.
+    /// <see cref="HeelerClient.RunAsync"/> starts in the foreground whatever stands here.
+    /// </summary>
+    public Placement Placement { get; init; }
+
+    /// <summary>
+    /// How long it may stay in the foreground, from its start. None: 60 seconds;
+    /// <see cref="System.Threading.Timeout.InfiniteTimeSpan"/>: for as long as it takes. Only in the foreground, as the next
+    /// three.
+    /// </summary>
+    public TimeSpan? ForegroundTimeout { get; init; }
+
+    /// <summary>What happens then: it goes on in the background, unless told otherwise.</summary>
+    public ForegroundTimeoutAction OnForegroundTimeout { get; init; }
+
+    /// <summary>What happens when nobody holds it any more and it was not detached: it is stopped, unless told otherwise.</summary>
+    public HolderGoneAction OnHolderGone { get; init; }
+
+    /// <summary>How long nobody may hold it before that happens. None: 10 seconds.</summary>
+    public TimeSpan? HolderWindow { get; init; }
+
+    /// <summary>
+    /// What happens when its first process exits and others do not: the task lives until all are gone, unless told otherwise.
+    /// </summary>
+    public LingeringPolicy Lingering { get; init; }
+
+    /// <summary>
+    /// How long it may write nothing before it is stopped. None, or
+    /// <see cref="System.Threading.Timeout.InfiniteTimeSpan"/>: for ever.
+    /// </summary>
+    public TimeSpan? IdleTimeout { get; init; }
+
+    /// <summary>
+    /// How long it may write nothing before an event says that it is stale. None, or
+    /// <see cref="System.Threading.Timeout.InfiniteTimeSpan"/>: for ever.
+    /// </summary>
+    public TimeSpan? StaleAfter { get; init; }
+
+    /// <summary>What else happens then: nothing, unless told otherwise. Only with <see cref="StaleAfter"/>.</summary>
+    public StaleAction StaleAction { get; init; }
+
+    /// <summary>Of the tasks with the same key, one is live at a time: any text up to 256 bytes.</summary>
+    public string? ExclusiveKey { get; init; }
+
+    /// <summary>
+    /// What happens when another task has the key: this one is refused, unless told otherwise. Only with
+    /// <see cref="ExclusiveKey"/>.
+    /// </summary>
+    public ExclusiveMode ExclusiveMode { get; init; }
+
+    /// <summary>
+    /// The queue in which it waits for its turn: any text up to 256 bytes. One that nobody used before runs one task at a time.
+    /// </summary>
+    public string? Queue { get; init; }
 
     /// <summary>
     /// By what the daemon knows this request again, up to 128 bytes: spawning the same options twice gives the same task. A
@@ -85,11 +144,23 @@ public sealed class SpawnOptions
             EnvDefaults = EnvDefaults,
             ParentId = ParentId ?? "",
             Timeout = Time.ToLimit(Timeout),
+            Placement = Placement,
+            OnForegroundTimeout = OnForegroundTimeout,
+            OnHolderGone = OnHolderGone,
+            Lingering = Lingering,
+            IdleTimeout = Time.ToLimit(IdleTimeout),
+            StaleAfter = Time.ToLimit(StaleAfter),
+            StaleAction = StaleAction,
+            ExclusiveKey = ExclusiveKey ?? "",
+            ExclusiveMode = ExclusiveMode,
+            Queue = Queue ?? "",
             Env = { Env },
             EnvRemove = { EnvRemove },
             Labels = { Labels },
         };
         SetCommand(request);
+        if (ForegroundTimeout is { } foreground) request.ForegroundTimeout = Time.ToProto(foreground);
+        if (HolderWindow is { } window) request.HolderWindow = Time.ToProto(window);
         if (Grace is not null || StopSignal is not null)
         {
             request.StopPolicy = new StopPolicy { Signal = StopSignal ?? "" };

@@ -1,3 +1,4 @@
+using Grpc.Core;
 using Heeler.V1;
 
 namespace Heeler.Client;
@@ -7,13 +8,24 @@ namespace Heeler.Client;
 /// The initial state is given only once it is complete: one that breaks off is asked for anew, and a part of the old one
 /// beside the new one could name tasks that ended in between.
 /// </remarks>
-internal sealed class WatchCursor(WatchEventsRequest first)
+internal sealed class WatchCursor(WatchEventsRequest first) : IResumable<WatchEventsResponse, WatchItem>
 {
     private readonly List<BackgroundTask> _initial = [];
     private readonly Queue<WatchItem> _ready = new();
 
     /// <summary>Everything up to here has been given. None until the daemon has said where it stands.</summary>
     private Bookmark? _seen;
+
+    /// <inheritdoc/>
+    public TimeSpan LongestPause => Backoff.Longest;
+
+    /// <summary>The stream has no end of its own.</summary>
+    public bool IsOver => false;
+
+    /// <inheritdoc/>
+    public AsyncServerStreamingCall<WatchEventsResponse> Ask(
+        BackgroundTasks.BackgroundTasksClient daemon, CancellationToken cancellation) =>
+        daemon.WatchEvents(Request(), cancellationToken: cancellation);
 
     /// <summary>What to ask for, now or after a break.</summary>
     internal WatchEventsRequest Request()
@@ -27,10 +39,10 @@ internal sealed class WatchCursor(WatchEventsRequest first)
     }
 
     /// <summary>The connection broke: what was incomplete is worth nothing.</summary>
-    internal void Broke() => _initial.Clear();
+    public void Broke() => _initial.Clear();
 
-    /// <summary>Takes a message in.</summary>
-    internal void Take(WatchEventsResponse message)
+    /// <inheritdoc/>
+    public void Take(WatchEventsResponse message)
     {
         switch (message.ItemCase)
         {
@@ -49,8 +61,8 @@ internal sealed class WatchCursor(WatchEventsRequest first)
         }
     }
 
-    /// <summary>The next item for the consumer; none: there is nothing yet.</summary>
-    internal WatchItem? Give() => _ready.TryDequeue(out var item) ? item : null;
+    /// <inheritdoc/>
+    public WatchItem? Give() => _ready.TryDequeue(out var item) ? item : null;
 
     private void TakeEvent(TaskEvent happened)
     {

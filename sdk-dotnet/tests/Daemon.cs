@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using System.Runtime.InteropServices;
 using Heeler.V1;
 using Xunit;
 
@@ -12,6 +13,8 @@ internal sealed class Daemon : IAsyncDisposable
 {
     /// <summary>What every wait in a test is bounded by: far beyond what a loaded machine needs.</summary>
     internal static readonly TimeSpan Deadline = TimeSpan.FromSeconds(120);
+
+    private const int TerminateSignal = 15;
 
     private static readonly TimeSpan _step = TimeSpan.FromMilliseconds(10);
 
@@ -31,7 +34,7 @@ internal sealed class Daemon : IAsyncDisposable
     internal HeelerAddress Address => HeelerAddress.Unix(Path("s.sock"));
 
     /// <summary>A token that ends a test which would hang.</summary>
-    internal CancellationToken Soon { get; } = new CancellationTokenSource(Deadline).Token;
+    internal CancellationToken Soon { get; private set; } = new CancellationTokenSource(Deadline).Token;
 
     internal static async Task<Daemon> StartAsync(params string[] arguments)
     {
@@ -101,6 +104,13 @@ internal sealed class Daemon : IAsyncDisposable
         await ExitedAsync();
     }
 
+    /// <summary>Ends it as a service manager would.</summary>
+    internal async Task TerminateAsync()
+    {
+        Assert.Equal(0, Signal(Assert.IsType<Process>(_process).Id, TerminateSignal));
+        await ExitedAsync();
+    }
+
     /// <summary>Waits until it is gone by itself.</summary>
     internal async Task ExitedAsync()
     {
@@ -117,6 +127,9 @@ internal sealed class Daemon : IAsyncDisposable
 
     public async ValueTask DisposeAsync()
     {
+        // A test that was too slow leaves nothing behind either.
+        using var soon = new CancellationTokenSource(Deadline);
+        Soon = soon.Token;
         if (_process is null) await RestartAsync();
         var stop = new ShutdownRequest { Tasks = ShutdownTasks.Stop, Grace = new() };
         var answer = await Client().ShutdownAsync(stop, Soon);
@@ -125,6 +138,9 @@ internal sealed class Daemon : IAsyncDisposable
         _directory.Delete(recursive: true);
         Assert.Equal(0u, answer.LiveTasks);
     }
+
+    [DllImport("libc", EntryPoint = "kill")]
+    private static extern int Signal(int process, int signal);
 
     private ProcessStartInfo Command()
     {

@@ -22,7 +22,7 @@ public sealed partial class RecipeTests : IDisposable
         var shown = Snippet().Matches(Read("docs/sdk/dotnet.md"))
             .ToDictionary(found => found.Groups["name"].Value, found => found.Groups["body"].Value);
         Assert.Equal(compiled, shown);
-        Assert.Equal(6, shown.Count);
+        Assert.Equal(8, shown.Count);
     }
 
     [Fact]
@@ -102,6 +102,24 @@ public sealed partial class RecipeTests : IDisposable
         Assert.StartsWith("command: ", await Spawn(new SpawnOptions()), StringComparison.Ordinal);
         await daemon.KillAsync();
         Assert.Contains("heeler serve", await Spawn(new SpawnOptions { Shell = "x" }), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task A_run_ends_with_the_command_or_with_a_detach()
+    {
+        await using var daemon = await Daemon.StartAsync();
+        var heeler = daemon.Client();
+        using var file = new MemoryStream();
+        await Recipes.RunAsync(heeler, "echo out; echo err >&2; exit 3", file, _console, daemon.Soon);
+        Assert.Equal("exit code 3, stderr: err\n\n", _console.ToString());
+        Assert.Equal("out\n"u8.ToArray(), file.ToArray());
+
+        var running = Recipes.RunAsync(heeler, "sleep 600", file, _console, daemon.Soon);
+        while (!_console.Has(" Detached\n")) await Recipes.DetachAsync(heeler, _console, daemon.Soon);
+        await running;
+        var task = Assert.Single(await heeler.ListAsync(null, daemon.Soon).ToListAsync(daemon.Soon));
+        Assert.True(_console.Has($"{task.Id} Detached\n") && _console.Has($"{task.Id} goes on in the background\n"));
+        Assert.Equal(3600, task.Timeout.Seconds);
     }
 
     private static string Read(string name) => File.ReadAllText(Repository.Path(name));

@@ -118,4 +118,27 @@ internal static class Recipes
         }
         #endregion
     }
+
+    internal static async Task RunAsync(
+        HeelerClient heeler, string script, Stream file, TextWriter Console, CancellationToken cancellationToken)
+    {
+        #region run
+        var result = await heeler.RunAsync(
+            new SpawnOptions { Shell = script, SessionId = "demo", ForegroundTimeout = TimeSpan.FromMinutes(2) },
+            new RunOptions { Stdout = file },
+            cancellationToken);
+        Console.WriteLine(result.Reason == ReleaseReason.Detached
+            ? $"{result.Handle} goes on in the background"
+            : $"exit code {result.ExitCode}, stderr: {result.Stderr}");
+        #endregion
+    }
+
+    internal static async Task DetachAsync(HeelerClient heeler, TextWriter Console, CancellationToken cancellationToken)
+    {
+        #region detach
+        var options = new DetachOptions { Timeout = TimeSpan.FromHours(1), Reason = "a key" };
+        foreach (var result in await heeler.DetachSessionAsync("demo", options, cancellationToken))
+            Console.WriteLine($"{result.Task.Id} {result.Outcome}");
+        #endregion
+    }
 }

@@ -5,32 +5,51 @@ using Heeler.V1;
 
 namespace Heeler.Client;
 
-/// <summary>
-/// The event stream as it should be consumed: it reconnects, and resumes without a loss and without a repeat. What has been
-/// seen, and so what to ask for next, is decided by the <see cref="WatchCursor"/> alone.
-/// </summary>
-internal sealed class Watch(HeelerClient client, WatchOptions options)
+/// <summary>What a stream has given, and so what to ask for next. Pure, but for the asking: messages in, items out.</summary>
+/// <typeparam name="TMessage">What the daemon sends.</typeparam>
+/// <typeparam name="TItem">What the consumer gets.</typeparam>
+internal interface IResumable<TMessage, TItem>
+    where TItem : class
 {
-    private readonly WatchCursor _cursor = new(options.ToRequest());
-    private readonly Backoff _backoff = new(options.GiveUpAfter);
+    /// <summary>How long a pause before asking again may be.</summary>
+    TimeSpan LongestPause { get; }
 
-    /// <summary>Each enumeration is a watch of its own.</summary>
-    internal static async IAsyncEnumerable<WatchItem> Items(
-        HeelerClient client, WatchOptions options, [EnumeratorCancellation] CancellationToken cancellation)
-    {
-        var watch = new Watch(client, options);
-        await foreach (var item in watch.ItemsAsync(cancellation).ConfigureAwait(false)) yield return item;
-    }
+    /// <summary>Whether the last message has been taken in: there is nothing left to ask for.</summary>
+    bool IsOver { get; }
 
-    private async IAsyncEnumerable<WatchItem> ItemsAsync([EnumeratorCancellation] CancellationToken cancellation)
+    /// <summary>Asks, now or after a break, for what has not been seen.</summary>
+    AsyncServerStreamingCall<TMessage> Ask(BackgroundTasks.BackgroundTasksClient daemon, CancellationToken cancellation);
+
+    /// <summary>Takes a message in.</summary>
+    void Take(TMessage message);
+
+    /// <summary>The next item for the consumer; none: there is nothing yet.</summary>
+    TItem? Give();
+
+    /// <summary>The connection broke.</summary>
+    void Broke();
+}
+
+/// <summary>
+/// A stream of the daemon's as it should be consumed: it reconnects, and is taken up again where it broke. What has been seen,
+/// and so what to ask for next, is decided by the <see cref="IResumable{TMessage, TItem}"/> alone.
+/// </summary>
+internal sealed class Resuming<TMessage, TItem>(
+    HeelerClient client, IResumable<TMessage, TItem> cursor, TimeSpan? giveUpAfter)
+    where TItem : class
+{
+    private readonly Backoff _backoff = new(giveUpAfter);
+
+    internal async IAsyncEnumerable<TItem> ItemsAsync([EnumeratorCancellation] CancellationToken cancellation)
     {
         while (true)
         {
-            using var call = client.Raw.WatchEvents(_cursor.Request(), cancellationToken: cancellation);
+            using var call = cursor.Ask(client.Raw, cancellation);
             var attempt = new Attempt(Stopwatch.GetTimestamp());
             while (await ReadAsync(call.ResponseStream, attempt, cancellation).ConfigureAwait(false))
             {
-                while (_cursor.Give() is { } item) yield return item;
+                while (cursor.Give() is { } item) yield return item;
+                if (cursor.IsOver) yield break;
             }
             await PauseAsync(attempt, cancellation).ConfigureAwait(false);
         }
@@ -38,7 +57,7 @@ internal sealed class Watch(HeelerClient client, WatchOptions options)
 
     /// <summary>Takes one message in; false: the stream is over, and the attempt knows why.</summary>
     private async Task<bool> ReadAsync(
-        IAsyncStreamReader<WatchEventsResponse> stream, Attempt attempt, CancellationToken cancellation)
+        IAsyncStreamReader<TMessage> stream, Attempt attempt, CancellationToken cancellation)
     {
         try
         {
@@ -46,10 +65,10 @@ internal sealed class Watch(HeelerClient client, WatchOptions options)
             {
                 _backoff.Reset();
                 attempt.Answered = true;
-                _cursor.Take(stream.Current);
+                cursor.Take(stream.Current);
                 return true;
             }
-            // The stream has no end of its own: the daemon is shutting down.
+            // It ends by its last message alone: the daemon is shutting down.
             attempt.Error = new DaemonDisconnectedException(client.Address, new EndOfStreamException("the stream ended"));
         }
         catch (RpcException error)
@@ -62,7 +81,7 @@ internal sealed class Watch(HeelerClient client, WatchOptions options)
     /// <summary>What comes after a failure: a pause, or the end.</summary>
     private async Task PauseAsync(Attempt attempt, CancellationToken cancellation)
     {
-        _cursor.Broke();
+        cursor.Broke();
         var error = attempt.Error ?? throw new UnreachableException("only a failure ends an attempt");
         var curable = error switch
         {
@@ -73,6 +92,7 @@ internal sealed class Watch(HeelerClient client, WatchOptions options)
             _ => false,
         };
         var lasted = attempt.Answered ? TimeSpan.Zero : Stopwatch.GetElapsedTime(attempt.Begun);
+        _backoff.LongestDelay = cursor.LongestPause;
         if (!curable || _backoff.AfterFailure(lasted) is not { } pause) throw error;
         await Task.Delay(pause, cancellation).ConfigureAwait(false);
     }
