@@ -81,17 +81,17 @@ class Daemon:
             )
         eventually(self._listens, "the daemon listens")
 
-    def kill(self) -> None:
-        """Kill -9."""
+    def kill(self, by: signal.Signals = signal.SIGKILL) -> None:
+        """Kill -9, or with another signal."""
         assert self._process is not None
-        self._process.send_signal(signal.SIGKILL)
+        self._process.send_signal(by)
         self._process.wait(DEADLINE)
         # Connections were seen to be taken for a moment longer, perhaps by a child before its exec.
         eventually(lambda: not self._connects(), "nobody listens")
 
-    def restart(self) -> None:
+    def restart(self, by: signal.Signals = signal.SIGKILL) -> None:
         """Kills it and starts it again on the same state."""
-        self.kill()
+        self.kill(by)
         self.start()
 
     def exited(self) -> int:

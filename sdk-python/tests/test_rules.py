@@ -1,8 +1,11 @@
 """The pure parts: delays, spans of time, lines, outcomes, statuses."""
 
+import inspect
 import math
+import signal
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 import grpc
 import pytest
@@ -14,6 +17,7 @@ import heeler
 from heeler import Chunk, Line, OutputStream, _output, v1
 from heeler._backoff import FIRST, LONGEST, Backoff
 from heeler._output import Lines
+from heeler._spawn import SpawnOptions, spawn_request
 from heeler._status import is_final, refusal
 from heeler._time import to_proto
 from heeler.v1.enums import ErrorReason
@@ -43,6 +47,14 @@ def test_a_call_that_was_served_for_long_begins_anew() -> None:
     while backoff.after_failure(0.01, jitter=0) is not None:
         pass
     assert backoff.after_failure(60, jitter=0) == FIRST
+
+
+def test_delays_are_bounded_for_whoever_is_in_a_hurry_and_never_nothing() -> None:
+    backoff = Backoff(None)
+    backoff.no_longer_than(0.015)
+    assert [backoff.after_failure(0, jitter=0) for _ in range(3)] == [FIRST, 0.015, 0.015]
+    backoff.no_longer_than(0)
+    assert backoff.after_failure(0, jitter=0) == FIRST
 
 
 def test_no_patience_means_one_attempt() -> None:
@@ -152,3 +164,41 @@ def test_enum_values_have_short_names_and_newer_ones_their_number() -> None:
     assert ErrorReason.name(ErrorReason.TASK_NOT_FOUND) == "TASK_NOT_FOUND"
     newer = v1.BackgroundTask.FromString(b"\x70\x63")
     assert heeler.TaskState.name(newer.state) == "99"
+
+
+def test_every_field_of_a_spawn_has_an_option_and_every_option_is_sent() -> None:
+    options = inspect.signature(spawn_request).parameters.keys() - {"command"}
+    assert options == SpawnOptions.__annotations__.keys()
+    request = spawn_request(
+        "true",
+        session="s",
+        name="n",
+        kind=heeler.TaskKind.AGENT,
+        shell_program="/bin/sh",
+        cwd="/",
+        env={"ONE": "1", "TWO": None},
+        env_defaults=heeler.EnvDefaults.NONE,
+        labels={"a": "b"},
+        parent="shell-a",
+        timeout=1,
+        grace=0,
+        stop_signal=signal.SIGINT,
+        request_id="r",
+        placement=heeler.Placement.FOREGROUND,
+        foreground_timeout=2,
+        on_foreground_timeout=heeler.ForegroundTimeoutAction.CANCEL,
+        on_holder_gone=heeler.HolderGoneAction.KEEP,
+        holder_window=0,
+        lingering=heeler.LingeringPolicy.KILL,
+        idle_timeout=3,
+        stale_after=4,
+        stale_action=heeler.StaleAction.CANCEL,
+        exclusive_key="k",
+        exclusive_mode=heeler.ExclusiveMode.QUEUE,
+        queue="q",
+    )
+    sent = {field.name for field, _ in request.ListFields()}
+    assert {*v1.SpawnRequest.DESCRIPTOR.fields_by_name} - sent == {"argv"}
+    assert request.HasField("holder_window")
+    assert request.stop_policy.HasField("grace")
+    assert spawn_request(["true", Path("/x")]).argv.args == ["true", "/x"]

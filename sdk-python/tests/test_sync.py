@@ -13,7 +13,15 @@ import pytest
 import heeler
 import heeler.sync
 from harness import DEADLINE, Daemon
-from heeler import Exited, Filter, TaskEvent, TaskEventType, TaskState
+from heeler import (
+    DetachOutcome,
+    Exited,
+    Filter,
+    Placement,
+    TaskEvent,
+    TaskEventType,
+    TaskState,
+)
 from heeler.sync import Client
 
 
@@ -70,6 +78,54 @@ def test_a_watch_goes_on_across_kills_and_after_a_step_that_timed_out(
     assert list(watch) == []
 
 
+def test_a_command_is_run_in_the_foreground(sync_client: Client) -> None:
+    """F11."""
+    result = sync_client.run("echo out; echo err >&2; exit 4")
+    assert (result.stdout, result.stderr, result.outcome) == (b"out\n", b"err\n", Exited(4))
+    threads = []
+    sync_client.run("echo one", on_output=lambda _: threads.append(threading.current_thread()))
+    assert threads == [threading.current_thread()]
+
+
+def test_a_deadline_of_a_run_is_for_all_of_it_and_ends_the_command(sync_client: Client) -> None:
+    script = "echo up; while :; do sleep 0.05; echo on; done"
+    with pytest.raises(TimeoutError, match="no answer within"):
+        sync_client.within(1).run(script)
+    (task,) = sync_client.list(include_finished=True)
+    assert task.state == TaskState.CANCELLED
+    with pytest.raises(TimeoutError):
+        sync_client.within(1).run("sleep 100", detach_on_cancel=True)
+    (task,) = sync_client.list()
+    assert task.placement == Placement.BACKGROUND
+
+
+def test_a_task_is_held_and_detached(sync_client: Client) -> None:
+    """F1."""
+    task = sync_client.spawn("echo up; sleep 100", placement=Placement.FOREGROUND)
+    with task.attach() as attachment:
+        assert isinstance(next(attachment), heeler.Attached)
+        chunk = next(attachment)
+        assert isinstance(chunk, heeler.Chunk)
+        assert (chunk.data, attachment.offset) == (b"up\n", 3)
+        assert task.detach().outcome == DetachOutcome.DETACHED
+        (released,) = attachment
+    assert released == attachment.released
+    assert task.wait(until=heeler.WaitCondition.RELEASED).placement == Placement.BACKGROUND
+    assert sync_client.detach(task).results[0].outcome == DetachOutcome.ALREADY_BACKGROUND
+    assert task.notices == ()
+
+
+def test_an_interrupt_ends_a_command_that_is_run(daemon: Daemon, sync_client: Client) -> None:
+    told = interrupted(f"""
+        import heeler.sync
+        with heeler.sync.connect({daemon.address!r}) as client:
+            client.run("echo up; sleep 100", on_output=lambda _: print("up", flush=True))
+    """)
+    assert told == "up"
+    (task,) = sync_client.list(include_finished=True)
+    assert task.state == TaskState.CANCELLED
+
+
 def test_threads_share_a_client(sync_client: Client) -> None:
     codes: list[heeler.Outcome | None] = []
 
@@ -82,6 +138,12 @@ def test_threads_share_a_client(sync_client: Client) -> None:
     for thread in threads:
         thread.join(DEADLINE)
     assert {code.code for code in codes if isinstance(code, Exited)} == set(range(8))
+
+
+def test_options_that_are_not_known_are_refused(sync_client: Client) -> None:
+    for call in (sync_client.spawn, sync_client.run):
+        with pytest.raises(TypeError, match="unheard"):
+            call("true", unheard=1)  # type: ignore[call-arg]
 
 
 def test_errors_are_the_same(tmp_path: os.PathLike[str]) -> None:
@@ -102,19 +164,33 @@ def test_every_call_of_the_client_is_there_with_its_arguments() -> None:
 
 def test_an_interrupt_ends_the_call_and_not_the_task(daemon: Daemon, sync_client: Client) -> None:
     task = sync_client.spawn("sleep 100")
-    program = textwrap.dedent(f"""
+    told = interrupted(f"""
         import heeler.sync
         with heeler.sync.connect({daemon.address!r}) as client:
             task = client.task({task.id!r})
             print(task.snapshot().id, flush=True)
             task.wait()
     """)
-    with subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as waiting:
-        assert waiting.stdout is not None
-        assert waiting.stdout.readline().strip() == task.id
-        waiting.send_signal(signal.SIGINT)
-        _, errors = waiting.communicate(timeout=DEADLINE)
-    assert "KeyboardInterrupt" in errors
+    assert told == task.id
     assert task.snapshot().state == TaskState.RUNNING
+
+
+def interrupted(program: str) -> str:
+    """Runs a program, and presses Ctrl-C when it has printed a line; gives the line."""
+    # Whoever runs the tests in the background may have them ignore it.
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    with subprocess.Popen(
+        [sys.executable, "-c", heard + textwrap.dedent(program)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        assert running.stdout is not None
+        told = running.stdout.readline().strip()
+        running.send_signal(signal.SIGINT)
+        try:
+            _, errors = running.communicate(timeout=DEADLINE)
+        finally:
+            running.kill()
+    assert "KeyboardInterrupt" in errors
+    return told

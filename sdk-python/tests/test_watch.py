@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from pathlib import Path
 
 import pytest
 
@@ -83,6 +84,22 @@ async def test_a_session_tells_what_is_live_and_when_it_is_idle(client: Client) 
         (0, 0, True),
         (0, 0, False),
     ]
+
+
+async def test_a_silence_and_its_end_are_told(client: Client, tmp_path: Path) -> None:
+    """T5."""
+    gate = tmp_path / "go"
+    script = f"while [ ! -e {gate} ]; do sleep 0.01; done; echo on; sleep 100"
+    task = await client.spawn(script, stale_after=0.3)
+    types = []
+    async for event in task.events():
+        types.append(event.type)
+        if event.type == TaskEventType.STALE:
+            assert event.task.stale
+            await asyncio.to_thread(gate.touch)
+        elif event.type == TaskEventType.ACTIVE:
+            break
+    assert types[-2:] == [TaskEventType.STALE, TaskEventType.ACTIVE]
 
 
 async def test_a_step_that_times_out_loses_nothing(client: Client) -> None:

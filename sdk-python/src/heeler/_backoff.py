@@ -17,7 +17,12 @@ class Backoff:
     def __init__(self, patience: float | None) -> None:
         """`patience` is how long the series may last, in seconds; None: for ever."""
         self._patience = patience
+        self._longest = LONGEST
         self.reset()
+
+    def no_longer_than(self, longest: float) -> None:
+        """Bounds each delay by this, too; no delay is shorter than the first for it."""
+        self._longest = max(FIRST, min(LONGEST, longest))
 
     def reset(self) -> None:
         """Ends the series: what fails from now on is a new trouble."""
@@ -38,7 +43,7 @@ class Backoff:
         if self._patience is not None and self._spent >= self._patience:
             return None
         share = random.random() if jitter is None else jitter
-        delay = self._next * (1 - share / 2)
+        delay = min(self._next, self._longest) * (1 - share / 2)
         self._next = min(self._next * 2, LONGEST)
         self._spent += delay
         return delay

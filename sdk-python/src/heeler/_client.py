@@ -6,10 +6,9 @@ the contract's own messages.
 
 from __future__ import annotations
 
-import os
 import time
-import uuid
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from signal import Signals
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -17,33 +16,40 @@ import grpc
 
 from heeler import _time
 from heeler._address import Address
+from heeler._attach import Attachment
 from heeler._credentials import BearerChannel
 from heeler._filter import Filter, TaskRef, id_of
+from heeler._output import Chunk
 from heeler._pages import Pages
 from heeler._repeat import Repeat, repeating
+from heeler._run import Farewell, RunResult, run
+from heeler._spawn import Command, RunOptions, SpawnOptions, signal_name, spawn_request
 from heeler._task import Task
 from heeler._time import Span
 from heeler._watch import Watch
 from heeler.v1 import (
-    ArgvCommand,
+    AttachRequest,
     BackgroundTask,
     Bookmark,
     CancelRequest,
     CancelResponse,
+    DetachRequest,
+    DetachResponse,
     InspectRequest,
     InspectResponse,
+    ListQueuesRequest,
+    ListQueuesResponse,
     ListRequest,
     ListResponse,
     ReadOutputRequest,
     ReadOutputResponse,
     RemoveRequest,
     RemoveResponse,
-    ShellCommand,
     ShutdownRequest,
     ShutdownResponse,
-    SpawnRequest,
-    StopPolicy,
     TaskIds,
+    UpdateQueueRequest,
+    UpdateQueueResponse,
     WaitRequest,
     WaitResponse,
     WatchEventsRequest,
@@ -51,15 +57,15 @@ from heeler.v1 import (
 from heeler.v1.background_tasks_pb2_grpc import BackgroundTasksStub
 from heeler.v1.enums import (
     CancelMode,
-    EnvDefaults,
     OutputView,
     ShutdownTasks,
     TaskEventType,
-    TaskKind,
     WaitCondition,
 )
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from heeler.v1.background_tasks_pb2_grpc import BackgroundTasksAsyncStub
 
 T = TypeVar("T")
@@ -117,61 +123,89 @@ class Client:
         """The handle of a task. Nothing is asked: the id may be unknown."""
         return Task(self, id_of(task))
 
-    async def spawn(
-        self,
-        command: str | Sequence[str | os.PathLike[str]],
-        *,
-        session: str = "",
-        name: str = "",
-        kind: TaskKind.ValueType = TaskKind.UNSPECIFIED,
-        shell_program: str = "",
-        cwd: str | os.PathLike[str] = "",
-        env: Mapping[str, str | None] | None = None,
-        env_defaults: EnvDefaults.ValueType = EnvDefaults.UNSPECIFIED,
-        labels: Mapping[str, str] | None = None,
-        parent: TaskRef = "",
-        timeout: Span | None = None,
-        grace: Span | None = None,
-        stop_signal: str | Signals = "",
-        request_id: str | None = None,
-    ) -> Task:
-        """Starts a task and returns when its leader runs.
+    async def spawn(self, command: Command, **options: Unpack[SpawnOptions]) -> Task:
+        """Starts a task and returns when its leader runs, or at once if it has to wait its turn.
 
         `command` is a script for a shell if it is a string, else a program and its arguments, run
-        as they are. A variable of `env` that is None is taken out of the environment. `timeout` is
-        how long the task may run; `grace` how long its tree may take to obey `stop_signal` before
-        it is killed.
-
-        By `request_id` the daemon knows a request again, so that a lost answer can be asked for
-        anew and nothing is started twice. Each call has a fresh one; one of the caller's own also
-        holds across crashes of the caller; with an empty one there is none.
+        as they are. The options are described in SpawnOptions. What the daemon did differently
+        from what was asked for is in `Task.notices`.
         """
-        request = SpawnRequest(
-            request_id=str(uuid.uuid4()) if request_id is None else request_id,
-            session_id=session,
-            name=name,
-            kind=kind,
-            working_directory=os.fspath(cwd),
-            env={key: value for key, value in (env or {}).items() if value is not None},
-            env_remove=[key for key, value in (env or {}).items() if value is None],
-            env_defaults=env_defaults,
-            labels=labels,
-            parent_id=id_of(parent),
-            timeout=_time.to_optional(timeout),
-        )
-        if isinstance(command, str):
-            request.shell.CopyFrom(ShellCommand(script=command, program=shell_program))
-        elif shell_program:
-            raise ValueError("shell_program goes with a script, and command is a program")
-        else:
-            request.argv.CopyFrom(ArgvCommand(args=[os.fspath(word) for word in command]))
-        if grace is not None or stop_signal:
-            request.stop_policy.CopyFrom(
-                StopPolicy(grace=_time.to_optional(grace), signal=_signal_name(stop_signal))
-            )
+        request = spawn_request(command, **options)
         repeat = Repeat.ALWAYS if request.request_id else Repeat.IF_UNHEARD
         answer = await self._call(lambda: self._stub.Spawn(request), repeat)
         return Task(self, answer.task.id, answer)
+
+    async def run(
+        self,
+        command: Command,
+        *,
+        on_output: Callable[[Chunk], object] | None = None,
+        detach_on_cancel: bool = False,
+        give_up_after: Span | None = None,
+        **options: Unpack[RunOptions],
+    ) -> RunResult:
+        """Runs a command in the foreground, and returns when the caller is released.
+
+        That is when the command is over; when its leader has exited and others of its tree live on;
+        or when it was detached, by somebody or by its `foreground_timeout`, which is 60 s unless it
+        is given. Its output is in the result or, with `on_output`, given to that chunk by chunk
+        and not kept; what it returns is awaited if it can be.
+
+        Unlike other calls, this one is the command's owner: cancelling the caller cancels the
+        command, as does an exception of `on_output`, and ends when nothing of it is left. With
+        `detach_on_cancel` the command goes on in the background instead. A caller that is killed
+        is one that is gone, for which `on_holder_gone` says what follows: the same, unless it is
+        given. A daemon that restarts is waited for, without end or for `give_up_after`.
+        """
+        farewell = Farewell.DETACH if detach_on_cancel else Farewell.CANCEL
+        spawn = partial(self.spawn, command, **farewell.options(options))
+        return await run(spawn, on_output, farewell, give_up_after)
+
+    def attach(
+        self,
+        task: TaskRef,
+        *,
+        offset: int | None = None,
+        tail_bytes: int | None = None,
+        foreground_only: bool = False,
+        give_up_after: Span | None = None,
+    ) -> Attachment:
+        """Holds a foreground task and gives its output from some place on; ends with the release.
+
+        A task in the background is followed until its leader exits, and held by nobody; with
+        `foreground_only` it releases the caller at once, behind the output there is. A daemon
+        that restarts is waited for, without end or for `give_up_after`.
+        """
+        _at_most_one(offset=offset, tail_bytes=tail_bytes)
+        request = AttachRequest(task_id=id_of(task), foreground_only=foreground_only)
+        if tail_bytes is not None:
+            request.tail_bytes = tail_bytes
+        else:
+            request.offset = offset or 0
+        return Attachment(self, request, _patience(give_up_after))
+
+    async def detach(
+        self,
+        task: TaskRef | None = None,
+        *,
+        session: str | None = None,
+        timeout: Span | None = None,
+        reason: str = "",
+        actor: str = "",
+    ) -> DetachResponse:
+        """Turns a foreground task, or all of a session's, into background ones: one of the two.
+
+        The same processes go on with all earlier output, and whoever holds them is released.
+        `timeout` is how long they may run from here on. One that is in the background or over
+        already is no error: the result says so.
+        """
+        _at_most_one(task=task, session=session)
+        request = DetachRequest(timeout=_time.to_optional(timeout), reason=reason, actor=actor)
+        if task is not None:
+            request.task_id = id_of(task)
+        elif session is not None:
+            request.session_id = session
+        return await self._call(lambda: self._stub.Detach(request))
 
     async def cancel(
         self,
@@ -198,7 +232,7 @@ class Client:
             filter=None if matching is None else matching.message(),
             mode=CancelMode.FORCE if force else CancelMode.GRACEFUL,
             grace=_time.to_optional(grace),
-            signal=_signal_name(signal),
+            signal=signal_name(signal),
             reason=reason,
             actor=actor,
             wait=wait,
@@ -274,8 +308,7 @@ class Client:
             request.after_revision, request.state_id = after.revision, after.state_id
         elif after is not None:
             request.after_revision = after
-        patience = None if give_up_after is None else _time.to_seconds(give_up_after)
-        return Watch(self, request, patience)
+        return Watch(self, request, _patience(give_up_after))
 
     async def wait(
         self,
@@ -345,6 +378,20 @@ class Client:
         )
         return await self._call(lambda: self._stub.Remove(request), Repeat.IF_UNHEARD)
 
+    async def update_queue(
+        self, name: str, *, slots: int | None = None, paused: bool | None = None
+    ) -> UpdateQueueResponse:
+        """Changes a queue: how many of its tasks run at a time, whether it lets any begin.
+
+        What is None stays as it is, and what runs is not touched. It need not have been used yet.
+        """
+        request = UpdateQueueRequest(name=name, slots=slots, paused=paused)
+        return await self._call(lambda: self._stub.UpdateQueue(request))
+
+    async def list_queues(self) -> ListQueuesResponse:
+        """The queues that have live tasks, or settings that differ from the defaults, by name."""
+        return await self._call(lambda: self._stub.ListQueues(ListQueuesRequest()))
+
     async def shutdown(
         self,
         *,
@@ -375,5 +422,5 @@ def _at_most_one(**given: object) -> None:
         raise ValueError(f"only one of {' and '.join(names)} can be given")
 
 
-def _signal_name(signal: str | Signals) -> str:
-    return signal.name if isinstance(signal, Signals) else signal
+def _patience(give_up_after: Span | None) -> float | None:
+    return None if give_up_after is None else _time.to_seconds(give_up_after)

@@ -23,9 +23,10 @@ _OPTIONS = [
     # A page is as large as its tasks; the daemon, which is the user's own, bounds it.
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
-    # gRPC has delays of its own between connections, of up to two minutes unless told.
+    # gRPC has delays of its own between connections, of up to two minutes unless told; a holder may
+    # have to be back within a short window.
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.max_reconnect_backoff_ms", 200),
     ("grpc.enable_http_proxy", 0),
     # Channels would else share one connection, and with it one another's delays.
     ("grpc.use_local_subchannel_pool", 1),

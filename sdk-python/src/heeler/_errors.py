@@ -252,3 +252,27 @@ class RequestTooLarge(Refused):
     """The request is larger than the daemon takes. Metadata: max."""
 
     REASON = "REQUEST_TOO_LARGE"
+
+
+class ExclusiveKeyHeld(Refused):
+    """Another task has the exclusive key, or waits for it. Metadata: exclusive_key, task_id."""
+
+    REASON = "EXCLUSIVE_KEY_HELD"
+
+
+class SessionLimitReached(Refused):
+    """No more live tasks in this session. Metadata: session_id, running, max."""
+
+    REASON = "SESSION_LIMIT_REACHED"
+
+
+class LabelLimitReached(Refused):
+    """No more live tasks with this label. Metadata: label, value, running, max."""
+
+    REASON = "LABEL_LIMIT_REACHED"
+
+
+class QueueFull(Refused):
+    """No more tasks may wait. Metadata: waiting, max."""
+
+    REASON = "QUEUE_FULL"

@@ -70,7 +70,7 @@ class Output(Pages[ReadOutputRequest, Chunk]):
             request: ReadOutputRequest,
         ) -> tuple[Iterator[Chunk], ReadOutputRequest | None]:
             page = await read(request)
-            chunks = map(_chunk, page.chunks)
+            chunks = map(to_chunk, page.chunks)
             if page.next_offset >= page.end_offset and (page.complete or not follow):
                 return chunks, None
             following = ReadOutputRequest()
@@ -124,6 +124,7 @@ def _line(offset: int, stream: OutputStream.ValueType, text: bytes, *, ended: bo
     return Line(offset, stream, text.decode(errors="replace"), ended)
 
 
-def _chunk(chunk: OutputChunk) -> Chunk:
+def to_chunk(chunk: OutputChunk) -> Chunk:
+    """A chunk from an answer."""
     data = chunk.text.encode() if chunk.HasField("text") else chunk.data
     return Chunk(chunk.offset, chunk.stream, _time.to_datetime(chunk.read_time), data)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from signal import Signals
 from typing import TYPE_CHECKING
 
+from heeler._attach import Attachment
 from heeler._errors import StillRunning
 from heeler._filter import Filter
 from heeler._output import Lines, Output
@@ -14,12 +15,14 @@ from heeler._watch import Watch
 from heeler.v1 import (
     BackgroundTask,
     CancelResult,
+    DetachResult,
     InspectResponse,
     ReadOutputRequest,
+    SpawnNotice,
     SpawnResponse,
     TaskEvent,
 )
-from heeler.v1.enums import TaskEventType
+from heeler.v1.enums import TaskEventType, WaitCondition
 
 if TYPE_CHECKING:
     from heeler._client import Client
@@ -47,17 +50,27 @@ class Task:
         """What Spawn answered, with its first state and revision. None for other handles."""
         return self._spawned
 
+    @property
+    def notices(self) -> Sequence[SpawnNotice]:
+        """What Spawn did differently from what was asked for, and why."""
+        return () if self._spawned is None else tuple(self._spawned.notices)
+
     async def snapshot(self) -> BackgroundTask:
         """Its state now."""
         answer = await self._client.wait(self._id, timeout=0)
         return [*answer.met, *answer.pending][0]
 
-    async def wait(self, *, timeout: Span | None = None) -> BackgroundTask:
-        """Waits until it is over and gives its last state; StillRunning after the timeout.
+    async def wait(
+        self,
+        *,
+        until: WaitCondition.ValueType = WaitCondition.UNSPECIFIED,
+        timeout: Span | None = None,
+    ) -> BackgroundTask:
+        """Waits until it is over, or RELEASED, and gives its state; StillRunning after the timeout.
 
         The timeout counts across restarts of the daemon. Ending a wait never ends the task.
         """
-        answer = await self._client.wait(self._id, timeout=timeout)
+        answer = await self._client.wait(self._id, until=until, timeout=timeout)
         if not answer.met:
             raise StillRunning(answer.pending[0])
         return answer.met[0]
@@ -86,6 +99,30 @@ class Task:
         )
         # With a cascade there are others; ours is the one with our id.
         return next(result for result in answer.results if result.task.id == self._id)
+
+    async def detach(
+        self, *, timeout: Span | None = None, reason: str = "", actor: str = ""
+    ) -> DetachResult:
+        """Turns it into a background task, as Client.detach."""
+        answer = await self._client.detach(self._id, timeout=timeout, reason=reason, actor=actor)
+        return answer.results[0]
+
+    def attach(
+        self,
+        offset: int = 0,
+        *,
+        tail_bytes: int | None = None,
+        foreground_only: bool = False,
+        give_up_after: Span | None = None,
+    ) -> Attachment:
+        """Holds it, if it is in the foreground, and gives its output, as Client.attach."""
+        return self._client.attach(
+            self._id,
+            offset=offset if tail_bytes is None else None,
+            tail_bytes=tail_bytes,
+            foreground_only=foreground_only,
+            give_up_after=give_up_after,
+        )
 
     async def inspect(self, *, output_tail_bytes: int | None = None) -> InspectResponse:
         """Shows it whole, with its processes, its resource use and the end of its output."""

@@ -14,17 +14,25 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, cast
 
-from heeler import _client, _connecting, _task, _thread, _time, _watch
+from heeler import _attach, _client, _connecting, _task, _thread, _time, _watch
 from heeler._address import Address
 from heeler._cursor import WatchItem
 from heeler._filter import TaskRef
+from heeler._hold import AttachItem
+from heeler._output import Chunk
+from heeler._run import Collector, Farewell, RunResult, leave, started
+from heeler._spawn import Command, RunOptions
 from heeler._time import Span
-from heeler.v1 import Bookmark, SpawnResponse
+from heeler.v1 import Bookmark, Released, SpawnNotice, SpawnResponse
 
-__all__ = ["Client", "Items", "Task", "Watch", "connect"]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+__all__ = ["Attachment", "Client", "Items", "Task", "Watch", "connect"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -52,6 +60,15 @@ class Items(_Face[AsyncIterator[T]], Iterator[T]):
         if item is _END:
             raise StopIteration
         return cast(T, item)
+
+    def _until(self, deadline: float | None) -> Iterator[T]:
+        """The same, with a deadline for all steps together, by the monotonic clock."""
+        while True:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            item = _thread.run(_step(self._inner), left)
+            if item is _END:
+                return
+            yield cast(T, item)
 
     def close(self) -> None:
         """Ends it, and the call behind it."""
@@ -102,6 +119,30 @@ class Watch(Items[WatchItem]):
         return cast(_watch.Watch, self._inner).bookmark
 
 
+class Attachment(Items[AttachItem]):
+    """As heeler.Attachment."""
+
+    @property
+    def offset(self) -> int | None:
+        """Where to go on after what was given so far; None: no output was."""
+        return cast(_attach.Attachment, self._inner).offset
+
+    @property
+    def released(self) -> Released | None:
+        """How the hold ended, once that was given."""
+        return cast(_attach.Attachment, self._inner).released
+
+
+def _attaching(
+    method: Callable[Concatenate[I, P], _attach.Attachment],
+) -> Callable[Concatenate[_Face[I], P], Attachment]:
+    @functools.wraps(method)
+    def call(self: _Face[I], /, *args: P.args, **kwargs: P.kwargs) -> Attachment:
+        return Attachment(method(self._inner, *args, **kwargs), self._timeout)
+
+    return call
+
+
 class Task(_Face[_task.Task]):
     """As heeler.Task."""
 
@@ -119,9 +160,16 @@ class Task(_Face[_task.Task]):
         """What Spawn answered. None for another handle."""
         return self._inner.spawned
 
+    @property
+    def notices(self) -> Sequence[SpawnNotice]:
+        """What Spawn did differently from what was asked for, and why."""
+        return self._inner.notices
+
     snapshot = _blocking(_task.Task.snapshot)
     wait = _blocking(_task.Task.wait)
     cancel = _blocking(_task.Task.cancel)
+    attach = _attaching(_task.Task.attach)
+    detach = _blocking(_task.Task.detach)
     inspect = _blocking(_task.Task.inspect)
     remove = _blocking(_task.Task.remove)
     events = _iterating(_task.Task.events)
@@ -180,6 +228,41 @@ class Client(_Face[_client.Client]):
         return Task(self._inner.task(task), self._timeout)
 
     spawn = _spawning(_client.Client.spawn)
+
+    def run(
+        self,
+        command: Command,
+        *,
+        on_output: Callable[[Chunk], object] | None = None,
+        detach_on_cancel: bool = False,
+        give_up_after: Span | None = None,
+        **options: Unpack[RunOptions],
+    ) -> RunResult:
+        """As heeler.Client.run; `on_output` is called on the caller's own thread.
+
+        What cancels the caller is an interrupt, an exception of `on_output`, or the deadline of
+        `within`, which is for the run as a whole.
+        """
+        farewell = Farewell.DETACH if detach_on_cancel else Farewell.CANCEL
+        deadline = None if self._timeout is None else time.monotonic() + self._timeout
+        spawn = functools.partial(self._inner.spawn, command, **farewell.options(options))
+        task = Task(self._run(started(spawn, farewell)), None)
+        collector = Collector()
+        take = collector.keep if on_output is None else on_output
+        with task.attach(foreground_only=True, give_up_after=give_up_after) as items:
+            try:
+                for item in items._until(deadline):
+                    if isinstance(item, Chunk):
+                        take(item)
+                    elif isinstance(item, Released):
+                        return collector.result(item, task.notices)
+            except BaseException:
+                _thread.run(leave(task._inner, farewell))
+                raise
+        raise AssertionError("an attachment ends with its release or with an error")
+
+    attach = _attaching(_client.Client.attach)
+    detach = _blocking(_client.Client.detach)
     cancel = _blocking(_client.Client.cancel)
     list = _iterating(_client.Client.list)
     list_page = _blocking(_client.Client.list_page)
@@ -188,6 +271,8 @@ class Client(_Face[_client.Client]):
     wait = _blocking(_client.Client.wait)
     read_output = _blocking(_client.Client.read_output)
     remove = _blocking(_client.Client.remove)
+    update_queue = _blocking(_client.Client.update_queue)
+    list_queues = _blocking(_client.Client.list_queues)
     shutdown = _blocking(_client.Client.shutdown)
     close = _blocking(_client.Client.close)
 

@@ -34,6 +34,86 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _SpawnNoticeType:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _SpawnNoticeTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SpawnNoticeType.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    SPAWN_NOTICE_TYPE_UNSPECIFIED: _SpawnNoticeType.ValueType  # 0
+    """Never sent."""
+    SPAWN_NOTICE_TYPE_TRAILING_AMPERSAND: _SpawnNoticeType.ValueType  # 1
+    """The script ended in `&`: it runs without it, as a task in the background. `task.shell.script` is
+    what runs.
+    """
+
+class SpawnNoticeType(_SpawnNoticeType, metaclass=_SpawnNoticeTypeEnumTypeWrapper):
+    """What a notice is about."""
+
+SPAWN_NOTICE_TYPE_UNSPECIFIED: SpawnNoticeType.ValueType  # 0
+"""Never sent."""
+SPAWN_NOTICE_TYPE_TRAILING_AMPERSAND: SpawnNoticeType.ValueType  # 1
+"""The script ended in `&`: it runs without it, as a task in the background. `task.shell.script` is
+what runs.
+"""
+Global___SpawnNoticeType: _TypeAlias = SpawnNoticeType  # noqa: Y015
+
+class _ReleaseReason:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ReleaseReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ReleaseReason.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    RELEASE_REASON_UNSPECIFIED: _ReleaseReason.ValueType  # 0
+    """Never sent."""
+    RELEASE_REASON_DETACHED: _ReleaseReason.ValueType  # 1
+    """The task goes on in the background; `task.detached` says who wanted that."""
+    RELEASE_REASON_LEADER_EXITED: _ReleaseReason.ValueType  # 2
+    """Its leader exited, as `task.outcome` says; others of its tree live on, in the background."""
+    RELEASE_REASON_FINISHED: _ReleaseReason.ValueType  # 3
+    """It is over."""
+
+class ReleaseReason(_ReleaseReason, metaclass=_ReleaseReasonEnumTypeWrapper):
+    """Why a hold is over."""
+
+RELEASE_REASON_UNSPECIFIED: ReleaseReason.ValueType  # 0
+"""Never sent."""
+RELEASE_REASON_DETACHED: ReleaseReason.ValueType  # 1
+"""The task goes on in the background; `task.detached` says who wanted that."""
+RELEASE_REASON_LEADER_EXITED: ReleaseReason.ValueType  # 2
+"""Its leader exited, as `task.outcome` says; others of its tree live on, in the background."""
+RELEASE_REASON_FINISHED: ReleaseReason.ValueType  # 3
+"""It is over."""
+Global___ReleaseReason: _TypeAlias = ReleaseReason  # noqa: Y015
+
+class _DetachOutcome:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _DetachOutcomeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_DetachOutcome.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    DETACH_OUTCOME_UNSPECIFIED: _DetachOutcome.ValueType  # 0
+    """Never sent."""
+    DETACH_OUTCOME_DETACHED: _DetachOutcome.ValueType  # 1
+    """The task was in the foreground, and this call detached it."""
+    DETACH_OUTCOME_ALREADY_BACKGROUND: _DetachOutcome.ValueType  # 2
+    """It was in the background already."""
+    DETACH_OUTCOME_ALREADY_FINISHED: _DetachOutcome.ValueType  # 3
+    """It was over already."""
+
+class DetachOutcome(_DetachOutcome, metaclass=_DetachOutcomeEnumTypeWrapper):
+    """What a detach found."""
+
+DETACH_OUTCOME_UNSPECIFIED: DetachOutcome.ValueType  # 0
+"""Never sent."""
+DETACH_OUTCOME_DETACHED: DetachOutcome.ValueType  # 1
+"""The task was in the foreground, and this call detached it."""
+DETACH_OUTCOME_ALREADY_BACKGROUND: DetachOutcome.ValueType  # 2
+"""It was in the background already."""
+DETACH_OUTCOME_ALREADY_FINISHED: DetachOutcome.ValueType  # 3
+"""It was over already."""
+Global___DetachOutcome: _TypeAlias = DetachOutcome  # noqa: Y015
+
 class _CancelMode:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -100,6 +180,8 @@ class _WaitConditionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_WaitCon
     """As FINISHED."""
     WAIT_CONDITION_FINISHED: _WaitCondition.ValueType  # 1
     """The task is in a terminal state."""
+    WAIT_CONDITION_RELEASED: _WaitCondition.ValueType  # 2
+    """The task holds nobody in the foreground: it is in the background, or over."""
 
 class WaitCondition(_WaitCondition, metaclass=_WaitConditionEnumTypeWrapper):
     """What a wait waits for."""
@@ -108,6 +190,8 @@ WAIT_CONDITION_UNSPECIFIED: WaitCondition.ValueType  # 0
 """As FINISHED."""
 WAIT_CONDITION_FINISHED: WaitCondition.ValueType  # 1
 """The task is in a terminal state."""
+WAIT_CONDITION_RELEASED: WaitCondition.ValueType  # 2
+"""The task holds nobody in the foreground: it is in the background, or over."""
 Global___WaitCondition: _TypeAlias = WaitCondition  # noqa: Y015
 
 class _ShutdownTasks:
@@ -204,6 +288,18 @@ class SpawnRequest(_message.Message):
     PARENT_ID_FIELD_NUMBER: _builtins.int
     TIMEOUT_FIELD_NUMBER: _builtins.int
     STOP_POLICY_FIELD_NUMBER: _builtins.int
+    PLACEMENT_FIELD_NUMBER: _builtins.int
+    FOREGROUND_TIMEOUT_FIELD_NUMBER: _builtins.int
+    ON_FOREGROUND_TIMEOUT_FIELD_NUMBER: _builtins.int
+    ON_HOLDER_GONE_FIELD_NUMBER: _builtins.int
+    HOLDER_WINDOW_FIELD_NUMBER: _builtins.int
+    LINGERING_FIELD_NUMBER: _builtins.int
+    IDLE_TIMEOUT_FIELD_NUMBER: _builtins.int
+    STALE_AFTER_FIELD_NUMBER: _builtins.int
+    STALE_ACTION_FIELD_NUMBER: _builtins.int
+    EXCLUSIVE_KEY_FIELD_NUMBER: _builtins.int
+    EXCLUSIVE_MODE_FIELD_NUMBER: _builtins.int
+    QUEUE_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """Chosen by the client, up to 128 bytes; makes the call safe to repeat for as long as the task is
     remembered, across server crashes. The same id with a different request is ALREADY_EXISTS.
@@ -223,6 +319,27 @@ class SpawnRequest(_message.Message):
     """Which defaults are laid over the base before `env`. Unspecified: NON_INTERACTIVE."""
     parent_id: _builtins.str
     """The task that spawns this one. It must be live. Empty: none."""
+    placement: _task_pb2.Placement.ValueType
+    """Whether a caller is held by the task, with Attach. Unspecified: BACKGROUND."""
+    on_foreground_timeout: _task_pb2.ForegroundTimeoutAction.ValueType
+    """What happens then. Unspecified: DETACH."""
+    on_holder_gone: _task_pb2.HolderGoneAction.ValueType
+    """What happens when nobody holds the task any more, and it was not detached. Unspecified: CANCEL."""
+    lingering: _task_pb2.LingeringPolicy.ValueType
+    """What happens when the leader exits and others of its tree do not. Unspecified: TRACK."""
+    stale_action: _task_pb2.StaleAction.ValueType
+    """What else happens then. Unspecified: NOTIFY. Only with `stale_after`."""
+    exclusive_key: _builtins.str
+    """Any text up to 256 bytes; of the tasks with the same key, one is live at a time. It is free once
+    the holder's tree is proven empty. Empty: none.
+    """
+    exclusive_mode: _task_pb2.ExclusiveMode.ValueType
+    """What happens when another task has the key. Unspecified: REJECT. Only with `exclusive_key`."""
+    queue: _builtins.str
+    """The queue in which the task waits for its turn: any text up to 256 bytes. A queue that was not
+    used before runs one task at a time. A limit on live tasks that is reached makes it wait as well, as
+    it does with the mode QUEUE, where others are refused. Empty: none. Not together with REPLACE.
+    """
     @_builtins.property
     def argv(self) -> _task_pb2.ArgvCommand:
         """A program and its arguments, run as they are."""
@@ -247,13 +364,35 @@ class SpawnRequest(_message.Message):
 
     @_builtins.property
     def timeout(self) -> _duration_pb2.Duration:
-        """How long the task may run, counted from its start, after which it is stopped and TIMED_OUT.
-        Absent: for ever.
+        """How long the task may run in the background, counted from its start or, for one that begins in
+        the foreground, from its release; then it is stopped and TIMED_OUT. Absent: for ever.
         """
 
     @_builtins.property
     def stop_policy(self) -> _task_pb2.StopPolicy:
         """How the task is stopped, by Cancel or by a deadline."""
+
+    @_builtins.property
+    def foreground_timeout(self) -> _duration_pb2.Duration:
+        """How long a task may stay in the foreground, counted from its start. Absent: 60 s. Only with
+        FOREGROUND, as the next three.
+        """
+
+    @_builtins.property
+    def holder_window(self) -> _duration_pb2.Duration:
+        """How long nobody may hold the task before that happens: time to call Attach first, or again.
+        It begins anew with a restart of the server. Absent: 10 s.
+        """
+
+    @_builtins.property
+    def idle_timeout(self) -> _duration_pb2.Duration:
+        """How long the task may write no output before it is stopped and TIMED_OUT. Absent: for ever."""
+
+    @_builtins.property
+    def stale_after(self) -> _duration_pb2.Duration:
+        """How long the task may write no output before it counts as stale, and a STALE event says so.
+        Absent: for ever.
+        """
 
     def __init__(
         self,
@@ -272,13 +411,30 @@ class SpawnRequest(_message.Message):
         parent_id: _builtins.str = ...,
         timeout: _duration_pb2.Duration | None = ...,
         stop_policy: _task_pb2.StopPolicy | None = ...,
+        placement: _task_pb2.Placement.ValueType = ...,
+        foreground_timeout: _duration_pb2.Duration | None = ...,
+        on_foreground_timeout: _task_pb2.ForegroundTimeoutAction.ValueType = ...,
+        on_holder_gone: _task_pb2.HolderGoneAction.ValueType = ...,
+        holder_window: _duration_pb2.Duration | None = ...,
+        lingering: _task_pb2.LingeringPolicy.ValueType = ...,
+        idle_timeout: _duration_pb2.Duration | None = ...,
+        stale_after: _duration_pb2.Duration | None = ...,
+        stale_action: _task_pb2.StaleAction.ValueType = ...,
+        exclusive_key: _builtins.str = ...,
+        exclusive_mode: _task_pb2.ExclusiveMode.ValueType = ...,
+        queue: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["argv", b"argv", "command", b"command", "shell", b"shell", "stop_policy", b"stop_policy", "timeout", b"timeout"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_holder_window", b"_holder_window", "argv", b"argv", "command", b"command", "foreground_timeout", b"foreground_timeout", "holder_window", b"holder_window", "idle_timeout", b"idle_timeout", "shell", b"shell", "stale_after", b"stale_after", "stop_policy", b"stop_policy", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["argv", b"argv", "command", b"command", "env", b"env", "env_defaults", b"env_defaults", "env_remove", b"env_remove", "kind", b"kind", "labels", b"labels", "name", b"name", "parent_id", b"parent_id", "request_id", b"request_id", "session_id", b"session_id", "shell", b"shell", "stop_policy", b"stop_policy", "timeout", b"timeout", "working_directory", b"working_directory"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_holder_window", b"_holder_window", "argv", b"argv", "command", b"command", "env", b"env", "env_defaults", b"env_defaults", "env_remove", b"env_remove", "exclusive_key", b"exclusive_key", "exclusive_mode", b"exclusive_mode", "foreground_timeout", b"foreground_timeout", "holder_window", b"holder_window", "idle_timeout", b"idle_timeout", "kind", b"kind", "labels", b"labels", "lingering", b"lingering", "name", b"name", "on_foreground_timeout", b"on_foreground_timeout", "on_holder_gone", b"on_holder_gone", "parent_id", b"parent_id", "placement", b"placement", "queue", b"queue", "request_id", b"request_id", "session_id", b"session_id", "shell", b"shell", "stale_action", b"stale_action", "stale_after", b"stale_after", "stop_policy", b"stop_policy", "timeout", b"timeout", "working_directory", b"working_directory"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__holder_window: _TypeAlias = _typing.Literal["holder_window"]  # noqa: Y015
+    _WhichOneofArgType__holder_window: _TypeAlias = _typing.Literal["_holder_window", b"_holder_window"]  # noqa: Y015
     _WhichOneofReturnType_command: _TypeAlias = _typing.Literal["argv", "shell"]  # noqa: Y015
     _WhichOneofArgType_command: _TypeAlias = _typing.Literal["command", b"command"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__holder_window) -> _WhichOneofReturnType__holder_window | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType_command) -> _WhichOneofReturnType_command | None: ...
 
 Global___SpawnRequest: _TypeAlias = SpawnRequest  # noqa: Y015
@@ -291,25 +447,320 @@ class SpawnResponse(_message.Message):
 
     TASK_FIELD_NUMBER: _builtins.int
     REVISION_FIELD_NUMBER: _builtins.int
+    NOTICES_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """The revision at which `task` was true. Watching after it misses nothing of the task's future."""
     @_builtins.property
     def task(self) -> _task_pb2.BackgroundTask:
-        """The task as it was when its leader began to run."""
+        """The task as it was when its leader began to run; QUEUED, if it has to wait for that."""
+
+    @_builtins.property
+    def notices(self) -> _containers.RepeatedCompositeFieldContainer[Global___SpawnNotice]:
+        """What was done differently from what was asked for, and why."""
 
     def __init__(
         self,
         *,
         task: _task_pb2.BackgroundTask | None = ...,
         revision: _builtins.int = ...,
+        notices: _abc.Iterable[Global___SpawnNotice] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["task", b"task"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["revision", b"revision", "task", b"task"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["notices", b"notices", "revision", b"revision", "task", b"task"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SpawnResponse: _TypeAlias = SpawnResponse  # noqa: Y015
+
+@_typing.final
+class SpawnNotice(_message.Message):
+    """Something about a request that its sender should know."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TYPE_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    type: Global___SpawnNoticeType.ValueType
+    """What it is."""
+    message: _builtins.str
+    """In words."""
+    def __init__(
+        self,
+        *,
+        type: Global___SpawnNoticeType.ValueType = ...,
+        message: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "type", b"type"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SpawnNotice: _TypeAlias = SpawnNotice  # noqa: Y015
+
+@_typing.final
+class AttachRequest(_message.Message):
+    """Which task to hold, and from where to read."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_ID_FIELD_NUMBER: _builtins.int
+    OFFSET_FIELD_NUMBER: _builtins.int
+    TAIL_BYTES_FIELD_NUMBER: _builtins.int
+    VIEW_FIELD_NUMBER: _builtins.int
+    FOREGROUND_ONLY_FIELD_NUMBER: _builtins.int
+    task_id: _builtins.str
+    """The task. Required."""
+    offset: _builtins.int
+    """An absolute offset, e.g. behind the last byte before a break. The default is 0."""
+    tail_bytes: _builtins.int
+    """This many bytes before the present end, or from the first byte there is."""
+    view: _output_pb2.OutputView.ValueType
+    """Unspecified: RAW."""
+    foreground_only: _builtins.bool
+    """Whether a task that is in the background releases the caller at once, as DETACHED and behind the
+    output there is, rather than be followed. It is for a caller that spawned the task in the
+    foreground, or held it before a break: the task may have been detached before this call.
+    """
+    def __init__(
+        self,
+        *,
+        task_id: _builtins.str = ...,
+        offset: _builtins.int = ...,
+        tail_bytes: _builtins.int = ...,
+        view: _output_pb2.OutputView.ValueType = ...,
+        foreground_only: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["offset", b"offset", "start", b"start", "tail_bytes", b"tail_bytes"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["foreground_only", b"foreground_only", "offset", b"offset", "start", b"start", "tail_bytes", b"tail_bytes", "task_id", b"task_id", "view", b"view"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_start: _TypeAlias = _typing.Literal["offset", "tail_bytes"]  # noqa: Y015
+    _WhichOneofArgType_start: _TypeAlias = _typing.Literal["start", b"start"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_start) -> _WhichOneofReturnType_start | None: ...
+
+Global___AttachRequest: _TypeAlias = AttachRequest  # noqa: Y015
+
+@_typing.final
+class AttachResponse(_message.Message):
+    """One message of the stream."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ATTACHED_FIELD_NUMBER: _builtins.int
+    OUTPUT_FIELD_NUMBER: _builtins.int
+    RELEASED_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def attached(self) -> Global___Attached:
+        """The first: what is held."""
+
+    @_builtins.property
+    def output(self) -> Global___AttachedOutput:
+        """A piece of output."""
+
+    @_builtins.property
+    def released(self) -> Global___Released:
+        """The last: the hold is over."""
+
+    def __init__(
+        self,
+        *,
+        attached: Global___Attached | None = ...,
+        output: Global___AttachedOutput | None = ...,
+        released: Global___Released | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attached", b"attached", "item", b"item", "output", b"output", "released", b"released"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attached", b"attached", "item", b"item", "output", b"output", "released", b"released"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_item: _TypeAlias = _typing.Literal["attached", "output", "released"]  # noqa: Y015
+    _WhichOneofArgType_item: _TypeAlias = _typing.Literal["item", b"item"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_item) -> _WhichOneofReturnType_item | None: ...
+
+Global___AttachResponse: _TypeAlias = AttachResponse  # noqa: Y015
+
+@_typing.final
+class Attached(_message.Message):
+    """That a stream has begun."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def task(self) -> _task_pb2.BackgroundTask:
+        """The task as it is; in the foreground, it is held from here on."""
+
+    def __init__(
+        self,
+        *,
+        task: _task_pb2.BackgroundTask | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["task", b"task"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["task", b"task"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Attached: _TypeAlias = Attached  # noqa: Y015
+
+@_typing.final
+class AttachedOutput(_message.Message):
+    """A piece of output, right behind the one before it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHUNKS_FIELD_NUMBER: _builtins.int
+    NEXT_OFFSET_FIELD_NUMBER: _builtins.int
+    next_offset: _builtins.int
+    """The offset behind its last byte: where to go on after a break."""
+    @_builtins.property
+    def chunks(self) -> _containers.RepeatedCompositeFieldContainer[_output_pb2.OutputChunk]:
+        """In the order of arrival."""
+
+    def __init__(
+        self,
+        *,
+        chunks: _abc.Iterable[_output_pb2.OutputChunk] | None = ...,
+        next_offset: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunks", b"chunks", "next_offset", b"next_offset"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AttachedOutput: _TypeAlias = AttachedOutput  # noqa: Y015
+
+@_typing.final
+class Released(_message.Message):
+    """That a hold is over."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    reason: Global___ReleaseReason.ValueType
+    """Why."""
+    @_builtins.property
+    def task(self) -> _task_pb2.BackgroundTask:
+        """The task, as it was then."""
+
+    def __init__(
+        self,
+        *,
+        task: _task_pb2.BackgroundTask | None = ...,
+        reason: Global___ReleaseReason.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["task", b"task"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason", "task", b"task"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Released: _TypeAlias = Released  # noqa: Y015
+
+@_typing.final
+class DetachRequest(_message.Message):
+    """Which tasks to turn into background ones."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_ID_FIELD_NUMBER: _builtins.int
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    TIMEOUT_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    ACTOR_FIELD_NUMBER: _builtins.int
+    task_id: _builtins.str
+    """One task. An id that is unknown or removed is NOT_FOUND."""
+    session_id: _builtins.str
+    """Every foreground task of a session. None there: an empty answer."""
+    reason: _builtins.str
+    """Why, in the caller's words, up to 4 KiB; kept with the task. Blank: none."""
+    actor: _builtins.str
+    """Who asks, in the caller's words, up to 256 bytes; kept with the task beside the caller's uid
+    and pid. Blank: none.
+    """
+    @_builtins.property
+    def timeout(self) -> _duration_pb2.Duration:
+        """How long the task may run from here on; replaces the `timeout` it was spawned with. Absent: that
+        one. It changes nothing for a task that is in the background already.
+        """
+
+    def __init__(
+        self,
+        *,
+        task_id: _builtins.str = ...,
+        session_id: _builtins.str = ...,
+        timeout: _duration_pb2.Duration | None = ...,
+        reason: _builtins.str = ...,
+        actor: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["session_id", b"session_id", "target", b"target", "task_id", b"task_id", "timeout", b"timeout"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "reason", b"reason", "session_id", b"session_id", "target", b"target", "task_id", b"task_id", "timeout", b"timeout"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_target: _TypeAlias = _typing.Literal["task_id", "session_id"]  # noqa: Y015
+    _WhichOneofArgType_target: _TypeAlias = _typing.Literal["target", b"target"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_target) -> _WhichOneofReturnType_target | None: ...
+
+Global___DetachRequest: _TypeAlias = DetachRequest  # noqa: Y015
+
+@_typing.final
+class DetachResponse(_message.Message):
+    """What became of each target."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESULTS_FIELD_NUMBER: _builtins.int
+    REVISION_FIELD_NUMBER: _builtins.int
+    revision: _builtins.int
+    """The revision at which the results were true."""
+    @_builtins.property
+    def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___DetachResult]:
+        """One for each target, in the order of List."""
+
+    def __init__(
+        self,
+        *,
+        results: _abc.Iterable[Global___DetachResult] | None = ...,
+        revision: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["results", b"results", "revision", b"revision"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DetachResponse: _TypeAlias = DetachResponse  # noqa: Y015
+
+@_typing.final
+class DetachResult(_message.Message):
+    """What became of one target of a detach."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    outcome: Global___DetachOutcome.ValueType
+    """What this call found, and did."""
+    @_builtins.property
+    def task(self) -> _task_pb2.BackgroundTask:
+        """The task when the answer was made."""
+
+    def __init__(
+        self,
+        *,
+        task: _task_pb2.BackgroundTask | None = ...,
+        outcome: Global___DetachOutcome.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["task", b"task"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["outcome", b"outcome", "task", b"task"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DetachResult: _TypeAlias = DetachResult  # noqa: Y015
 
 @_typing.final
 class CancelRequest(_message.Message):
@@ -842,7 +1293,9 @@ class ReadOutputResponse(_message.Message):
     END_OFFSET_FIELD_NUMBER: _builtins.int
     COMPLETE_FIELD_NUMBER: _builtins.int
     next_offset: _builtins.int
-    """Where to go on: the offset behind the last byte given; the offset asked for if there was none."""
+    """Where to go on: the offset behind the last byte given; the offset asked for if there was none, or
+    `end_offset` if the task is over and the rest of its output is lost.
+    """
     end_offset: _builtins.int
     """How many bytes the task has written so far."""
     complete: _builtins.bool
@@ -950,6 +1403,146 @@ class RemoveResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RemoveResponse: _TypeAlias = RemoveResponse  # noqa: Y015
+
+@_typing.final
+class UpdateQueueRequest(_message.Message):
+    """What to change of a queue."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    SLOTS_FIELD_NUMBER: _builtins.int
+    PAUSED_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """The queue: any text up to 256 bytes. Required."""
+    slots: _builtins.int
+    """How many of its tasks may run at a time, 1 to 10000. Absent: as it is."""
+    paused: _builtins.bool
+    """Whether it lets no further task begin. Absent: as it is."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        slots: _builtins.int | None = ...,
+        paused: _builtins.bool | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_paused", b"_paused", "_slots", b"_slots", "paused", b"paused", "slots", b"slots"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_paused", b"_paused", "_slots", b"_slots", "name", b"name", "paused", b"paused", "slots", b"slots"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__paused: _TypeAlias = _typing.Literal["paused"]  # noqa: Y015
+    _WhichOneofArgType__paused: _TypeAlias = _typing.Literal["_paused", b"_paused"]  # noqa: Y015
+    _WhichOneofReturnType__slots: _TypeAlias = _typing.Literal["slots"]  # noqa: Y015
+    _WhichOneofArgType__slots: _TypeAlias = _typing.Literal["_slots", b"_slots"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__paused) -> _WhichOneofReturnType__paused | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__slots) -> _WhichOneofReturnType__slots | None: ...
+
+Global___UpdateQueueRequest: _TypeAlias = UpdateQueueRequest  # noqa: Y015
+
+@_typing.final
+class UpdateQueueResponse(_message.Message):
+    """The queue after the change, which is durable."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    QUEUE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def queue(self) -> Global___Queue:
+        """As it is now."""
+
+    def __init__(
+        self,
+        *,
+        queue: Global___Queue | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["queue", b"queue"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["queue", b"queue"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UpdateQueueResponse: _TypeAlias = UpdateQueueResponse  # noqa: Y015
+
+@_typing.final
+class ListQueuesRequest(_message.Message):
+    """Lists every queue."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListQueuesRequest: _TypeAlias = ListQueuesRequest  # noqa: Y015
+
+@_typing.final
+class ListQueuesResponse(_message.Message):
+    """Every queue."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    QUEUES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def queues(self) -> _containers.RepeatedCompositeFieldContainer[Global___Queue]:
+        """By name."""
+
+    def __init__(
+        self,
+        *,
+        queues: _abc.Iterable[Global___Queue] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["queues", b"queues"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListQueuesResponse: _TypeAlias = ListQueuesResponse  # noqa: Y015
+
+@_typing.final
+class Queue(_message.Message):
+    """Tasks that wait for one another."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    SLOTS_FIELD_NUMBER: _builtins.int
+    PAUSED_FIELD_NUMBER: _builtins.int
+    RUNNING_FIELD_NUMBER: _builtins.int
+    WAITING_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """What a Spawn names it by."""
+    slots: _builtins.int
+    """How many of its tasks may run at a time. 1 unless it was changed."""
+    paused: _builtins.bool
+    """Whether it lets no further task begin."""
+    running: _builtins.int
+    """How many of its tasks have had their turn and are not over."""
+    waiting: _builtins.int
+    """How many wait for it."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        slots: _builtins.int = ...,
+        paused: _builtins.bool = ...,
+        running: _builtins.int = ...,
+        waiting: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "paused", b"paused", "running", b"running", "slots", b"slots", "waiting", b"waiting"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Queue: _TypeAlias = Queue  # noqa: Y015
 
 @_typing.final
 class ShutdownRequest(_message.Message):

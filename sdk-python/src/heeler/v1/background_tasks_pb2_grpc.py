@@ -43,6 +43,16 @@ class BackgroundTasksStub(object):
                 request_serializer=heeler_dot_v1_dot_background__tasks__pb2.SpawnRequest.SerializeToString,
                 response_deserializer=heeler_dot_v1_dot_background__tasks__pb2.SpawnResponse.FromString,
                 _registered_method=True)
+        self.Attach = channel.unary_stream(
+                '/heeler.v1.BackgroundTasks/Attach',
+                request_serializer=heeler_dot_v1_dot_background__tasks__pb2.AttachRequest.SerializeToString,
+                response_deserializer=heeler_dot_v1_dot_background__tasks__pb2.AttachResponse.FromString,
+                _registered_method=True)
+        self.Detach = channel.unary_unary(
+                '/heeler.v1.BackgroundTasks/Detach',
+                request_serializer=heeler_dot_v1_dot_background__tasks__pb2.DetachRequest.SerializeToString,
+                response_deserializer=heeler_dot_v1_dot_background__tasks__pb2.DetachResponse.FromString,
+                _registered_method=True)
         self.Cancel = channel.unary_unary(
                 '/heeler.v1.BackgroundTasks/Cancel',
                 request_serializer=heeler_dot_v1_dot_background__tasks__pb2.CancelRequest.SerializeToString,
@@ -78,6 +88,16 @@ class BackgroundTasksStub(object):
                 request_serializer=heeler_dot_v1_dot_background__tasks__pb2.RemoveRequest.SerializeToString,
                 response_deserializer=heeler_dot_v1_dot_background__tasks__pb2.RemoveResponse.FromString,
                 _registered_method=True)
+        self.UpdateQueue = channel.unary_unary(
+                '/heeler.v1.BackgroundTasks/UpdateQueue',
+                request_serializer=heeler_dot_v1_dot_background__tasks__pb2.UpdateQueueRequest.SerializeToString,
+                response_deserializer=heeler_dot_v1_dot_background__tasks__pb2.UpdateQueueResponse.FromString,
+                _registered_method=True)
+        self.ListQueues = channel.unary_unary(
+                '/heeler.v1.BackgroundTasks/ListQueues',
+                request_serializer=heeler_dot_v1_dot_background__tasks__pb2.ListQueuesRequest.SerializeToString,
+                response_deserializer=heeler_dot_v1_dot_background__tasks__pb2.ListQueuesResponse.FromString,
+                _registered_method=True)
         self.Shutdown = channel.unary_unary(
                 '/heeler.v1.BackgroundTasks/Shutdown',
                 request_serializer=heeler_dot_v1_dot_background__tasks__pb2.ShutdownRequest.SerializeToString,
@@ -98,6 +118,35 @@ class BackgroundTasksServicer(object):
         The intent is durable before anything is started. With a `request_id`, repeating the same
         request gives the first answer and starts nothing; so a client that lost the answer just asks
         again.
+
+        A task that has to wait for its turn, in a queue or for its exclusive key, is answered at once, as
+        QUEUED; only one that is to replace another is answered when its leader runs.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Attach(self, request, context):
+        """Holds a task in the foreground and streams its output; ends with the release.
+
+        The first message says what is held; then comes all output from the start that was asked for, then
+        what follows; the last message is the release: the task was detached, its leader exited, or it
+        is over. Every byte that was written before the release comes before it. A stream that breaks
+        without it is a holder that is gone, for which `on_holder_gone` says what follows. Of several
+        holders, the last one counts. A task that is in the background is held by nobody: its output is
+        streamed in the same way until its leader exits, and a caller that leaves changes nothing. After a
+        break, ask again with the last `next_offset` and `foreground_only`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Detach(self, request, context):
+        """Turns foreground tasks into background ones: the same processes, all earlier output, and no
+        foreground timeout any more. Whoever holds them is released.
+
+        One that is in the background or over already is given as it is. The change is durable before
+        the answer.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -141,7 +190,7 @@ class BackgroundTasksServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Wait(self, request, context):
-        """Waits until some, or all, of the named tasks or of a session's tasks are finished.
+        """Waits until some, or all, of the named tasks or of a session's tasks are finished, or released.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -158,6 +207,21 @@ class BackgroundTasksServicer(object):
 
     def Remove(self, request, context):
         """Forgets finished tasks and deletes their output.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UpdateQueue(self, request, context):
+        """Changes a queue, which need not have been used before: how many of its tasks run at a time, and
+        whether it lets any begin. What runs is not touched.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListQueues(self, request, context):
+        """Lists the queues that have live tasks, or settings that differ from the defaults, by name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -182,6 +246,16 @@ def add_BackgroundTasksServicer_to_server(servicer, server):
                     servicer.Spawn,
                     request_deserializer=heeler_dot_v1_dot_background__tasks__pb2.SpawnRequest.FromString,
                     response_serializer=heeler_dot_v1_dot_background__tasks__pb2.SpawnResponse.SerializeToString,
+            ),
+            'Attach': grpc.unary_stream_rpc_method_handler(
+                    servicer.Attach,
+                    request_deserializer=heeler_dot_v1_dot_background__tasks__pb2.AttachRequest.FromString,
+                    response_serializer=heeler_dot_v1_dot_background__tasks__pb2.AttachResponse.SerializeToString,
+            ),
+            'Detach': grpc.unary_unary_rpc_method_handler(
+                    servicer.Detach,
+                    request_deserializer=heeler_dot_v1_dot_background__tasks__pb2.DetachRequest.FromString,
+                    response_serializer=heeler_dot_v1_dot_background__tasks__pb2.DetachResponse.SerializeToString,
             ),
             'Cancel': grpc.unary_unary_rpc_method_handler(
                     servicer.Cancel,
@@ -217,6 +291,16 @@ def add_BackgroundTasksServicer_to_server(servicer, server):
                     servicer.Remove,
                     request_deserializer=heeler_dot_v1_dot_background__tasks__pb2.RemoveRequest.FromString,
                     response_serializer=heeler_dot_v1_dot_background__tasks__pb2.RemoveResponse.SerializeToString,
+            ),
+            'UpdateQueue': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateQueue,
+                    request_deserializer=heeler_dot_v1_dot_background__tasks__pb2.UpdateQueueRequest.FromString,
+                    response_serializer=heeler_dot_v1_dot_background__tasks__pb2.UpdateQueueResponse.SerializeToString,
+            ),
+            'ListQueues': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListQueues,
+                    request_deserializer=heeler_dot_v1_dot_background__tasks__pb2.ListQueuesRequest.FromString,
+                    response_serializer=heeler_dot_v1_dot_background__tasks__pb2.ListQueuesResponse.SerializeToString,
             ),
             'Shutdown': grpc.unary_unary_rpc_method_handler(
                     servicer.Shutdown,
@@ -255,6 +339,60 @@ class BackgroundTasks(object):
             '/heeler.v1.BackgroundTasks/Spawn',
             heeler_dot_v1_dot_background__tasks__pb2.SpawnRequest.SerializeToString,
             heeler_dot_v1_dot_background__tasks__pb2.SpawnResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Attach(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/heeler.v1.BackgroundTasks/Attach',
+            heeler_dot_v1_dot_background__tasks__pb2.AttachRequest.SerializeToString,
+            heeler_dot_v1_dot_background__tasks__pb2.AttachResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Detach(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heeler.v1.BackgroundTasks/Detach',
+            heeler_dot_v1_dot_background__tasks__pb2.DetachRequest.SerializeToString,
+            heeler_dot_v1_dot_background__tasks__pb2.DetachResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -444,6 +582,60 @@ class BackgroundTasks(object):
             '/heeler.v1.BackgroundTasks/Remove',
             heeler_dot_v1_dot_background__tasks__pb2.RemoveRequest.SerializeToString,
             heeler_dot_v1_dot_background__tasks__pb2.RemoveResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateQueue(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heeler.v1.BackgroundTasks/UpdateQueue',
+            heeler_dot_v1_dot_background__tasks__pb2.UpdateQueueRequest.SerializeToString,
+            heeler_dot_v1_dot_background__tasks__pb2.UpdateQueueResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListQueues(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heeler.v1.BackgroundTasks/ListQueues',
+            heeler_dot_v1_dot_background__tasks__pb2.ListQueuesRequest.SerializeToString,
+            heeler_dot_v1_dot_background__tasks__pb2.ListQueuesResponse.FromString,
             options,
             channel_credentials,
             insecure,

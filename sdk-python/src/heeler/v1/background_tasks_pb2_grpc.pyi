@@ -53,6 +53,27 @@ class BackgroundTasksStub:
     The intent is durable before anything is started. With a `request_id`, repeating the same
     request gives the first answer and starts nothing; so a client that lost the answer just asks
     again.
+
+    A task that has to wait for its turn, in a queue or for its exclusive key, is answered at once, as
+    QUEUED; only one that is to replace another is answered when its leader runs.
+    """
+    Attach: _grpc.UnaryStreamMultiCallable[_background_tasks_pb2.AttachRequest, _background_tasks_pb2.AttachResponse]
+    """Holds a task in the foreground and streams its output; ends with the release.
+
+    The first message says what is held; then comes all output from the start that was asked for, then
+    what follows; the last message is the release: the task was detached, its leader exited, or it
+    is over. Every byte that was written before the release comes before it. A stream that breaks
+    without it is a holder that is gone, for which `on_holder_gone` says what follows. Of several
+    holders, the last one counts. A task that is in the background is held by nobody: its output is
+    streamed in the same way until its leader exits, and a caller that leaves changes nothing. After a
+    break, ask again with the last `next_offset` and `foreground_only`.
+    """
+    Detach: _grpc.UnaryUnaryMultiCallable[_background_tasks_pb2.DetachRequest, _background_tasks_pb2.DetachResponse]
+    """Turns foreground tasks into background ones: the same processes, all earlier output, and no
+    foreground timeout any more. Whoever holds them is released.
+
+    One that is in the background or over already is given as it is. The change is durable before
+    the answer.
     """
     Cancel: _grpc.UnaryUnaryMultiCallable[_background_tasks_pb2.CancelRequest, _background_tasks_pb2.CancelResponse]
     """Asks one task, a session's tasks or those that a filter matches to stop.
@@ -75,7 +96,7 @@ class BackgroundTasksStub:
     stream has no end of its own. After a break, ask again with the last revision that was seen.
     """
     Wait: _grpc.UnaryUnaryMultiCallable[_background_tasks_pb2.WaitRequest, _background_tasks_pb2.WaitResponse]
-    """Waits until some, or all, of the named tasks or of a session's tasks are finished."""
+    """Waits until some, or all, of the named tasks or of a session's tasks are finished, or released."""
     ReadOutput: _grpc.UnaryUnaryMultiCallable[_background_tasks_pb2.ReadOutputRequest, _background_tasks_pb2.ReadOutputResponse]
     """Reads output from an offset, waiting for it if asked to.
 
@@ -83,6 +104,12 @@ class BackgroundTasksStub:
     """
     Remove: _grpc.UnaryUnaryMultiCallable[_background_tasks_pb2.RemoveRequest, _background_tasks_pb2.RemoveResponse]
     """Forgets finished tasks and deletes their output."""
+    UpdateQueue: _grpc.UnaryUnaryMultiCallable[_background_tasks_pb2.UpdateQueueRequest, _background_tasks_pb2.UpdateQueueResponse]
+    """Changes a queue, which need not have been used before: how many of its tasks run at a time, and
+    whether it lets any begin. What runs is not touched.
+    """
+    ListQueues: _grpc.UnaryUnaryMultiCallable[_background_tasks_pb2.ListQueuesRequest, _background_tasks_pb2.ListQueuesResponse]
+    """Lists the queues that have live tasks, or settings that differ from the defaults, by name."""
     Shutdown: _grpc.UnaryUnaryMultiCallable[_background_tasks_pb2.ShutdownRequest, _background_tasks_pb2.ShutdownResponse]
     """Ends the server; what becomes of the tasks is the caller's choice.
 
@@ -107,6 +134,27 @@ class BackgroundTasksAsyncStub(BackgroundTasksStub):
     The intent is durable before anything is started. With a `request_id`, repeating the same
     request gives the first answer and starts nothing; so a client that lost the answer just asks
     again.
+
+    A task that has to wait for its turn, in a queue or for its exclusive key, is answered at once, as
+    QUEUED; only one that is to replace another is answered when its leader runs.
+    """
+    Attach: _aio.UnaryStreamMultiCallable[_background_tasks_pb2.AttachRequest, _background_tasks_pb2.AttachResponse]  # type: ignore[assignment]
+    """Holds a task in the foreground and streams its output; ends with the release.
+
+    The first message says what is held; then comes all output from the start that was asked for, then
+    what follows; the last message is the release: the task was detached, its leader exited, or it
+    is over. Every byte that was written before the release comes before it. A stream that breaks
+    without it is a holder that is gone, for which `on_holder_gone` says what follows. Of several
+    holders, the last one counts. A task that is in the background is held by nobody: its output is
+    streamed in the same way until its leader exits, and a caller that leaves changes nothing. After a
+    break, ask again with the last `next_offset` and `foreground_only`.
+    """
+    Detach: _aio.UnaryUnaryMultiCallable[_background_tasks_pb2.DetachRequest, _background_tasks_pb2.DetachResponse]  # type: ignore[assignment]
+    """Turns foreground tasks into background ones: the same processes, all earlier output, and no
+    foreground timeout any more. Whoever holds them is released.
+
+    One that is in the background or over already is given as it is. The change is durable before
+    the answer.
     """
     Cancel: _aio.UnaryUnaryMultiCallable[_background_tasks_pb2.CancelRequest, _background_tasks_pb2.CancelResponse]  # type: ignore[assignment]
     """Asks one task, a session's tasks or those that a filter matches to stop.
@@ -129,7 +177,7 @@ class BackgroundTasksAsyncStub(BackgroundTasksStub):
     stream has no end of its own. After a break, ask again with the last revision that was seen.
     """
     Wait: _aio.UnaryUnaryMultiCallable[_background_tasks_pb2.WaitRequest, _background_tasks_pb2.WaitResponse]  # type: ignore[assignment]
-    """Waits until some, or all, of the named tasks or of a session's tasks are finished."""
+    """Waits until some, or all, of the named tasks or of a session's tasks are finished, or released."""
     ReadOutput: _aio.UnaryUnaryMultiCallable[_background_tasks_pb2.ReadOutputRequest, _background_tasks_pb2.ReadOutputResponse]  # type: ignore[assignment]
     """Reads output from an offset, waiting for it if asked to.
 
@@ -137,6 +185,12 @@ class BackgroundTasksAsyncStub(BackgroundTasksStub):
     """
     Remove: _aio.UnaryUnaryMultiCallable[_background_tasks_pb2.RemoveRequest, _background_tasks_pb2.RemoveResponse]  # type: ignore[assignment]
     """Forgets finished tasks and deletes their output."""
+    UpdateQueue: _aio.UnaryUnaryMultiCallable[_background_tasks_pb2.UpdateQueueRequest, _background_tasks_pb2.UpdateQueueResponse]  # type: ignore[assignment]
+    """Changes a queue, which need not have been used before: how many of its tasks run at a time, and
+    whether it lets any begin. What runs is not touched.
+    """
+    ListQueues: _aio.UnaryUnaryMultiCallable[_background_tasks_pb2.ListQueuesRequest, _background_tasks_pb2.ListQueuesResponse]  # type: ignore[assignment]
+    """Lists the queues that have live tasks, or settings that differ from the defaults, by name."""
     Shutdown: _aio.UnaryUnaryMultiCallable[_background_tasks_pb2.ShutdownRequest, _background_tasks_pb2.ShutdownResponse]  # type: ignore[assignment]
     """Ends the server; what becomes of the tasks is the caller's choice.
 
@@ -164,6 +218,39 @@ class BackgroundTasksServicer(metaclass=_abc_1.ABCMeta):
         The intent is durable before anything is started. With a `request_id`, repeating the same
         request gives the first answer and starts nothing; so a client that lost the answer just asks
         again.
+
+        A task that has to wait for its turn, in a queue or for its exclusive key, is answered at once, as
+        QUEUED; only one that is to replace another is answered when its leader runs.
+        """
+
+    @_abc_1.abstractmethod
+    def Attach(
+        self,
+        request: _background_tasks_pb2.AttachRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_background_tasks_pb2.AttachResponse], _abc.AsyncIterator[_background_tasks_pb2.AttachResponse]]:
+        """Holds a task in the foreground and streams its output; ends with the release.
+
+        The first message says what is held; then comes all output from the start that was asked for, then
+        what follows; the last message is the release: the task was detached, its leader exited, or it
+        is over. Every byte that was written before the release comes before it. A stream that breaks
+        without it is a holder that is gone, for which `on_holder_gone` says what follows. Of several
+        holders, the last one counts. A task that is in the background is held by nobody: its output is
+        streamed in the same way until its leader exits, and a caller that leaves changes nothing. After a
+        break, ask again with the last `next_offset` and `foreground_only`.
+        """
+
+    @_abc_1.abstractmethod
+    def Detach(
+        self,
+        request: _background_tasks_pb2.DetachRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_background_tasks_pb2.DetachResponse, _abc.Awaitable[_background_tasks_pb2.DetachResponse]]:
+        """Turns foreground tasks into background ones: the same processes, all earlier output, and no
+        foreground timeout any more. Whoever holds them is released.
+
+        One that is in the background or over already is given as it is. The change is durable before
+        the answer.
         """
 
     @_abc_1.abstractmethod
@@ -216,7 +303,7 @@ class BackgroundTasksServicer(metaclass=_abc_1.ABCMeta):
         request: _background_tasks_pb2.WaitRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_background_tasks_pb2.WaitResponse, _abc.Awaitable[_background_tasks_pb2.WaitResponse]]:
-        """Waits until some, or all, of the named tasks or of a session's tasks are finished."""
+        """Waits until some, or all, of the named tasks or of a session's tasks are finished, or released."""
 
     @_abc_1.abstractmethod
     def ReadOutput(
@@ -236,6 +323,24 @@ class BackgroundTasksServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_background_tasks_pb2.RemoveResponse, _abc.Awaitable[_background_tasks_pb2.RemoveResponse]]:
         """Forgets finished tasks and deletes their output."""
+
+    @_abc_1.abstractmethod
+    def UpdateQueue(
+        self,
+        request: _background_tasks_pb2.UpdateQueueRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_background_tasks_pb2.UpdateQueueResponse, _abc.Awaitable[_background_tasks_pb2.UpdateQueueResponse]]:
+        """Changes a queue, which need not have been used before: how many of its tasks run at a time, and
+        whether it lets any begin. What runs is not touched.
+        """
+
+    @_abc_1.abstractmethod
+    def ListQueues(
+        self,
+        request: _background_tasks_pb2.ListQueuesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_background_tasks_pb2.ListQueuesResponse, _abc.Awaitable[_background_tasks_pb2.ListQueuesResponse]]:
+        """Lists the queues that have live tasks, or settings that differ from the defaults, by name."""
 
     @_abc_1.abstractmethod
     def Shutdown(

@@ -11,6 +11,79 @@ from heeler.v1 import process_pb2
 from heeler.v1 import task_pb2
 
 
+class SpawnNoticeType:
+    """What a notice is about."""
+
+    ValueType: TypeAlias = background_tasks_pb2.SpawnNoticeType.ValueType
+
+    UNSPECIFIED = background_tasks_pb2.SPAWN_NOTICE_TYPE_UNSPECIFIED
+    """Never sent."""
+
+    TRAILING_AMPERSAND = background_tasks_pb2.SPAWN_NOTICE_TYPE_TRAILING_AMPERSAND
+    """The script ended in `&`: it runs without it, as a task in the background. `task.shell.script` is
+    what runs."""
+
+    @staticmethod
+    def name(value: background_tasks_pb2.SpawnNoticeType.ValueType) -> str:
+        """The name of a value, without the prefix; its number if it is a newer one."""
+        try:
+            return background_tasks_pb2.SpawnNoticeType.Name(value).removeprefix("SPAWN_NOTICE_TYPE_")
+        except ValueError:
+            return str(value)
+
+
+class ReleaseReason:
+    """Why a hold is over."""
+
+    ValueType: TypeAlias = background_tasks_pb2.ReleaseReason.ValueType
+
+    UNSPECIFIED = background_tasks_pb2.RELEASE_REASON_UNSPECIFIED
+    """Never sent."""
+
+    DETACHED = background_tasks_pb2.RELEASE_REASON_DETACHED
+    """The task goes on in the background; `task.detached` says who wanted that."""
+
+    LEADER_EXITED = background_tasks_pb2.RELEASE_REASON_LEADER_EXITED
+    """Its leader exited, as `task.outcome` says; others of its tree live on, in the background."""
+
+    FINISHED = background_tasks_pb2.RELEASE_REASON_FINISHED
+    """It is over."""
+
+    @staticmethod
+    def name(value: background_tasks_pb2.ReleaseReason.ValueType) -> str:
+        """The name of a value, without the prefix; its number if it is a newer one."""
+        try:
+            return background_tasks_pb2.ReleaseReason.Name(value).removeprefix("RELEASE_REASON_")
+        except ValueError:
+            return str(value)
+
+
+class DetachOutcome:
+    """What a detach found."""
+
+    ValueType: TypeAlias = background_tasks_pb2.DetachOutcome.ValueType
+
+    UNSPECIFIED = background_tasks_pb2.DETACH_OUTCOME_UNSPECIFIED
+    """Never sent."""
+
+    DETACHED = background_tasks_pb2.DETACH_OUTCOME_DETACHED
+    """The task was in the foreground, and this call detached it."""
+
+    ALREADY_BACKGROUND = background_tasks_pb2.DETACH_OUTCOME_ALREADY_BACKGROUND
+    """It was in the background already."""
+
+    ALREADY_FINISHED = background_tasks_pb2.DETACH_OUTCOME_ALREADY_FINISHED
+    """It was over already."""
+
+    @staticmethod
+    def name(value: background_tasks_pb2.DetachOutcome.ValueType) -> str:
+        """The name of a value, without the prefix; its number if it is a newer one."""
+        try:
+            return background_tasks_pb2.DetachOutcome.Name(value).removeprefix("DETACH_OUTCOME_")
+        except ValueError:
+            return str(value)
+
+
 class CancelMode:
     """How a cancel stops a task."""
 
@@ -71,6 +144,9 @@ class WaitCondition:
 
     FINISHED = background_tasks_pb2.WAIT_CONDITION_FINISHED
     """The task is in a terminal state."""
+
+    RELEASED = background_tasks_pb2.WAIT_CONDITION_RELEASED
+    """The task holds nobody in the foreground: it is in the background, or over."""
 
     @staticmethod
     def name(value: background_tasks_pb2.WaitCondition.ValueType) -> str:
@@ -182,6 +258,19 @@ class ErrorReason:
     """UNAUTHENTICATED: a call over TCP came without the daemon's token, or with another. The metadata
     of each call, of health checks and reflection too, must have `authorization: Bearer TOKEN`."""
 
+    EXCLUSIVE_KEY_HELD = error_pb2.ERROR_REASON_EXCLUSIVE_KEY_HELD
+    """FAILED_PRECONDITION: another task has the exclusive key, or waits for it. Metadata: exclusive_key,
+    task_id."""
+
+    SESSION_LIMIT_REACHED = error_pb2.ERROR_REASON_SESSION_LIMIT_REACHED
+    """RESOURCE_EXHAUSTED: no more live tasks in this session. Metadata: session_id, running, max."""
+
+    LABEL_LIMIT_REACHED = error_pb2.ERROR_REASON_LABEL_LIMIT_REACHED
+    """RESOURCE_EXHAUSTED: no more live tasks with this label. Metadata: label, value, running, max."""
+
+    QUEUE_FULL = error_pb2.ERROR_REASON_QUEUE_FULL
+    """RESOURCE_EXHAUSTED: no more tasks may wait. Metadata: waiting, max."""
+
     REQUEST_TOO_LARGE = error_pb2.ERROR_REASON_REQUEST_TOO_LARGE
     """OUT_OF_RANGE: the request's message is larger than the server takes. It was not read. Metadata:
     max, in bytes."""
@@ -199,7 +288,7 @@ class TaskEventType:
     """What happened to a task, or to a session.
 
     Every task has one CREATED, first, and one ENDED, after which only REMOVED follows. STARTED comes
-    between them exactly once, unless the leader never ran."""
+    between them exactly once, unless the leader never ran, and ADMITTED before it if it had to wait."""
 
     ValueType: TypeAlias = event_pb2.TaskEventType.ValueType
 
@@ -207,7 +296,7 @@ class TaskEventType:
     """Never sent."""
 
     CREATED = event_pb2.TASK_EVENT_TYPE_CREATED
-    """The intent is durable; the task is STARTING."""
+    """The intent is durable; the task is STARTING or, if it has to wait for its turn, QUEUED."""
 
     STARTED = event_pb2.TASK_EVENT_TYPE_STARTED
     """The leader runs; the task is RUNNING."""
@@ -234,6 +323,19 @@ class TaskEventType:
     """No task of a session is live any more: right after the ENDED of the last one, and once for each
     time that this happens. Tasks may be started in the session after it. It has `session_activity`
     and no `task`."""
+
+    ADMITTED = event_pb2.TASK_EVENT_TYPE_ADMITTED
+    """Its turn has come: the task was QUEUED and is STARTING."""
+
+    DETACHED = event_pb2.TASK_EVENT_TYPE_DETACHED
+    """It holds nobody any more, and goes on in the background; `task.detached` says why. Not with a
+    release by its leader's exit or by its end."""
+
+    STALE = event_pb2.TASK_EVENT_TYPE_STALE
+    """It has been silent for longer than its `stale_after`. Once for each silence."""
+
+    ACTIVE = event_pb2.TASK_EVENT_TYPE_ACTIVE
+    """It was stale, and has written output again."""
 
     @staticmethod
     def name(value: event_pb2.TaskEventType.ValueType) -> str:
@@ -346,6 +448,181 @@ class ProofMethod:
         """The name of a value, without the prefix; its number if it is a newer one."""
         try:
             return process_pb2.ProofMethod.Name(value).removeprefix("PROOF_METHOD_")
+        except ValueError:
+            return str(value)
+
+
+class Placement:
+    """Whether a caller is being held by a task."""
+
+    ValueType: TypeAlias = task_pb2.Placement.ValueType
+
+    UNSPECIFIED = task_pb2.PLACEMENT_UNSPECIFIED
+    """In a request: BACKGROUND. Never sent."""
+
+    BACKGROUND = task_pb2.PLACEMENT_BACKGROUND
+    """No: it depends on no caller."""
+
+    FOREGROUND = task_pb2.PLACEMENT_FOREGROUND
+    """Yes, by Attach, until it is released."""
+
+    @staticmethod
+    def name(value: task_pb2.Placement.ValueType) -> str:
+        """The name of a value, without the prefix; its number if it is a newer one."""
+        try:
+            return task_pb2.Placement.Name(value).removeprefix("PLACEMENT_")
+        except ValueError:
+            return str(value)
+
+
+class ForegroundTimeoutAction:
+    """What happens to a task that has been in the foreground for too long."""
+
+    ValueType: TypeAlias = task_pb2.ForegroundTimeoutAction.ValueType
+
+    UNSPECIFIED = task_pb2.FOREGROUND_TIMEOUT_ACTION_UNSPECIFIED
+    """As DETACH."""
+
+    DETACH = task_pb2.FOREGROUND_TIMEOUT_ACTION_DETACH
+    """It goes on in the background."""
+
+    CANCEL = task_pb2.FOREGROUND_TIMEOUT_ACTION_CANCEL
+    """It is stopped, and TIMED_OUT."""
+
+    @staticmethod
+    def name(value: task_pb2.ForegroundTimeoutAction.ValueType) -> str:
+        """The name of a value, without the prefix; its number if it is a newer one."""
+        try:
+            return task_pb2.ForegroundTimeoutAction.Name(value).removeprefix("FOREGROUND_TIMEOUT_ACTION_")
+        except ValueError:
+            return str(value)
+
+
+class HolderGoneAction:
+    """What happens to a foreground task that nobody holds any more."""
+
+    ValueType: TypeAlias = task_pb2.HolderGoneAction.ValueType
+
+    UNSPECIFIED = task_pb2.HOLDER_GONE_ACTION_UNSPECIFIED
+    """As CANCEL."""
+
+    CANCEL = task_pb2.HOLDER_GONE_ACTION_CANCEL
+    """It is stopped, with the reason OWNER_GONE."""
+
+    DETACH = task_pb2.HOLDER_GONE_ACTION_DETACH
+    """It goes on in the background."""
+
+    KEEP = task_pb2.HOLDER_GONE_ACTION_KEEP
+    """Nothing: it stays in the foreground, for whoever comes."""
+
+    @staticmethod
+    def name(value: task_pb2.HolderGoneAction.ValueType) -> str:
+        """The name of a value, without the prefix; its number if it is a newer one."""
+        try:
+            return task_pb2.HolderGoneAction.Name(value).removeprefix("HOLDER_GONE_ACTION_")
+        except ValueError:
+            return str(value)
+
+
+class LingeringPolicy:
+    """What happens when a leader exits and others of its tree do not."""
+
+    ValueType: TypeAlias = task_pb2.LingeringPolicy.ValueType
+
+    UNSPECIFIED = task_pb2.LINGERING_POLICY_UNSPECIFIED
+    """As TRACK."""
+
+    TRACK = task_pb2.LINGERING_POLICY_TRACK
+    """The task stays RUNNING, in the background, until the tree is empty."""
+
+    KILL = task_pb2.LINGERING_POLICY_KILL
+    """They are killed, and the task ends as its leader did."""
+
+    RELEASE = task_pb2.LINGERING_POLICY_RELEASE
+    """The task ends as its leader did, and leaves them to themselves: `left_processes` names them, and
+    nothing of Heeler reaches them after that."""
+
+    @staticmethod
+    def name(value: task_pb2.LingeringPolicy.ValueType) -> str:
+        """The name of a value, without the prefix; its number if it is a newer one."""
+        try:
+            return task_pb2.LingeringPolicy.Name(value).removeprefix("LINGERING_POLICY_")
+        except ValueError:
+            return str(value)
+
+
+class StaleAction:
+    """What happens to a task that has become stale, apart from the event."""
+
+    ValueType: TypeAlias = task_pb2.StaleAction.ValueType
+
+    UNSPECIFIED = task_pb2.STALE_ACTION_UNSPECIFIED
+    """As NOTIFY."""
+
+    NOTIFY = task_pb2.STALE_ACTION_NOTIFY
+    """Nothing else."""
+
+    CANCEL = task_pb2.STALE_ACTION_CANCEL
+    """It is stopped, and TIMED_OUT with the reason IDLE_DEADLINE."""
+
+    @staticmethod
+    def name(value: task_pb2.StaleAction.ValueType) -> str:
+        """The name of a value, without the prefix; its number if it is a newer one."""
+        try:
+            return task_pb2.StaleAction.Name(value).removeprefix("STALE_ACTION_")
+        except ValueError:
+            return str(value)
+
+
+class ExclusiveMode:
+    """What happens to a task whose exclusive key another one has."""
+
+    ValueType: TypeAlias = task_pb2.ExclusiveMode.ValueType
+
+    UNSPECIFIED = task_pb2.EXCLUSIVE_MODE_UNSPECIFIED
+    """As REJECT."""
+
+    REJECT = task_pb2.EXCLUSIVE_MODE_REJECT
+    """It is refused, EXCLUSIVE_KEY_HELD."""
+
+    REPLACE = task_pb2.EXCLUSIVE_MODE_REPLACE
+    """The holder is stopped, with the reason REPLACED, and this one starts when its tree is proven
+    empty: before those that wait, and instead of another that was about to replace the same holder."""
+
+    QUEUE = task_pb2.EXCLUSIVE_MODE_QUEUE
+    """It waits, QUEUED: first come, first served."""
+
+    @staticmethod
+    def name(value: task_pb2.ExclusiveMode.ValueType) -> str:
+        """The name of a value, without the prefix; its number if it is a newer one."""
+        try:
+            return task_pb2.ExclusiveMode.Name(value).removeprefix("EXCLUSIVE_MODE_")
+        except ValueError:
+            return str(value)
+
+
+class DetachCause:
+    """What can detach a task."""
+
+    ValueType: TypeAlias = task_pb2.DetachCause.ValueType
+
+    UNSPECIFIED = task_pb2.DETACH_CAUSE_UNSPECIFIED
+    """Never sent."""
+
+    REQUESTED = task_pb2.DETACH_CAUSE_REQUESTED
+    """A Detach."""
+
+    FOREGROUND_TIMEOUT = task_pb2.DETACH_CAUSE_FOREGROUND_TIMEOUT
+    """Its foreground timeout."""
+
+    HOLDER_GONE = task_pb2.DETACH_CAUSE_HOLDER_GONE
+    """Whoever held it went away."""
+
+    @staticmethod
+    def name(value: task_pb2.DetachCause.ValueType) -> str:
+        """The name of a value, without the prefix; its number if it is a newer one."""
+        try:
+            return task_pb2.DetachCause.Name(value).removeprefix("DETACH_CAUSE_")
         except ValueError:
             return str(value)
 
@@ -471,7 +748,7 @@ class EndReason:
     """Its timeout."""
 
     IDLE_DEADLINE = task_pb2.END_REASON_IDLE_DEADLINE
-    """It was silent for longer than it may be."""
+    """It wrote no output for longer than it may."""
 
     OUTPUT_LIMIT = task_pb2.END_REASON_OUTPUT_LIMIT
     """It wrote more output than it may."""

@@ -77,7 +77,17 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """UNAUTHENTICATED: a call over TCP came without the daemon's token, or with another. The metadata
     of each call, of health checks and reflection too, must have `authorization: Bearer TOKEN`.
     """
-    ERROR_REASON_REQUEST_TOO_LARGE: _ErrorReason.ValueType  # 20
+    ERROR_REASON_EXCLUSIVE_KEY_HELD: _ErrorReason.ValueType  # 20
+    """FAILED_PRECONDITION: another task has the exclusive key, or waits for it. Metadata: exclusive_key,
+    task_id.
+    """
+    ERROR_REASON_SESSION_LIMIT_REACHED: _ErrorReason.ValueType  # 21
+    """RESOURCE_EXHAUSTED: no more live tasks in this session. Metadata: session_id, running, max."""
+    ERROR_REASON_LABEL_LIMIT_REACHED: _ErrorReason.ValueType  # 22
+    """RESOURCE_EXHAUSTED: no more live tasks with this label. Metadata: label, value, running, max."""
+    ERROR_REASON_QUEUE_FULL: _ErrorReason.ValueType  # 23
+    """RESOURCE_EXHAUSTED: no more tasks may wait. Metadata: waiting, max."""
+    ERROR_REASON_REQUEST_TOO_LARGE: _ErrorReason.ValueType  # 24
     """OUT_OF_RANGE: the request's message is larger than the server takes. It was not read. Metadata:
     max, in bytes.
     """
@@ -142,7 +152,17 @@ ERROR_REASON_TOKEN_REFUSED: ErrorReason.ValueType  # 19
 """UNAUTHENTICATED: a call over TCP came without the daemon's token, or with another. The metadata
 of each call, of health checks and reflection too, must have `authorization: Bearer TOKEN`.
 """
-ERROR_REASON_REQUEST_TOO_LARGE: ErrorReason.ValueType  # 20
+ERROR_REASON_EXCLUSIVE_KEY_HELD: ErrorReason.ValueType  # 20
+"""FAILED_PRECONDITION: another task has the exclusive key, or waits for it. Metadata: exclusive_key,
+task_id.
+"""
+ERROR_REASON_SESSION_LIMIT_REACHED: ErrorReason.ValueType  # 21
+"""RESOURCE_EXHAUSTED: no more live tasks in this session. Metadata: session_id, running, max."""
+ERROR_REASON_LABEL_LIMIT_REACHED: ErrorReason.ValueType  # 22
+"""RESOURCE_EXHAUSTED: no more live tasks with this label. Metadata: label, value, running, max."""
+ERROR_REASON_QUEUE_FULL: ErrorReason.ValueType  # 23
+"""RESOURCE_EXHAUSTED: no more tasks may wait. Metadata: waiting, max."""
+ERROR_REASON_REQUEST_TOO_LARGE: ErrorReason.ValueType  # 24
 """OUT_OF_RANGE: the request's message is larger than the server takes. It was not read. Metadata:
 max, in bytes.
 """

@@ -29,7 +29,7 @@ class _TaskEventTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TaskEve
     TASK_EVENT_TYPE_UNSPECIFIED: _TaskEventType.ValueType  # 0
     """Never sent."""
     TASK_EVENT_TYPE_CREATED: _TaskEventType.ValueType  # 1
-    """The intent is durable; the task is STARTING."""
+    """The intent is durable; the task is STARTING or, if it has to wait for its turn, QUEUED."""
     TASK_EVENT_TYPE_STARTED: _TaskEventType.ValueType  # 2
     """The leader runs; the task is RUNNING."""
     TASK_EVENT_TYPE_STOPPING: _TaskEventType.ValueType  # 3
@@ -53,18 +53,28 @@ class _TaskEventTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TaskEve
     time that this happens. Tasks may be started in the session after it. It has `session_activity`
     and no `task`.
     """
+    TASK_EVENT_TYPE_ADMITTED: _TaskEventType.ValueType  # 9
+    """Its turn has come: the task was QUEUED and is STARTING."""
+    TASK_EVENT_TYPE_DETACHED: _TaskEventType.ValueType  # 10
+    """It holds nobody any more, and goes on in the background; `task.detached` says why. Not with a
+    release by its leader's exit or by its end.
+    """
+    TASK_EVENT_TYPE_STALE: _TaskEventType.ValueType  # 11
+    """It has been silent for longer than its `stale_after`. Once for each silence."""
+    TASK_EVENT_TYPE_ACTIVE: _TaskEventType.ValueType  # 12
+    """It was stale, and has written output again."""
 
 class TaskEventType(_TaskEventType, metaclass=_TaskEventTypeEnumTypeWrapper):
     """What happened to a task, or to a session.
 
     Every task has one CREATED, first, and one ENDED, after which only REMOVED follows. STARTED comes
-    between them exactly once, unless the leader never ran.
+    between them exactly once, unless the leader never ran, and ADMITTED before it if it had to wait.
     """
 
 TASK_EVENT_TYPE_UNSPECIFIED: TaskEventType.ValueType  # 0
 """Never sent."""
 TASK_EVENT_TYPE_CREATED: TaskEventType.ValueType  # 1
-"""The intent is durable; the task is STARTING."""
+"""The intent is durable; the task is STARTING or, if it has to wait for its turn, QUEUED."""
 TASK_EVENT_TYPE_STARTED: TaskEventType.ValueType  # 2
 """The leader runs; the task is RUNNING."""
 TASK_EVENT_TYPE_STOPPING: TaskEventType.ValueType  # 3
@@ -88,6 +98,16 @@ TASK_EVENT_TYPE_SESSION_IDLE: TaskEventType.ValueType  # 8
 time that this happens. Tasks may be started in the session after it. It has `session_activity`
 and no `task`.
 """
+TASK_EVENT_TYPE_ADMITTED: TaskEventType.ValueType  # 9
+"""Its turn has come: the task was QUEUED and is STARTING."""
+TASK_EVENT_TYPE_DETACHED: TaskEventType.ValueType  # 10
+"""It holds nobody any more, and goes on in the background; `task.detached` says why. Not with a
+release by its leader's exit or by its end.
+"""
+TASK_EVENT_TYPE_STALE: TaskEventType.ValueType  # 11
+"""It has been silent for longer than its `stale_after`. Once for each silence."""
+TASK_EVENT_TYPE_ACTIVE: TaskEventType.ValueType  # 12
+"""It was stale, and has written output again."""
 Global___TaskEventType: _TypeAlias = TaskEventType  # noqa: Y015
 
 @_typing.final

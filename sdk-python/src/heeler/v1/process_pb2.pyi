@@ -237,7 +237,7 @@ class ServerInfo(_message.Message):
     containment_detail: _builtins.str
     """Why it is not on a better rung. Empty: there is none, or a lower one was asked for."""
     live_tasks: _builtins.int
-    """How many tasks are live."""
+    """How many tasks are live, those that wait for their turn not counted."""
     max_live_tasks: _builtins.int
     """How many may be live at once."""
     @_builtins.property

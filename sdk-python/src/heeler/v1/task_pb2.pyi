@@ -22,6 +22,198 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _Placement:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _PlacementEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Placement.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    PLACEMENT_UNSPECIFIED: _Placement.ValueType  # 0
+    """In a request: BACKGROUND. Never sent."""
+    PLACEMENT_BACKGROUND: _Placement.ValueType  # 1
+    """No: it depends on no caller."""
+    PLACEMENT_FOREGROUND: _Placement.ValueType  # 2
+    """Yes, by Attach, until it is released."""
+
+class Placement(_Placement, metaclass=_PlacementEnumTypeWrapper):
+    """Whether a caller is being held by a task."""
+
+PLACEMENT_UNSPECIFIED: Placement.ValueType  # 0
+"""In a request: BACKGROUND. Never sent."""
+PLACEMENT_BACKGROUND: Placement.ValueType  # 1
+"""No: it depends on no caller."""
+PLACEMENT_FOREGROUND: Placement.ValueType  # 2
+"""Yes, by Attach, until it is released."""
+Global___Placement: _TypeAlias = Placement  # noqa: Y015
+
+class _ForegroundTimeoutAction:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ForegroundTimeoutActionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ForegroundTimeoutAction.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    FOREGROUND_TIMEOUT_ACTION_UNSPECIFIED: _ForegroundTimeoutAction.ValueType  # 0
+    """As DETACH."""
+    FOREGROUND_TIMEOUT_ACTION_DETACH: _ForegroundTimeoutAction.ValueType  # 1
+    """It goes on in the background."""
+    FOREGROUND_TIMEOUT_ACTION_CANCEL: _ForegroundTimeoutAction.ValueType  # 2
+    """It is stopped, and TIMED_OUT."""
+
+class ForegroundTimeoutAction(_ForegroundTimeoutAction, metaclass=_ForegroundTimeoutActionEnumTypeWrapper):
+    """What happens to a task that has been in the foreground for too long."""
+
+FOREGROUND_TIMEOUT_ACTION_UNSPECIFIED: ForegroundTimeoutAction.ValueType  # 0
+"""As DETACH."""
+FOREGROUND_TIMEOUT_ACTION_DETACH: ForegroundTimeoutAction.ValueType  # 1
+"""It goes on in the background."""
+FOREGROUND_TIMEOUT_ACTION_CANCEL: ForegroundTimeoutAction.ValueType  # 2
+"""It is stopped, and TIMED_OUT."""
+Global___ForegroundTimeoutAction: _TypeAlias = ForegroundTimeoutAction  # noqa: Y015
+
+class _HolderGoneAction:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _HolderGoneActionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_HolderGoneAction.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    HOLDER_GONE_ACTION_UNSPECIFIED: _HolderGoneAction.ValueType  # 0
+    """As CANCEL."""
+    HOLDER_GONE_ACTION_CANCEL: _HolderGoneAction.ValueType  # 1
+    """It is stopped, with the reason OWNER_GONE."""
+    HOLDER_GONE_ACTION_DETACH: _HolderGoneAction.ValueType  # 2
+    """It goes on in the background."""
+    HOLDER_GONE_ACTION_KEEP: _HolderGoneAction.ValueType  # 3
+    """Nothing: it stays in the foreground, for whoever comes."""
+
+class HolderGoneAction(_HolderGoneAction, metaclass=_HolderGoneActionEnumTypeWrapper):
+    """What happens to a foreground task that nobody holds any more."""
+
+HOLDER_GONE_ACTION_UNSPECIFIED: HolderGoneAction.ValueType  # 0
+"""As CANCEL."""
+HOLDER_GONE_ACTION_CANCEL: HolderGoneAction.ValueType  # 1
+"""It is stopped, with the reason OWNER_GONE."""
+HOLDER_GONE_ACTION_DETACH: HolderGoneAction.ValueType  # 2
+"""It goes on in the background."""
+HOLDER_GONE_ACTION_KEEP: HolderGoneAction.ValueType  # 3
+"""Nothing: it stays in the foreground, for whoever comes."""
+Global___HolderGoneAction: _TypeAlias = HolderGoneAction  # noqa: Y015
+
+class _LingeringPolicy:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _LingeringPolicyEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_LingeringPolicy.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    LINGERING_POLICY_UNSPECIFIED: _LingeringPolicy.ValueType  # 0
+    """As TRACK."""
+    LINGERING_POLICY_TRACK: _LingeringPolicy.ValueType  # 1
+    """The task stays RUNNING, in the background, until the tree is empty."""
+    LINGERING_POLICY_KILL: _LingeringPolicy.ValueType  # 2
+    """They are killed, and the task ends as its leader did."""
+    LINGERING_POLICY_RELEASE: _LingeringPolicy.ValueType  # 3
+    """The task ends as its leader did, and leaves them to themselves: `left_processes` names them, and
+    nothing of Heeler reaches them after that.
+    """
+
+class LingeringPolicy(_LingeringPolicy, metaclass=_LingeringPolicyEnumTypeWrapper):
+    """What happens when a leader exits and others of its tree do not."""
+
+LINGERING_POLICY_UNSPECIFIED: LingeringPolicy.ValueType  # 0
+"""As TRACK."""
+LINGERING_POLICY_TRACK: LingeringPolicy.ValueType  # 1
+"""The task stays RUNNING, in the background, until the tree is empty."""
+LINGERING_POLICY_KILL: LingeringPolicy.ValueType  # 2
+"""They are killed, and the task ends as its leader did."""
+LINGERING_POLICY_RELEASE: LingeringPolicy.ValueType  # 3
+"""The task ends as its leader did, and leaves them to themselves: `left_processes` names them, and
+nothing of Heeler reaches them after that.
+"""
+Global___LingeringPolicy: _TypeAlias = LingeringPolicy  # noqa: Y015
+
+class _StaleAction:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _StaleActionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_StaleAction.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    STALE_ACTION_UNSPECIFIED: _StaleAction.ValueType  # 0
+    """As NOTIFY."""
+    STALE_ACTION_NOTIFY: _StaleAction.ValueType  # 1
+    """Nothing else."""
+    STALE_ACTION_CANCEL: _StaleAction.ValueType  # 2
+    """It is stopped, and TIMED_OUT with the reason IDLE_DEADLINE."""
+
+class StaleAction(_StaleAction, metaclass=_StaleActionEnumTypeWrapper):
+    """What happens to a task that has become stale, apart from the event."""
+
+STALE_ACTION_UNSPECIFIED: StaleAction.ValueType  # 0
+"""As NOTIFY."""
+STALE_ACTION_NOTIFY: StaleAction.ValueType  # 1
+"""Nothing else."""
+STALE_ACTION_CANCEL: StaleAction.ValueType  # 2
+"""It is stopped, and TIMED_OUT with the reason IDLE_DEADLINE."""
+Global___StaleAction: _TypeAlias = StaleAction  # noqa: Y015
+
+class _ExclusiveMode:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ExclusiveModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ExclusiveMode.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    EXCLUSIVE_MODE_UNSPECIFIED: _ExclusiveMode.ValueType  # 0
+    """As REJECT."""
+    EXCLUSIVE_MODE_REJECT: _ExclusiveMode.ValueType  # 1
+    """It is refused, EXCLUSIVE_KEY_HELD."""
+    EXCLUSIVE_MODE_REPLACE: _ExclusiveMode.ValueType  # 2
+    """The holder is stopped, with the reason REPLACED, and this one starts when its tree is proven
+    empty: before those that wait, and instead of another that was about to replace the same holder.
+    """
+    EXCLUSIVE_MODE_QUEUE: _ExclusiveMode.ValueType  # 3
+    """It waits, QUEUED: first come, first served."""
+
+class ExclusiveMode(_ExclusiveMode, metaclass=_ExclusiveModeEnumTypeWrapper):
+    """What happens to a task whose exclusive key another one has."""
+
+EXCLUSIVE_MODE_UNSPECIFIED: ExclusiveMode.ValueType  # 0
+"""As REJECT."""
+EXCLUSIVE_MODE_REJECT: ExclusiveMode.ValueType  # 1
+"""It is refused, EXCLUSIVE_KEY_HELD."""
+EXCLUSIVE_MODE_REPLACE: ExclusiveMode.ValueType  # 2
+"""The holder is stopped, with the reason REPLACED, and this one starts when its tree is proven
+empty: before those that wait, and instead of another that was about to replace the same holder.
+"""
+EXCLUSIVE_MODE_QUEUE: ExclusiveMode.ValueType  # 3
+"""It waits, QUEUED: first come, first served."""
+Global___ExclusiveMode: _TypeAlias = ExclusiveMode  # noqa: Y015
+
+class _DetachCause:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _DetachCauseEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_DetachCause.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    DETACH_CAUSE_UNSPECIFIED: _DetachCause.ValueType  # 0
+    """Never sent."""
+    DETACH_CAUSE_REQUESTED: _DetachCause.ValueType  # 1
+    """A Detach."""
+    DETACH_CAUSE_FOREGROUND_TIMEOUT: _DetachCause.ValueType  # 2
+    """Its foreground timeout."""
+    DETACH_CAUSE_HOLDER_GONE: _DetachCause.ValueType  # 3
+    """Whoever held it went away."""
+
+class DetachCause(_DetachCause, metaclass=_DetachCauseEnumTypeWrapper):
+    """What can detach a task."""
+
+DETACH_CAUSE_UNSPECIFIED: DetachCause.ValueType  # 0
+"""Never sent."""
+DETACH_CAUSE_REQUESTED: DetachCause.ValueType  # 1
+"""A Detach."""
+DETACH_CAUSE_FOREGROUND_TIMEOUT: DetachCause.ValueType  # 2
+"""Its foreground timeout."""
+DETACH_CAUSE_HOLDER_GONE: DetachCause.ValueType  # 3
+"""Whoever held it went away."""
+Global___DetachCause: _TypeAlias = DetachCause  # noqa: Y015
+
 class _TaskKind:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -151,7 +343,7 @@ class _EndReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EndReason.V
     END_REASON_DEADLINE: _EndReason.ValueType  # 6
     """Its timeout."""
     END_REASON_IDLE_DEADLINE: _EndReason.ValueType  # 7
-    """It was silent for longer than it may be."""
+    """It wrote no output for longer than it may."""
     END_REASON_OUTPUT_LIMIT: _EndReason.ValueType  # 8
     """It wrote more output than it may."""
     END_REASON_OUT_OF_MEMORY: _EndReason.ValueType  # 9
@@ -185,7 +377,7 @@ END_REASON_REPLACED: EndReason.ValueType  # 5
 END_REASON_DEADLINE: EndReason.ValueType  # 6
 """Its timeout."""
 END_REASON_IDLE_DEADLINE: EndReason.ValueType  # 7
-"""It was silent for longer than it may be."""
+"""It wrote no output for longer than it may."""
 END_REASON_OUTPUT_LIMIT: EndReason.ValueType  # 8
 """It wrote more output than it may."""
 END_REASON_OUT_OF_MEMORY: EndReason.ValueType  # 9
@@ -253,6 +445,21 @@ class BackgroundTask(_message.Message):
     CONTAINMENT_FIELD_NUMBER: _builtins.int
     CAPTURE_ERROR_FIELD_NUMBER: _builtins.int
     REVISION_FIELD_NUMBER: _builtins.int
+    PLACEMENT_FIELD_NUMBER: _builtins.int
+    FOREGROUND_TIMEOUT_FIELD_NUMBER: _builtins.int
+    ON_FOREGROUND_TIMEOUT_FIELD_NUMBER: _builtins.int
+    ON_HOLDER_GONE_FIELD_NUMBER: _builtins.int
+    HOLDER_WINDOW_FIELD_NUMBER: _builtins.int
+    DETACHED_FIELD_NUMBER: _builtins.int
+    LINGERING_FIELD_NUMBER: _builtins.int
+    LEFT_PROCESSES_FIELD_NUMBER: _builtins.int
+    IDLE_TIMEOUT_FIELD_NUMBER: _builtins.int
+    STALE_AFTER_FIELD_NUMBER: _builtins.int
+    STALE_ACTION_FIELD_NUMBER: _builtins.int
+    STALE_FIELD_NUMBER: _builtins.int
+    EXCLUSIVE_KEY_FIELD_NUMBER: _builtins.int
+    EXCLUSIVE_MODE_FIELD_NUMBER: _builtins.int
+    QUEUE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Short enough to copy by hand: `shell-` or `agent-` and ten characters of base32. Never reused
     within a state directory.
@@ -283,6 +490,24 @@ class BackgroundTask(_message.Message):
     """
     revision: _builtins.int
     """The revision of the task's latest event, which this state is that of."""
+    placement: Global___Placement.ValueType
+    """Whether it holds a caller. A task whose leader has exited while others live on holds nobody."""
+    on_foreground_timeout: Global___ForegroundTimeoutAction.ValueType
+    """In force for this task, defaults filled in."""
+    on_holder_gone: Global___HolderGoneAction.ValueType
+    """In force for this task, defaults filled in."""
+    lingering: Global___LingeringPolicy.ValueType
+    """In force for this task, defaults filled in."""
+    stale_action: Global___StaleAction.ValueType
+    """In force for this task; unspecified without `stale_after`."""
+    stale: _builtins.bool
+    """Whether it has been silent for longer than `stale_after`."""
+    exclusive_key: _builtins.str
+    """As given at Spawn. Empty: none."""
+    exclusive_mode: Global___ExclusiveMode.ValueType
+    """In force for this task; unspecified without `exclusive_key`."""
+    queue: _builtins.str
+    """As given at Spawn. Empty: none."""
     @_builtins.property
     def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """As given at Spawn."""
@@ -301,7 +526,7 @@ class BackgroundTask(_message.Message):
 
     @_builtins.property
     def timeout(self) -> _duration_pb2.Duration:
-        """As given at Spawn. Absent: none."""
+        """How long it may run in the background, as given at Spawn or at its Detach. Absent: for ever."""
 
     @_builtins.property
     def stop_policy(self) -> Global___StopPolicy:
@@ -333,6 +558,32 @@ class BackgroundTask(_message.Message):
     def stop(self) -> Global___StopRecord:
         """What has been done to stop it. Absent: nobody has asked."""
 
+    @_builtins.property
+    def foreground_timeout(self) -> _duration_pb2.Duration:
+        """In force for this task, defaults filled in. Absent unless it began in the foreground, as the next
+        three.
+        """
+
+    @_builtins.property
+    def holder_window(self) -> _duration_pb2.Duration:
+        """In force for this task, defaults filled in."""
+
+    @_builtins.property
+    def detached(self) -> Global___Detachment:
+        """How it came from the foreground into the background. Absent: it did not."""
+
+    @_builtins.property
+    def left_processes(self) -> _containers.RepeatedCompositeFieldContainer[Global___LeftProcess]:
+        """The processes that it left to themselves when it ended. Only with RELEASE."""
+
+    @_builtins.property
+    def idle_timeout(self) -> _duration_pb2.Duration:
+        """As given at Spawn. Absent: none."""
+
+    @_builtins.property
+    def stale_after(self) -> _duration_pb2.Duration:
+        """As given at Spawn. Absent: none."""
+
     def __init__(
         self,
         *,
@@ -361,16 +612,95 @@ class BackgroundTask(_message.Message):
         containment: _process_pb2.Containment.ValueType = ...,
         capture_error: _builtins.str = ...,
         revision: _builtins.int = ...,
+        placement: Global___Placement.ValueType = ...,
+        foreground_timeout: _duration_pb2.Duration | None = ...,
+        on_foreground_timeout: Global___ForegroundTimeoutAction.ValueType = ...,
+        on_holder_gone: Global___HolderGoneAction.ValueType = ...,
+        holder_window: _duration_pb2.Duration | None = ...,
+        detached: Global___Detachment | None = ...,
+        lingering: Global___LingeringPolicy.ValueType = ...,
+        left_processes: _abc.Iterable[Global___LeftProcess] | None = ...,
+        idle_timeout: _duration_pb2.Duration | None = ...,
+        stale_after: _duration_pb2.Duration | None = ...,
+        stale_action: Global___StaleAction.ValueType = ...,
+        stale: _builtins.bool = ...,
+        exclusive_key: _builtins.str = ...,
+        exclusive_mode: Global___ExclusiveMode.ValueType = ...,
+        queue: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["argv", b"argv", "command", b"command", "create_time", b"create_time", "end_time", b"end_time", "leader", b"leader", "outcome", b"outcome", "shell", b"shell", "start_time", b"start_time", "stop", b"stop", "stop_policy", b"stop_policy", "timeout", b"timeout"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["argv", b"argv", "command", b"command", "create_time", b"create_time", "detached", b"detached", "end_time", b"end_time", "foreground_timeout", b"foreground_timeout", "holder_window", b"holder_window", "idle_timeout", b"idle_timeout", "leader", b"leader", "outcome", b"outcome", "shell", b"shell", "stale_after", b"stale_after", "start_time", b"start_time", "stop", b"stop", "stop_policy", b"stop_policy", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["argv", b"argv", "capture_error", b"capture_error", "command", b"command", "containment", b"containment", "create_time", b"create_time", "end_reason", b"end_reason", "end_time", b"end_time", "env_names", b"env_names", "id", b"id", "kind", b"kind", "labels", b"labels", "leader", b"leader", "name", b"name", "outcome", b"outcome", "output_bytes", b"output_bytes", "parent_id", b"parent_id", "revision", b"revision", "session_id", b"session_id", "shell", b"shell", "start_time", b"start_time", "state", b"state", "stop", b"stop", "stop_policy", b"stop_policy", "timeout", b"timeout", "uid", b"uid", "working_directory", b"working_directory"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["argv", b"argv", "capture_error", b"capture_error", "command", b"command", "containment", b"containment", "create_time", b"create_time", "detached", b"detached", "end_reason", b"end_reason", "end_time", b"end_time", "env_names", b"env_names", "exclusive_key", b"exclusive_key", "exclusive_mode", b"exclusive_mode", "foreground_timeout", b"foreground_timeout", "holder_window", b"holder_window", "id", b"id", "idle_timeout", b"idle_timeout", "kind", b"kind", "labels", b"labels", "leader", b"leader", "left_processes", b"left_processes", "lingering", b"lingering", "name", b"name", "on_foreground_timeout", b"on_foreground_timeout", "on_holder_gone", b"on_holder_gone", "outcome", b"outcome", "output_bytes", b"output_bytes", "parent_id", b"parent_id", "placement", b"placement", "queue", b"queue", "revision", b"revision", "session_id", b"session_id", "shell", b"shell", "stale", b"stale", "stale_action", b"stale_action", "stale_after", b"stale_after", "start_time", b"start_time", "state", b"state", "stop", b"stop", "stop_policy", b"stop_policy", "timeout", b"timeout", "uid", b"uid", "working_directory", b"working_directory"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_command: _TypeAlias = _typing.Literal["argv", "shell"]  # noqa: Y015
     _WhichOneofArgType_command: _TypeAlias = _typing.Literal["command", b"command"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_command) -> _WhichOneofReturnType_command | None: ...
 
 Global___BackgroundTask: _TypeAlias = BackgroundTask  # noqa: Y015
+
+@_typing.final
+class Detachment(_message.Message):
+    """How a task came from the foreground into the background."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CAUSE_FIELD_NUMBER: _builtins.int
+    ACTOR_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    DETACH_TIME_FIELD_NUMBER: _builtins.int
+    cause: Global___DetachCause.ValueType
+    """What asked."""
+    reason: _builtins.str
+    """Why, in the asker's words. Empty: none was given."""
+    @_builtins.property
+    def actor(self) -> Global___Actor:
+        """Who asked."""
+
+    @_builtins.property
+    def detach_time(self) -> _timestamp_pb2.Timestamp:
+        """When it became durable. The timeout counts from here."""
+
+    def __init__(
+        self,
+        *,
+        cause: Global___DetachCause.ValueType = ...,
+        actor: Global___Actor | None = ...,
+        reason: _builtins.str = ...,
+        detach_time: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "detach_time", b"detach_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "cause", b"cause", "detach_time", b"detach_time", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Detachment: _TypeAlias = Detachment  # noqa: Y015
+
+@_typing.final
+class LeftProcess(_message.Message):
+    """A process that a task left to itself."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PID_FIELD_NUMBER: _builtins.int
+    COMMAND_FIELD_NUMBER: _builtins.int
+    pid: _builtins.int
+    """Its process id, when the task ended."""
+    command: _builtins.str
+    """What it ran."""
+    def __init__(
+        self,
+        *,
+        pid: _builtins.int = ...,
+        command: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["command", b"command", "pid", b"pid"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LeftProcess: _TypeAlias = LeftProcess  # noqa: Y015
 
 @_typing.final
 class ArgvCommand(_message.Message):

@@ -23,7 +23,7 @@ import type { OutputChunk, OutputTail, OutputView } from "./output_pb.js";
 import { file_heeler_v1_output } from "./output_pb.js";
 import type { ProcessInfo, Proof, ResourceUse, ServerInfo } from "./process_pb.js";
 import { file_heeler_v1_process } from "./process_pb.js";
-import type { ArgvCommand, BackgroundTask, EnvDefaults, ShellCommand, StopPolicy, TaskFilter, TaskKind } from "./task_pb.js";
+import type { ArgvCommand, BackgroundTask, EnvDefaults, ExclusiveMode, ForegroundTimeoutAction, HolderGoneAction, LingeringPolicy, Placement, ShellCommand, StaleAction, StopPolicy, TaskFilter, TaskKind } from "./task_pb.js";
 import { file_heeler_v1_task } from "./task_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -31,7 +31,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file heeler/v1/background_tasks.proto.
  */
 export const file_heeler_v1_background_tasks: GenFile = /*@__PURE__*/
-  fileDesc("CiBoZWVsZXIvdjEvYmFja2dyb3VuZF90YXNrcy5wcm90bxIJaGVlbGVyLnYxIssECgxTcGF3blJlcXVlc3QSEgoKcmVxdWVzdF9pZBgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEgwKBG5hbWUYAyABKAkSIQoEa2luZBgEIAEoDjITLmhlZWxlci52MS5UYXNrS2luZBImCgRhcmd2GAUgASgLMhYuaGVlbGVyLnYxLkFyZ3ZDb21tYW5kSAASKAoFc2hlbGwYBiABKAsyFy5oZWVsZXIudjEuU2hlbGxDb21tYW5kSAASGQoRd29ya2luZ19kaXJlY3RvcnkYByABKAkSLQoDZW52GAggAygLMiAuaGVlbGVyLnYxLlNwYXduUmVxdWVzdC5FbnZFbnRyeRISCgplbnZfcmVtb3ZlGAkgAygJEiwKDGVudl9kZWZhdWx0cxgKIAEoDjIWLmhlZWxlci52MS5FbnZEZWZhdWx0cxIzCgZsYWJlbHMYCyADKAsyIy5oZWVsZXIudjEuU3Bhd25SZXF1ZXN0LkxhYmVsc0VudHJ5EhEKCXBhcmVudF9pZBgMIAEoCRIqCgd0aW1lb3V0GA0gASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEioKC3N0b3BfcG9saWN5GA4gASgLMhUuaGVlbGVyLnYxLlN0b3BQb2xpY3kaKgoIRW52RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgkKB2NvbW1hbmQiSgoNU3Bhd25SZXNwb25zZRInCgR0YXNrGAEgASgLMhkuaGVlbGVyLnYxLkJhY2tncm91bmRUYXNrEhAKCHJldmlzaW9uGAIgASgEIpcCCg1DYW5jZWxSZXF1ZXN0EhEKB3Rhc2tfaWQYASABKAlIABIUCgpzZXNzaW9uX2lkGAIgASgJSAASJwoGZmlsdGVyGAMgASgLMhUuaGVlbGVyLnYxLlRhc2tGaWx0ZXJIABIjCgRtb2RlGAQgASgOMhUuaGVlbGVyLnYxLkNhbmNlbE1vZGUSLQoFZ3JhY2UYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25IAYgBARIOCgZzaWduYWwYBiABKAkSDgoGcmVhc29uGAcgASgJEg0KBWFjdG9yGAggASgJEgwKBHdhaXQYCSABKAgSDwoHY2FzY2FkZRgKIAEoCEIICgZ0YXJnZXRCCAoGX2dyYWNlIkwKDkNhbmNlbFJlc3BvbnNlEigKB3Jlc3VsdHMYASADKAsyFy5oZWVsZXIudjEuQ2FuY2VsUmVzdWx0EhAKCHJldmlzaW9uGAIgASgEIoMBCgxDYW5jZWxSZXN1bHQSJwoEdGFzaxgBIAEoCzIZLmhlZWxlci52MS5CYWNrZ3JvdW5kVGFzaxIpCgdvdXRjb21lGAIgASgOMhguaGVlbGVyLnYxLkNhbmNlbE91dGNvbWUSHwoFcHJvb2YYAyABKAsyEC5oZWVsZXIudjEuUHJvb2YidQoLTGlzdFJlcXVlc3QSJQoGZmlsdGVyGAEgASgLMhUuaGVlbGVyLnYxLlRhc2tGaWx0ZXISGAoQaW5jbHVkZV9maW5pc2hlZBgCIAEoCBIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCSKKAQoMTGlzdFJlc3BvbnNlEigKBXRhc2tzGAEgAygLMhkuaGVlbGVyLnYxLkJhY2tncm91bmRUYXNrEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIQCghyZXZpc2lvbhgDIAEoBBIlCgZzZXJ2ZXIYBCABKAsyFS5oZWVsZXIudjEuU2VydmVySW5mbyJXCg5JbnNwZWN0UmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJEh4KEW91dHB1dF90YWlsX2J5dGVzGAIgASgNSACIAQFCFAoSX291dHB1dF90YWlsX2J5dGVzIvUBCg9JbnNwZWN0UmVzcG9uc2USJwoEdGFzaxgBIAEoCzIZLmhlZWxlci52MS5CYWNrZ3JvdW5kVGFzaxIpCglwcm9jZXNzZXMYAiADKAsyFi5oZWVsZXIudjEuUHJvY2Vzc0luZm8SKQoJcmVzb3VyY2VzGAMgASgLMhYuaGVlbGVyLnYxLlJlc291cmNlVXNlEioKC291dHB1dF90YWlsGAQgASgLMhUuaGVlbGVyLnYxLk91dHB1dFRhaWwSEAoIcmV2aXNpb24YBSABKAQSJQoGc2VydmVyGAYgASgLMhUuaGVlbGVyLnYxLlNlcnZlckluZm8i8wEKEldhdGNoRXZlbnRzUmVxdWVzdBIbCg5hZnRlcl9yZXZpc2lvbhgBIAEoBEgAiAEBEhUKDWluaXRpYWxfc3RhdGUYAiABKAgSEAoIc3RhdGVfaWQYAyABKAkSJQoGZmlsdGVyGAQgASgLMhUuaGVlbGVyLnYxLlRhc2tGaWx0ZXISJwoFdHlwZXMYBSADKA4yGC5oZWVsZXIudjEuVGFza0V2ZW50VHlwZRI0ChFib29rbWFya19pbnRlcnZhbBgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIRCg9fYWZ0ZXJfcmV2aXNpb24imwEKE1dhdGNoRXZlbnRzUmVzcG9uc2USLAoHaW5pdGlhbBgBIAEoCzIZLmhlZWxlci52MS5CYWNrZ3JvdW5kVGFza0gAEiUKBWV2ZW50GAIgASgLMhQuaGVlbGVyLnYxLlRhc2tFdmVudEgAEicKCGJvb2ttYXJrGAMgASgLMhMuaGVlbGVyLnYxLkJvb2ttYXJrSABCBgoEaXRlbSKmAQoLV2FpdFJlcXVlc3QSEAoIdGFza19pZHMYASADKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRInCgV1bnRpbBgDIAEoDjIYLmhlZWxlci52MS5XYWl0Q29uZGl0aW9uEhIKBWNvdW50GAQgASgNSACIAQESKgoHdGltZW91dBgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIICgZfY291bnQihwEKDFdhaXRSZXNwb25zZRIRCglzYXRpc2ZpZWQYASABKAgSJgoDbWV0GAIgAygLMhkuaGVlbGVyLnYxLkJhY2tncm91bmRUYXNrEioKB3BlbmRpbmcYAyADKAsyGS5oZWVsZXIudjEuQmFja2dyb3VuZFRhc2sSEAoIcmV2aXNpb24YBCABKAQitgEKEVJlYWRPdXRwdXRSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkSEAoGb2Zmc2V0GAIgASgESAASFAoKdGFpbF9ieXRlcxgDIAEoBEgAEhEKCW1heF9ieXRlcxgEIAEoDRInCgR3YWl0GAUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEiMKBHZpZXcYBiABKA4yFS5oZWVsZXIudjEuT3V0cHV0Vmlld0IHCgVzdGFydCJ3ChJSZWFkT3V0cHV0UmVzcG9uc2USJgoGY2h1bmtzGAEgAygLMhYuaGVlbGVyLnYxLk91dHB1dENodW5rEhMKC25leHRfb2Zmc2V0GAIgASgEEhIKCmVuZF9vZmZzZXQYAyABKAQSEAoIY29tcGxldGUYBCABKAgiaQoNUmVtb3ZlUmVxdWVzdBIjCgV0YXNrcxgBIAEoCzISLmhlZWxlci52MS5UYXNrSWRzSAASKQoIZmluaXNoZWQYAiABKAsyFS5oZWVsZXIudjEuVGFza0ZpbHRlckgAQggKBnRhcmdldCIbCgdUYXNrSWRzEhAKCHRhc2tfaWRzGAEgAygJIjwKDlJlbW92ZVJlc3BvbnNlEhgKEHJlbW92ZWRfdGFza19pZHMYASADKAkSEAoIcmV2aXNpb24YAiABKAQikgEKD1NodXRkb3duUmVxdWVzdBInCgV0YXNrcxgBIAEoDjIYLmhlZWxlci52MS5TaHV0ZG93blRhc2tzEi0KBWdyYWNlGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uSACIAQESDgoGcmVhc29uGAMgASgJEg0KBWFjdG9yGAQgASgJQggKBl9ncmFjZSJPChBTaHV0ZG93blJlc3BvbnNlEhUKDXN0b3BwZWRfdGFza3MYASABKA0SEgoKbGl2ZV90YXNrcxgCIAEoDRIQCghyZXZpc2lvbhgDIAEoBCpaCgpDYW5jZWxNb2RlEhsKF0NBTkNFTF9NT0RFX1VOU1BFQ0lGSUVEEAASGAoUQ0FOQ0VMX01PREVfR1JBQ0VGVUwQARIVChFDQU5DRUxfTU9ERV9GT1JDRRACKpcBCg1DYW5jZWxPdXRjb21lEh4KGkNBTkNFTF9PVVRDT01FX1VOU1BFQ0lGSUVEEAASHAoYQ0FOQ0VMX09VVENPTUVfUkVRVUVTVEVEEAESIwofQ0FOQ0VMX09VVENPTUVfQUxSRUFEWV9TVE9QUElORxACEiMKH0NBTkNFTF9PVVRDT01FX0FMUkVBRFlfRklOSVNIRUQQAypMCg1XYWl0Q29uZGl0aW9uEh4KGldBSVRfQ09ORElUSU9OX1VOU1BFQ0lGSUVEEAASGwoXV0FJVF9DT05ESVRJT05fRklOSVNIRUQQASpqCg1TaHV0ZG93blRhc2tzEh4KGlNIVVRET1dOX1RBU0tTX1VOU1BFQ0lGSUVEEAASIAocU0hVVERPV05fVEFTS1NfTEVBVkVfUlVOTklORxABEhcKE1NIVVRET1dOX1RBU0tTX1NUT1AQAjLfBAoPQmFja2dyb3VuZFRhc2tzEjoKBVNwYXduEhcuaGVlbGVyLnYxLlNwYXduUmVxdWVzdBoYLmhlZWxlci52MS5TcGF3blJlc3BvbnNlEj0KBkNhbmNlbBIYLmhlZWxlci52MS5DYW5jZWxSZXF1ZXN0GhkuaGVlbGVyLnYxLkNhbmNlbFJlc3BvbnNlEjcKBExpc3QSFi5oZWVsZXIudjEuTGlzdFJlcXVlc3QaFy5oZWVsZXIudjEuTGlzdFJlc3BvbnNlEkAKB0luc3BlY3QSGS5oZWVsZXIudjEuSW5zcGVjdFJlcXVlc3QaGi5oZWVsZXIudjEuSW5zcGVjdFJlc3BvbnNlEk4KC1dhdGNoRXZlbnRzEh0uaGVlbGVyLnYxLldhdGNoRXZlbnRzUmVxdWVzdBoeLmhlZWxlci52MS5XYXRjaEV2ZW50c1Jlc3BvbnNlMAESNwoEV2FpdBIWLmhlZWxlci52MS5XYWl0UmVxdWVzdBoXLmhlZWxlci52MS5XYWl0UmVzcG9uc2USSQoKUmVhZE91dHB1dBIcLmhlZWxlci52MS5SZWFkT3V0cHV0UmVxdWVzdBodLmhlZWxlci52MS5SZWFkT3V0cHV0UmVzcG9uc2USPQoGUmVtb3ZlEhguaGVlbGVyLnYxLlJlbW92ZVJlcXVlc3QaGS5oZWVsZXIudjEuUmVtb3ZlUmVzcG9uc2USQwoIU2h1dGRvd24SGi5oZWVsZXIudjEuU2h1dGRvd25SZXF1ZXN0GhsuaGVlbGVyLnYxLlNodXRkb3duUmVzcG9uc2VCDKoCCUhlZWxlci5WMWIGcHJvdG8z", [file_google_protobuf_duration, file_heeler_v1_event, file_heeler_v1_output, file_heeler_v1_process, file_heeler_v1_task]);
+  fileDesc("CiBoZWVsZXIvdjEvYmFja2dyb3VuZF90YXNrcy5wcm90bxIJaGVlbGVyLnYxIoIJCgxTcGF3blJlcXVlc3QSEgoKcmVxdWVzdF9pZBgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEgwKBG5hbWUYAyABKAkSIQoEa2luZBgEIAEoDjITLmhlZWxlci52MS5UYXNrS2luZBImCgRhcmd2GAUgASgLMhYuaGVlbGVyLnYxLkFyZ3ZDb21tYW5kSAASKAoFc2hlbGwYBiABKAsyFy5oZWVsZXIudjEuU2hlbGxDb21tYW5kSAASGQoRd29ya2luZ19kaXJlY3RvcnkYByABKAkSLQoDZW52GAggAygLMiAuaGVlbGVyLnYxLlNwYXduUmVxdWVzdC5FbnZFbnRyeRISCgplbnZfcmVtb3ZlGAkgAygJEiwKDGVudl9kZWZhdWx0cxgKIAEoDjIWLmhlZWxlci52MS5FbnZEZWZhdWx0cxIzCgZsYWJlbHMYCyADKAsyIy5oZWVsZXIudjEuU3Bhd25SZXF1ZXN0LkxhYmVsc0VudHJ5EhEKCXBhcmVudF9pZBgMIAEoCRIqCgd0aW1lb3V0GA0gASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEioKC3N0b3BfcG9saWN5GA4gASgLMhUuaGVlbGVyLnYxLlN0b3BQb2xpY3kSJwoJcGxhY2VtZW50GA8gASgOMhQuaGVlbGVyLnYxLlBsYWNlbWVudBI1ChJmb3JlZ3JvdW5kX3RpbWVvdXQYECABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SQQoVb25fZm9yZWdyb3VuZF90aW1lb3V0GBEgASgOMiIuaGVlbGVyLnYxLkZvcmVncm91bmRUaW1lb3V0QWN0aW9uEjMKDm9uX2hvbGRlcl9nb25lGBIgASgOMhsuaGVlbGVyLnYxLkhvbGRlckdvbmVBY3Rpb24SNQoNaG9sZGVyX3dpbmRvdxgTIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkgBiAEBEi0KCWxpbmdlcmluZxgUIAEoDjIaLmhlZWxlci52MS5MaW5nZXJpbmdQb2xpY3kSLwoMaWRsZV90aW1lb3V0GBUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEi4KC3N0YWxlX2FmdGVyGBYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEiwKDHN0YWxlX2FjdGlvbhgXIAEoDjIWLmhlZWxlci52MS5TdGFsZUFjdGlvbhIVCg1leGNsdXNpdmVfa2V5GBggASgJEjAKDmV4Y2x1c2l2ZV9tb2RlGBkgASgOMhguaGVlbGVyLnYxLkV4Y2x1c2l2ZU1vZGUSDQoFcXVldWUYGiABKAkaKgoIRW52RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgkKB2NvbW1hbmRCEAoOX2hvbGRlcl93aW5kb3cicwoNU3Bhd25SZXNwb25zZRInCgR0YXNrGAEgASgLMhkuaGVlbGVyLnYxLkJhY2tncm91bmRUYXNrEhAKCHJldmlzaW9uGAIgASgEEicKB25vdGljZXMYAyADKAsyFi5oZWVsZXIudjEuU3Bhd25Ob3RpY2UiSAoLU3Bhd25Ob3RpY2USKAoEdHlwZRgBIAEoDjIaLmhlZWxlci52MS5TcGF3bk5vdGljZVR5cGUSDwoHbWVzc2FnZRgCIAEoCSKPAQoNQXR0YWNoUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJEhAKBm9mZnNldBgCIAEoBEgAEhQKCnRhaWxfYnl0ZXMYAyABKARIABIjCgR2aWV3GAQgASgOMhUuaGVlbGVyLnYxLk91dHB1dFZpZXcSFwoPZm9yZWdyb3VuZF9vbmx5GAUgASgIQgcKBXN0YXJ0IpcBCg5BdHRhY2hSZXNwb25zZRInCghhdHRhY2hlZBgBIAEoCzITLmhlZWxlci52MS5BdHRhY2hlZEgAEisKBm91dHB1dBgCIAEoCzIZLmhlZWxlci52MS5BdHRhY2hlZE91dHB1dEgAEicKCHJlbGVhc2VkGAMgASgLMhMuaGVlbGVyLnYxLlJlbGVhc2VkSABCBgoEaXRlbSIzCghBdHRhY2hlZBInCgR0YXNrGAEgASgLMhkuaGVlbGVyLnYxLkJhY2tncm91bmRUYXNrIk0KDkF0dGFjaGVkT3V0cHV0EiYKBmNodW5rcxgBIAMoCzIWLmhlZWxlci52MS5PdXRwdXRDaHVuaxITCgtuZXh0X29mZnNldBgCIAEoBCJdCghSZWxlYXNlZBInCgR0YXNrGAEgASgLMhkuaGVlbGVyLnYxLkJhY2tncm91bmRUYXNrEigKBnJlYXNvbhgCIAEoDjIYLmhlZWxlci52MS5SZWxlYXNlUmVhc29uIo0BCg1EZXRhY2hSZXF1ZXN0EhEKB3Rhc2tfaWQYASABKAlIABIUCgpzZXNzaW9uX2lkGAIgASgJSAASKgoHdGltZW91dBgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIOCgZyZWFzb24YBCABKAkSDQoFYWN0b3IYBSABKAlCCAoGdGFyZ2V0IkwKDkRldGFjaFJlc3BvbnNlEigKB3Jlc3VsdHMYASADKAsyFy5oZWVsZXIudjEuRGV0YWNoUmVzdWx0EhAKCHJldmlzaW9uGAIgASgEImIKDERldGFjaFJlc3VsdBInCgR0YXNrGAEgASgLMhkuaGVlbGVyLnYxLkJhY2tncm91bmRUYXNrEikKB291dGNvbWUYAiABKA4yGC5oZWVsZXIudjEuRGV0YWNoT3V0Y29tZSKXAgoNQ2FuY2VsUmVxdWVzdBIRCgd0YXNrX2lkGAEgASgJSAASFAoKc2Vzc2lvbl9pZBgCIAEoCUgAEicKBmZpbHRlchgDIAEoCzIVLmhlZWxlci52MS5UYXNrRmlsdGVySAASIwoEbW9kZRgEIAEoDjIVLmhlZWxlci52MS5DYW5jZWxNb2RlEi0KBWdyYWNlGAUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uSAGIAQESDgoGc2lnbmFsGAYgASgJEg4KBnJlYXNvbhgHIAEoCRINCgVhY3RvchgIIAEoCRIMCgR3YWl0GAkgASgIEg8KB2Nhc2NhZGUYCiABKAhCCAoGdGFyZ2V0QggKBl9ncmFjZSJMCg5DYW5jZWxSZXNwb25zZRIoCgdyZXN1bHRzGAEgAygLMhcuaGVlbGVyLnYxLkNhbmNlbFJlc3VsdBIQCghyZXZpc2lvbhgCIAEoBCKDAQoMQ2FuY2VsUmVzdWx0EicKBHRhc2sYASABKAsyGS5oZWVsZXIudjEuQmFja2dyb3VuZFRhc2sSKQoHb3V0Y29tZRgCIAEoDjIYLmhlZWxlci52MS5DYW5jZWxPdXRjb21lEh8KBXByb29mGAMgASgLMhAuaGVlbGVyLnYxLlByb29mInUKC0xpc3RSZXF1ZXN0EiUKBmZpbHRlchgBIAEoCzIVLmhlZWxlci52MS5UYXNrRmlsdGVyEhgKEGluY2x1ZGVfZmluaXNoZWQYAiABKAgSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkiigEKDExpc3RSZXNwb25zZRIoCgV0YXNrcxgBIAMoCzIZLmhlZWxlci52MS5CYWNrZ3JvdW5kVGFzaxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEAoIcmV2aXNpb24YAyABKAQSJQoGc2VydmVyGAQgASgLMhUuaGVlbGVyLnYxLlNlcnZlckluZm8iVwoOSW5zcGVjdFJlcXVlc3QSDwoHdGFza19pZBgBIAEoCRIeChFvdXRwdXRfdGFpbF9ieXRlcxgCIAEoDUgAiAEBQhQKEl9vdXRwdXRfdGFpbF9ieXRlcyL1AQoPSW5zcGVjdFJlc3BvbnNlEicKBHRhc2sYASABKAsyGS5oZWVsZXIudjEuQmFja2dyb3VuZFRhc2sSKQoJcHJvY2Vzc2VzGAIgAygLMhYuaGVlbGVyLnYxLlByb2Nlc3NJbmZvEikKCXJlc291cmNlcxgDIAEoCzIWLmhlZWxlci52MS5SZXNvdXJjZVVzZRIqCgtvdXRwdXRfdGFpbBgEIAEoCzIVLmhlZWxlci52MS5PdXRwdXRUYWlsEhAKCHJldmlzaW9uGAUgASgEEiUKBnNlcnZlchgGIAEoCzIVLmhlZWxlci52MS5TZXJ2ZXJJbmZvIvMBChJXYXRjaEV2ZW50c1JlcXVlc3QSGwoOYWZ0ZXJfcmV2aXNpb24YASABKARIAIgBARIVCg1pbml0aWFsX3N0YXRlGAIgASgIEhAKCHN0YXRlX2lkGAMgASgJEiUKBmZpbHRlchgEIAEoCzIVLmhlZWxlci52MS5UYXNrRmlsdGVyEicKBXR5cGVzGAUgAygOMhguaGVlbGVyLnYxLlRhc2tFdmVudFR5cGUSNAoRYm9va21hcmtfaW50ZXJ2YWwYBiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CEQoPX2FmdGVyX3JldmlzaW9uIpsBChNXYXRjaEV2ZW50c1Jlc3BvbnNlEiwKB2luaXRpYWwYASABKAsyGS5oZWVsZXIudjEuQmFja2dyb3VuZFRhc2tIABIlCgVldmVudBgCIAEoCzIULmhlZWxlci52MS5UYXNrRXZlbnRIABInCghib29rbWFyaxgDIAEoCzITLmhlZWxlci52MS5Cb29rbWFya0gAQgYKBGl0ZW0ipgEKC1dhaXRSZXF1ZXN0EhAKCHRhc2tfaWRzGAEgAygJEhIKCnNlc3Npb25faWQYAiABKAkSJwoFdW50aWwYAyABKA4yGC5oZWVsZXIudjEuV2FpdENvbmRpdGlvbhISCgVjb3VudBgEIAEoDUgAiAEBEioKB3RpbWVvdXQYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CCAoGX2NvdW50IocBCgxXYWl0UmVzcG9uc2USEQoJc2F0aXNmaWVkGAEgASgIEiYKA21ldBgCIAMoCzIZLmhlZWxlci52MS5CYWNrZ3JvdW5kVGFzaxIqCgdwZW5kaW5nGAMgAygLMhkuaGVlbGVyLnYxLkJhY2tncm91bmRUYXNrEhAKCHJldmlzaW9uGAQgASgEIrYBChFSZWFkT3V0cHV0UmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJEhAKBm9mZnNldBgCIAEoBEgAEhQKCnRhaWxfYnl0ZXMYAyABKARIABIRCgltYXhfYnl0ZXMYBCABKA0SJwoEd2FpdBgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIjCgR2aWV3GAYgASgOMhUuaGVlbGVyLnYxLk91dHB1dFZpZXdCBwoFc3RhcnQidwoSUmVhZE91dHB1dFJlc3BvbnNlEiYKBmNodW5rcxgBIAMoCzIWLmhlZWxlci52MS5PdXRwdXRDaHVuaxITCgtuZXh0X29mZnNldBgCIAEoBBISCgplbmRfb2Zmc2V0GAMgASgEEhAKCGNvbXBsZXRlGAQgASgIImkKDVJlbW92ZVJlcXVlc3QSIwoFdGFza3MYASABKAsyEi5oZWVsZXIudjEuVGFza0lkc0gAEikKCGZpbmlzaGVkGAIgASgLMhUuaGVlbGVyLnYxLlRhc2tGaWx0ZXJIAEIICgZ0YXJnZXQiGwoHVGFza0lkcxIQCgh0YXNrX2lkcxgBIAMoCSI8Cg5SZW1vdmVSZXNwb25zZRIYChByZW1vdmVkX3Rhc2tfaWRzGAEgAygJEhAKCHJldmlzaW9uGAIgASgEImAKElVwZGF0ZVF1ZXVlUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKBXNsb3RzGAIgASgNSACIAQESEwoGcGF1c2VkGAMgASgISAGIAQFCCAoGX3Nsb3RzQgkKB19wYXVzZWQiNgoTVXBkYXRlUXVldWVSZXNwb25zZRIfCgVxdWV1ZRgBIAEoCzIQLmhlZWxlci52MS5RdWV1ZSITChFMaXN0UXVldWVzUmVxdWVzdCI2ChJMaXN0UXVldWVzUmVzcG9uc2USIAoGcXVldWVzGAEgAygLMhAuaGVlbGVyLnYxLlF1ZXVlIlYKBVF1ZXVlEgwKBG5hbWUYASABKAkSDQoFc2xvdHMYAiABKA0SDgoGcGF1c2VkGAMgASgIEg8KB3J1bm5pbmcYBCABKA0SDwoHd2FpdGluZxgFIAEoDSKSAQoPU2h1dGRvd25SZXF1ZXN0EicKBXRhc2tzGAEgASgOMhguaGVlbGVyLnYxLlNodXRkb3duVGFza3MSLQoFZ3JhY2UYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25IAIgBARIOCgZyZWFzb24YAyABKAkSDQoFYWN0b3IYBCABKAlCCAoGX2dyYWNlIk8KEFNodXRkb3duUmVzcG9uc2USFQoNc3RvcHBlZF90YXNrcxgBIAEoDRISCgpsaXZlX3Rhc2tzGAIgASgNEhAKCHJldmlzaW9uGAMgASgEKl4KD1NwYXduTm90aWNlVHlwZRIhCh1TUEFXTl9OT1RJQ0VfVFlQRV9VTlNQRUNJRklFRBAAEigKJFNQQVdOX05PVElDRV9UWVBFX1RSQUlMSU5HX0FNUEVSU0FORBABKosBCg1SZWxlYXNlUmVhc29uEh4KGlJFTEVBU0VfUkVBU09OX1VOU1BFQ0lGSUVEEAASGwoXUkVMRUFTRV9SRUFTT05fREVUQUNIRUQQARIgChxSRUxFQVNFX1JFQVNPTl9MRUFERVJfRVhJVEVEEAISGwoXUkVMRUFTRV9SRUFTT05fRklOSVNIRUQQAyqYAQoNRGV0YWNoT3V0Y29tZRIeChpERVRBQ0hfT1VUQ09NRV9VTlNQRUNJRklFRBAAEhsKF0RFVEFDSF9PVVRDT01FX0RFVEFDSEVEEAESJQohREVUQUNIX09VVENPTUVfQUxSRUFEWV9CQUNLR1JPVU5EEAISIwofREVUQUNIX09VVENPTUVfQUxSRUFEWV9GSU5JU0hFRBADKloKCkNhbmNlbE1vZGUSGwoXQ0FOQ0VMX01PREVfVU5TUEVDSUZJRUQQABIYChRDQU5DRUxfTU9ERV9HUkFDRUZVTBABEhUKEUNBTkNFTF9NT0RFX0ZPUkNFEAIqlwEKDUNhbmNlbE91dGNvbWUSHgoaQ0FOQ0VMX09VVENPTUVfVU5TUEVDSUZJRUQQABIcChhDQU5DRUxfT1VUQ09NRV9SRVFVRVNURUQQARIjCh9DQU5DRUxfT1VUQ09NRV9BTFJFQURZX1NUT1BQSU5HEAISIwofQ0FOQ0VMX09VVENPTUVfQUxSRUFEWV9GSU5JU0hFRBADKmkKDVdhaXRDb25kaXRpb24SHgoaV0FJVF9DT05ESVRJT05fVU5TUEVDSUZJRUQQABIbChdXQUlUX0NPTkRJVElPTl9GSU5JU0hFRBABEhsKF1dBSVRfQ09ORElUSU9OX1JFTEVBU0VEEAIqagoNU2h1dGRvd25UYXNrcxIeChpTSFVURE9XTl9UQVNLU19VTlNQRUNJRklFRBAAEiAKHFNIVVRET1dOX1RBU0tTX0xFQVZFX1JVTk5JTkcQARIXChNTSFVURE9XTl9UQVNLU19TVE9QEAIy+AYKD0JhY2tncm91bmRUYXNrcxI6CgVTcGF3bhIXLmhlZWxlci52MS5TcGF3blJlcXVlc3QaGC5oZWVsZXIudjEuU3Bhd25SZXNwb25zZRI/CgZBdHRhY2gSGC5oZWVsZXIudjEuQXR0YWNoUmVxdWVzdBoZLmhlZWxlci52MS5BdHRhY2hSZXNwb25zZTABEj0KBkRldGFjaBIYLmhlZWxlci52MS5EZXRhY2hSZXF1ZXN0GhkuaGVlbGVyLnYxLkRldGFjaFJlc3BvbnNlEj0KBkNhbmNlbBIYLmhlZWxlci52MS5DYW5jZWxSZXF1ZXN0GhkuaGVlbGVyLnYxLkNhbmNlbFJlc3BvbnNlEjcKBExpc3QSFi5oZWVsZXIudjEuTGlzdFJlcXVlc3QaFy5oZWVsZXIudjEuTGlzdFJlc3BvbnNlEkAKB0luc3BlY3QSGS5oZWVsZXIudjEuSW5zcGVjdFJlcXVlc3QaGi5oZWVsZXIudjEuSW5zcGVjdFJlc3BvbnNlEk4KC1dhdGNoRXZlbnRzEh0uaGVlbGVyLnYxLldhdGNoRXZlbnRzUmVxdWVzdBoeLmhlZWxlci52MS5XYXRjaEV2ZW50c1Jlc3BvbnNlMAESNwoEV2FpdBIWLmhlZWxlci52MS5XYWl0UmVxdWVzdBoXLmhlZWxlci52MS5XYWl0UmVzcG9uc2USSQoKUmVhZE91dHB1dBIcLmhlZWxlci52MS5SZWFkT3V0cHV0UmVxdWVzdBodLmhlZWxlci52MS5SZWFkT3V0cHV0UmVzcG9uc2USPQoGUmVtb3ZlEhguaGVlbGVyLnYxLlJlbW92ZVJlcXVlc3QaGS5oZWVsZXIudjEuUmVtb3ZlUmVzcG9uc2USTAoLVXBkYXRlUXVldWUSHS5oZWVsZXIudjEuVXBkYXRlUXVldWVSZXF1ZXN0Gh4uaGVlbGVyLnYxLlVwZGF0ZVF1ZXVlUmVzcG9uc2USSQoKTGlzdFF1ZXVlcxIcLmhlZWxlci52MS5MaXN0UXVldWVzUmVxdWVzdBodLmhlZWxlci52MS5MaXN0UXVldWVzUmVzcG9uc2USQwoIU2h1dGRvd24SGi5oZWVsZXIudjEuU2h1dGRvd25SZXF1ZXN0GhsuaGVlbGVyLnYxLlNodXRkb3duUmVzcG9uc2VCDKoCCUhlZWxlci5WMWIGcHJvdG8z", [file_google_protobuf_duration, file_heeler_v1_event, file_heeler_v1_output, file_heeler_v1_process, file_heeler_v1_task]);
 
 /**
  * What to start, and how.
@@ -137,8 +137,8 @@ export type SpawnRequest = Message<"heeler.v1.SpawnRequest"> & {
   parentId: string;
 
   /**
-   * How long the task may run, counted from its start, after which it is stopped and TIMED_OUT.
-   * Absent: for ever.
+   * How long the task may run in the background, counted from its start or, for one that begins in
+   * the foreground, from its release; then it is stopped and TIMED_OUT. Absent: for ever.
    *
    * @generated from field: google.protobuf.Duration timeout = 13;
    */
@@ -150,6 +150,96 @@ export type SpawnRequest = Message<"heeler.v1.SpawnRequest"> & {
    * @generated from field: heeler.v1.StopPolicy stop_policy = 14;
    */
   stopPolicy?: StopPolicy | undefined;
+
+  /**
+   * Whether a caller is held by the task, with Attach. Unspecified: BACKGROUND.
+   *
+   * @generated from field: heeler.v1.Placement placement = 15;
+   */
+  placement: Placement;
+
+  /**
+   * How long a task may stay in the foreground, counted from its start. Absent: 60 s. Only with
+   * FOREGROUND, as the next three.
+   *
+   * @generated from field: google.protobuf.Duration foreground_timeout = 16;
+   */
+  foregroundTimeout?: Duration | undefined;
+
+  /**
+   * What happens then. Unspecified: DETACH.
+   *
+   * @generated from field: heeler.v1.ForegroundTimeoutAction on_foreground_timeout = 17;
+   */
+  onForegroundTimeout: ForegroundTimeoutAction;
+
+  /**
+   * What happens when nobody holds the task any more, and it was not detached. Unspecified: CANCEL.
+   *
+   * @generated from field: heeler.v1.HolderGoneAction on_holder_gone = 18;
+   */
+  onHolderGone: HolderGoneAction;
+
+  /**
+   * How long nobody may hold the task before that happens: time to call Attach first, or again.
+   * It begins anew with a restart of the server. Absent: 10 s.
+   *
+   * @generated from field: optional google.protobuf.Duration holder_window = 19;
+   */
+  holderWindow?: Duration | undefined;
+
+  /**
+   * What happens when the leader exits and others of its tree do not. Unspecified: TRACK.
+   *
+   * @generated from field: heeler.v1.LingeringPolicy lingering = 20;
+   */
+  lingering: LingeringPolicy;
+
+  /**
+   * How long the task may write no output before it is stopped and TIMED_OUT. Absent: for ever.
+   *
+   * @generated from field: google.protobuf.Duration idle_timeout = 21;
+   */
+  idleTimeout?: Duration | undefined;
+
+  /**
+   * How long the task may write no output before it counts as stale, and a STALE event says so.
+   * Absent: for ever.
+   *
+   * @generated from field: google.protobuf.Duration stale_after = 22;
+   */
+  staleAfter?: Duration | undefined;
+
+  /**
+   * What else happens then. Unspecified: NOTIFY. Only with `stale_after`.
+   *
+   * @generated from field: heeler.v1.StaleAction stale_action = 23;
+   */
+  staleAction: StaleAction;
+
+  /**
+   * Any text up to 256 bytes; of the tasks with the same key, one is live at a time. It is free once
+   * the holder's tree is proven empty. Empty: none.
+   *
+   * @generated from field: string exclusive_key = 24;
+   */
+  exclusiveKey: string;
+
+  /**
+   * What happens when another task has the key. Unspecified: REJECT. Only with `exclusive_key`.
+   *
+   * @generated from field: heeler.v1.ExclusiveMode exclusive_mode = 25;
+   */
+  exclusiveMode: ExclusiveMode;
+
+  /**
+   * The queue in which the task waits for its turn: any text up to 256 bytes. A queue that was not
+   * used before runs one task at a time. A limit on live tasks that is reached makes it wait as well, as
+   * it does with the mode QUEUE, where others are refused. Empty: none. Not together with REPLACE.
+   *
+   * @generated from field: string queue = 26;
+   */
+  queue: string;
 };
 
 /**
@@ -166,7 +256,7 @@ export const SpawnRequestSchema: GenMessage<SpawnRequest> = /*@__PURE__*/
  */
 export type SpawnResponse = Message<"heeler.v1.SpawnResponse"> & {
   /**
-   * The task as it was when its leader began to run.
+   * The task as it was when its leader began to run; QUEUED, if it has to wait for that.
    *
    * @generated from field: heeler.v1.BackgroundTask task = 1;
    */
@@ -178,6 +268,13 @@ export type SpawnResponse = Message<"heeler.v1.SpawnResponse"> & {
    * @generated from field: uint64 revision = 2;
    */
   revision: bigint;
+
+  /**
+   * What was done differently from what was asked for, and why.
+   *
+   * @generated from field: repeated heeler.v1.SpawnNotice notices = 3;
+   */
+  notices: SpawnNotice[];
 };
 
 /**
@@ -186,6 +283,332 @@ export type SpawnResponse = Message<"heeler.v1.SpawnResponse"> & {
  */
 export const SpawnResponseSchema: GenMessage<SpawnResponse> = /*@__PURE__*/
   messageDesc(file_heeler_v1_background_tasks, 1);
+
+/**
+ * Something about a request that its sender should know.
+ *
+ * @generated from message heeler.v1.SpawnNotice
+ */
+export type SpawnNotice = Message<"heeler.v1.SpawnNotice"> & {
+  /**
+   * What it is.
+   *
+   * @generated from field: heeler.v1.SpawnNoticeType type = 1;
+   */
+  type: SpawnNoticeType;
+
+  /**
+   * In words.
+   *
+   * @generated from field: string message = 2;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message heeler.v1.SpawnNotice.
+ * Use `create(SpawnNoticeSchema)` to create a new message.
+ */
+export const SpawnNoticeSchema: GenMessage<SpawnNotice> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_background_tasks, 2);
+
+/**
+ * Which task to hold, and from where to read.
+ *
+ * @generated from message heeler.v1.AttachRequest
+ */
+export type AttachRequest = Message<"heeler.v1.AttachRequest"> & {
+  /**
+   * The task. Required.
+   *
+   * @generated from field: string task_id = 1;
+   */
+  taskId: string;
+
+  /**
+   * Where the output begins.
+   *
+   * @generated from oneof heeler.v1.AttachRequest.start
+   */
+  start: {
+    /**
+     * An absolute offset, e.g. behind the last byte before a break. The default is 0.
+     *
+     * @generated from field: uint64 offset = 2;
+     */
+    value: bigint;
+    case: "offset";
+  } | {
+    /**
+     * This many bytes before the present end, or from the first byte there is.
+     *
+     * @generated from field: uint64 tail_bytes = 3;
+     */
+    value: bigint;
+    case: "tailBytes";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * Unspecified: RAW.
+   *
+   * @generated from field: heeler.v1.OutputView view = 4;
+   */
+  view: OutputView;
+
+  /**
+   * Whether a task that is in the background releases the caller at once, as DETACHED and behind the
+   * output there is, rather than be followed. It is for a caller that spawned the task in the
+   * foreground, or held it before a break: the task may have been detached before this call.
+   *
+   * @generated from field: bool foreground_only = 5;
+   */
+  foregroundOnly: boolean;
+};
+
+/**
+ * Describes the message heeler.v1.AttachRequest.
+ * Use `create(AttachRequestSchema)` to create a new message.
+ */
+export const AttachRequestSchema: GenMessage<AttachRequest> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_background_tasks, 3);
+
+/**
+ * One message of the stream.
+ *
+ * @generated from message heeler.v1.AttachResponse
+ */
+export type AttachResponse = Message<"heeler.v1.AttachResponse"> & {
+  /**
+   * Which it is.
+   *
+   * @generated from oneof heeler.v1.AttachResponse.item
+   */
+  item: {
+    /**
+     * The first: what is held.
+     *
+     * @generated from field: heeler.v1.Attached attached = 1;
+     */
+    value: Attached;
+    case: "attached";
+  } | {
+    /**
+     * A piece of output.
+     *
+     * @generated from field: heeler.v1.AttachedOutput output = 2;
+     */
+    value: AttachedOutput;
+    case: "output";
+  } | {
+    /**
+     * The last: the hold is over.
+     *
+     * @generated from field: heeler.v1.Released released = 3;
+     */
+    value: Released;
+    case: "released";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message heeler.v1.AttachResponse.
+ * Use `create(AttachResponseSchema)` to create a new message.
+ */
+export const AttachResponseSchema: GenMessage<AttachResponse> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_background_tasks, 4);
+
+/**
+ * That a stream has begun.
+ *
+ * @generated from message heeler.v1.Attached
+ */
+export type Attached = Message<"heeler.v1.Attached"> & {
+  /**
+   * The task as it is; in the foreground, it is held from here on.
+   *
+   * @generated from field: heeler.v1.BackgroundTask task = 1;
+   */
+  task?: BackgroundTask | undefined;
+};
+
+/**
+ * Describes the message heeler.v1.Attached.
+ * Use `create(AttachedSchema)` to create a new message.
+ */
+export const AttachedSchema: GenMessage<Attached> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_background_tasks, 5);
+
+/**
+ * A piece of output, right behind the one before it.
+ *
+ * @generated from message heeler.v1.AttachedOutput
+ */
+export type AttachedOutput = Message<"heeler.v1.AttachedOutput"> & {
+  /**
+   * In the order of arrival.
+   *
+   * @generated from field: repeated heeler.v1.OutputChunk chunks = 1;
+   */
+  chunks: OutputChunk[];
+
+  /**
+   * The offset behind its last byte: where to go on after a break.
+   *
+   * @generated from field: uint64 next_offset = 2;
+   */
+  nextOffset: bigint;
+};
+
+/**
+ * Describes the message heeler.v1.AttachedOutput.
+ * Use `create(AttachedOutputSchema)` to create a new message.
+ */
+export const AttachedOutputSchema: GenMessage<AttachedOutput> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_background_tasks, 6);
+
+/**
+ * That a hold is over.
+ *
+ * @generated from message heeler.v1.Released
+ */
+export type Released = Message<"heeler.v1.Released"> & {
+  /**
+   * The task, as it was then.
+   *
+   * @generated from field: heeler.v1.BackgroundTask task = 1;
+   */
+  task?: BackgroundTask | undefined;
+
+  /**
+   * Why.
+   *
+   * @generated from field: heeler.v1.ReleaseReason reason = 2;
+   */
+  reason: ReleaseReason;
+};
+
+/**
+ * Describes the message heeler.v1.Released.
+ * Use `create(ReleasedSchema)` to create a new message.
+ */
+export const ReleasedSchema: GenMessage<Released> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_background_tasks, 7);
+
+/**
+ * Which tasks to turn into background ones.
+ *
+ * @generated from message heeler.v1.DetachRequest
+ */
+export type DetachRequest = Message<"heeler.v1.DetachRequest"> & {
+  /**
+   * Whom. Required.
+   *
+   * @generated from oneof heeler.v1.DetachRequest.target
+   */
+  target: {
+    /**
+     * One task. An id that is unknown or removed is NOT_FOUND.
+     *
+     * @generated from field: string task_id = 1;
+     */
+    value: string;
+    case: "taskId";
+  } | {
+    /**
+     * Every foreground task of a session. None there: an empty answer.
+     *
+     * @generated from field: string session_id = 2;
+     */
+    value: string;
+    case: "sessionId";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * How long the task may run from here on; replaces the `timeout` it was spawned with. Absent: that
+   * one. It changes nothing for a task that is in the background already.
+   *
+   * @generated from field: google.protobuf.Duration timeout = 3;
+   */
+  timeout?: Duration | undefined;
+
+  /**
+   * Why, in the caller's words, up to 4 KiB; kept with the task. Blank: none.
+   *
+   * @generated from field: string reason = 4;
+   */
+  reason: string;
+
+  /**
+   * Who asks, in the caller's words, up to 256 bytes; kept with the task beside the caller's uid
+   * and pid. Blank: none.
+   *
+   * @generated from field: string actor = 5;
+   */
+  actor: string;
+};
+
+/**
+ * Describes the message heeler.v1.DetachRequest.
+ * Use `create(DetachRequestSchema)` to create a new message.
+ */
+export const DetachRequestSchema: GenMessage<DetachRequest> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_background_tasks, 8);
+
+/**
+ * What became of each target.
+ *
+ * @generated from message heeler.v1.DetachResponse
+ */
+export type DetachResponse = Message<"heeler.v1.DetachResponse"> & {
+  /**
+   * One for each target, in the order of List.
+   *
+   * @generated from field: repeated heeler.v1.DetachResult results = 1;
+   */
+  results: DetachResult[];
+
+  /**
+   * The revision at which the results were true.
+   *
+   * @generated from field: uint64 revision = 2;
+   */
+  revision: bigint;
+};
+
+/**
+ * Describes the message heeler.v1.DetachResponse.
+ * Use `create(DetachResponseSchema)` to create a new message.
+ */
+export const DetachResponseSchema: GenMessage<DetachResponse> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_background_tasks, 9);
+
+/**
+ * What became of one target of a detach.
+ *
+ * @generated from message heeler.v1.DetachResult
+ */
+export type DetachResult = Message<"heeler.v1.DetachResult"> & {
+  /**
+   * The task when the answer was made.
+   *
+   * @generated from field: heeler.v1.BackgroundTask task = 1;
+   */
+  task?: BackgroundTask | undefined;
+
+  /**
+   * What this call found, and did.
+   *
+   * @generated from field: heeler.v1.DetachOutcome outcome = 2;
+   */
+  outcome: DetachOutcome;
+};
+
+/**
+ * Describes the message heeler.v1.DetachResult.
+ * Use `create(DetachResultSchema)` to create a new message.
+ */
+export const DetachResultSchema: GenMessage<DetachResult> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_background_tasks, 10);
 
 /**
  * Which tasks to stop, and how.
@@ -281,7 +704,7 @@ export type CancelRequest = Message<"heeler.v1.CancelRequest"> & {
  * Use `create(CancelRequestSchema)` to create a new message.
  */
 export const CancelRequestSchema: GenMessage<CancelRequest> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_background_tasks, 2);
+  messageDesc(file_heeler_v1_background_tasks, 11);
 
 /**
  * What became of each target.
@@ -309,7 +732,7 @@ export type CancelResponse = Message<"heeler.v1.CancelResponse"> & {
  * Use `create(CancelResponseSchema)` to create a new message.
  */
 export const CancelResponseSchema: GenMessage<CancelResponse> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_background_tasks, 3);
+  messageDesc(file_heeler_v1_background_tasks, 12);
 
 /**
  * What became of one target of a cancel.
@@ -344,7 +767,7 @@ export type CancelResult = Message<"heeler.v1.CancelResult"> & {
  * Use `create(CancelResultSchema)` to create a new message.
  */
 export const CancelResultSchema: GenMessage<CancelResult> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_background_tasks, 4);
+  messageDesc(file_heeler_v1_background_tasks, 13);
 
 /**
  * Which tasks to list.
@@ -386,7 +809,7 @@ export type ListRequest = Message<"heeler.v1.ListRequest"> & {
  * Use `create(ListRequestSchema)` to create a new message.
  */
 export const ListRequestSchema: GenMessage<ListRequest> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_background_tasks, 5);
+  messageDesc(file_heeler_v1_background_tasks, 14);
 
 /**
  * One page of tasks.
@@ -428,7 +851,7 @@ export type ListResponse = Message<"heeler.v1.ListResponse"> & {
  * Use `create(ListResponseSchema)` to create a new message.
  */
 export const ListResponseSchema: GenMessage<ListResponse> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_background_tasks, 6);
+  messageDesc(file_heeler_v1_background_tasks, 15);
 
 /**
  * Which task to show, and how much of it.
@@ -456,7 +879,7 @@ export type InspectRequest = Message<"heeler.v1.InspectRequest"> & {
  * Use `create(InspectRequestSchema)` to create a new message.
  */
 export const InspectRequestSchema: GenMessage<InspectRequest> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_background_tasks, 7);
+  messageDesc(file_heeler_v1_background_tasks, 16);
 
 /**
  * One task whole.
@@ -512,7 +935,7 @@ export type InspectResponse = Message<"heeler.v1.InspectResponse"> & {
  * Use `create(InspectResponseSchema)` to create a new message.
  */
 export const InspectResponseSchema: GenMessage<InspectResponse> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_background_tasks, 8);
+  messageDesc(file_heeler_v1_background_tasks, 17);
 
 /**
  * From where to watch, and what.
@@ -573,7 +996,7 @@ export type WatchEventsRequest = Message<"heeler.v1.WatchEventsRequest"> & {
  * Use `create(WatchEventsRequestSchema)` to create a new message.
  */
 export const WatchEventsRequestSchema: GenMessage<WatchEventsRequest> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_background_tasks, 9);
+  messageDesc(file_heeler_v1_background_tasks, 18);
 
 /**
  * One message of the stream.
@@ -618,7 +1041,7 @@ export type WatchEventsResponse = Message<"heeler.v1.WatchEventsResponse"> & {
  * Use `create(WatchEventsResponseSchema)` to create a new message.
  */
 export const WatchEventsResponseSchema: GenMessage<WatchEventsResponse> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_background_tasks, 10);
+  messageDesc(file_heeler_v1_background_tasks, 19);
 
 /**
  * What to wait for.
@@ -667,7 +1090,7 @@ export type WaitRequest = Message<"heeler.v1.WaitRequest"> & {
  * Use `create(WaitRequestSchema)` to create a new message.
  */
 export const WaitRequestSchema: GenMessage<WaitRequest> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_background_tasks, 11);
+  messageDesc(file_heeler_v1_background_tasks, 20);
 
 /**
  * How the wait ended.
@@ -710,7 +1133,7 @@ export type WaitResponse = Message<"heeler.v1.WaitResponse"> & {
  * Use `create(WaitResponseSchema)` to create a new message.
  */
 export const WaitResponseSchema: GenMessage<WaitResponse> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_background_tasks, 12);
+  messageDesc(file_heeler_v1_background_tasks, 21);
 
 /**
  * From where to read, and how much.
@@ -777,7 +1200,7 @@ export type ReadOutputRequest = Message<"heeler.v1.ReadOutputRequest"> & {
  * Use `create(ReadOutputRequestSchema)` to create a new message.
  */
 export const ReadOutputRequestSchema: GenMessage<ReadOutputRequest> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_background_tasks, 13);
+  messageDesc(file_heeler_v1_background_tasks, 22);
 
 /**
  * A piece of output.
@@ -793,7 +1216,8 @@ export type ReadOutputResponse = Message<"heeler.v1.ReadOutputResponse"> & {
   chunks: OutputChunk[];
 
   /**
-   * Where to go on: the offset behind the last byte given; the offset asked for if there was none.
+   * Where to go on: the offset behind the last byte given; the offset asked for if there was none, or
+   * `end_offset` if the task is over and the rest of its output is lost.
    *
    * @generated from field: uint64 next_offset = 2;
    */
@@ -819,7 +1243,7 @@ export type ReadOutputResponse = Message<"heeler.v1.ReadOutputResponse"> & {
  * Use `create(ReadOutputResponseSchema)` to create a new message.
  */
 export const ReadOutputResponseSchema: GenMessage<ReadOutputResponse> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_background_tasks, 14);
+  messageDesc(file_heeler_v1_background_tasks, 23);
 
 /**
  * Which tasks to forget.
@@ -856,7 +1280,7 @@ export type RemoveRequest = Message<"heeler.v1.RemoveRequest"> & {
  * Use `create(RemoveRequestSchema)` to create a new message.
  */
 export const RemoveRequestSchema: GenMessage<RemoveRequest> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_background_tasks, 15);
+  messageDesc(file_heeler_v1_background_tasks, 24);
 
 /**
  * Some tasks, by id.
@@ -877,7 +1301,7 @@ export type TaskIds = Message<"heeler.v1.TaskIds"> & {
  * Use `create(TaskIdsSchema)` to create a new message.
  */
 export const TaskIdsSchema: GenMessage<TaskIds> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_background_tasks, 16);
+  messageDesc(file_heeler_v1_background_tasks, 25);
 
 /**
  * What was forgotten.
@@ -905,7 +1329,148 @@ export type RemoveResponse = Message<"heeler.v1.RemoveResponse"> & {
  * Use `create(RemoveResponseSchema)` to create a new message.
  */
 export const RemoveResponseSchema: GenMessage<RemoveResponse> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_background_tasks, 17);
+  messageDesc(file_heeler_v1_background_tasks, 26);
+
+/**
+ * What to change of a queue.
+ *
+ * @generated from message heeler.v1.UpdateQueueRequest
+ */
+export type UpdateQueueRequest = Message<"heeler.v1.UpdateQueueRequest"> & {
+  /**
+   * The queue: any text up to 256 bytes. Required.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * How many of its tasks may run at a time, 1 to 10000. Absent: as it is.
+   *
+   * @generated from field: optional uint32 slots = 2;
+   */
+  slots?: number | undefined;
+
+  /**
+   * Whether it lets no further task begin. Absent: as it is.
+   *
+   * @generated from field: optional bool paused = 3;
+   */
+  paused?: boolean | undefined;
+};
+
+/**
+ * Describes the message heeler.v1.UpdateQueueRequest.
+ * Use `create(UpdateQueueRequestSchema)` to create a new message.
+ */
+export const UpdateQueueRequestSchema: GenMessage<UpdateQueueRequest> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_background_tasks, 27);
+
+/**
+ * The queue after the change, which is durable.
+ *
+ * @generated from message heeler.v1.UpdateQueueResponse
+ */
+export type UpdateQueueResponse = Message<"heeler.v1.UpdateQueueResponse"> & {
+  /**
+   * As it is now.
+   *
+   * @generated from field: heeler.v1.Queue queue = 1;
+   */
+  queue?: Queue | undefined;
+};
+
+/**
+ * Describes the message heeler.v1.UpdateQueueResponse.
+ * Use `create(UpdateQueueResponseSchema)` to create a new message.
+ */
+export const UpdateQueueResponseSchema: GenMessage<UpdateQueueResponse> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_background_tasks, 28);
+
+/**
+ * Lists every queue.
+ *
+ * @generated from message heeler.v1.ListQueuesRequest
+ */
+export type ListQueuesRequest = Message<"heeler.v1.ListQueuesRequest"> & {
+};
+
+/**
+ * Describes the message heeler.v1.ListQueuesRequest.
+ * Use `create(ListQueuesRequestSchema)` to create a new message.
+ */
+export const ListQueuesRequestSchema: GenMessage<ListQueuesRequest> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_background_tasks, 29);
+
+/**
+ * Every queue.
+ *
+ * @generated from message heeler.v1.ListQueuesResponse
+ */
+export type ListQueuesResponse = Message<"heeler.v1.ListQueuesResponse"> & {
+  /**
+   * By name.
+   *
+   * @generated from field: repeated heeler.v1.Queue queues = 1;
+   */
+  queues: Queue[];
+};
+
+/**
+ * Describes the message heeler.v1.ListQueuesResponse.
+ * Use `create(ListQueuesResponseSchema)` to create a new message.
+ */
+export const ListQueuesResponseSchema: GenMessage<ListQueuesResponse> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_background_tasks, 30);
+
+/**
+ * Tasks that wait for one another.
+ *
+ * @generated from message heeler.v1.Queue
+ */
+export type Queue = Message<"heeler.v1.Queue"> & {
+  /**
+   * What a Spawn names it by.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * How many of its tasks may run at a time. 1 unless it was changed.
+   *
+   * @generated from field: uint32 slots = 2;
+   */
+  slots: number;
+
+  /**
+   * Whether it lets no further task begin.
+   *
+   * @generated from field: bool paused = 3;
+   */
+  paused: boolean;
+
+  /**
+   * How many of its tasks have had their turn and are not over.
+   *
+   * @generated from field: uint32 running = 4;
+   */
+  running: number;
+
+  /**
+   * How many wait for it.
+   *
+   * @generated from field: uint32 waiting = 5;
+   */
+  waiting: number;
+};
+
+/**
+ * Describes the message heeler.v1.Queue.
+ * Use `create(QueueSchema)` to create a new message.
+ */
+export const QueueSchema: GenMessage<Queue> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_background_tasks, 31);
 
 /**
  * How the server is to end.
@@ -948,7 +1513,7 @@ export type ShutdownRequest = Message<"heeler.v1.ShutdownRequest"> & {
  * Use `create(ShutdownRequestSchema)` to create a new message.
  */
 export const ShutdownRequestSchema: GenMessage<ShutdownRequest> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_background_tasks, 18);
+  messageDesc(file_heeler_v1_background_tasks, 32);
 
 /**
  * What the server found, and left behind.
@@ -984,7 +1549,117 @@ export type ShutdownResponse = Message<"heeler.v1.ShutdownResponse"> & {
  * Use `create(ShutdownResponseSchema)` to create a new message.
  */
 export const ShutdownResponseSchema: GenMessage<ShutdownResponse> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_background_tasks, 19);
+  messageDesc(file_heeler_v1_background_tasks, 33);
+
+/**
+ * What a notice is about.
+ *
+ * @generated from enum heeler.v1.SpawnNoticeType
+ */
+export enum SpawnNoticeType {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: SPAWN_NOTICE_TYPE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The script ended in `&`: it runs without it, as a task in the background. `task.shell.script` is
+   * what runs.
+   *
+   * @generated from enum value: SPAWN_NOTICE_TYPE_TRAILING_AMPERSAND = 1;
+   */
+  TRAILING_AMPERSAND = 1,
+}
+
+/**
+ * Describes the enum heeler.v1.SpawnNoticeType.
+ */
+export const SpawnNoticeTypeSchema: GenEnum<SpawnNoticeType> = /*@__PURE__*/
+  enumDesc(file_heeler_v1_background_tasks, 0);
+
+/**
+ * Why a hold is over.
+ *
+ * @generated from enum heeler.v1.ReleaseReason
+ */
+export enum ReleaseReason {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: RELEASE_REASON_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The task goes on in the background; `task.detached` says who wanted that.
+   *
+   * @generated from enum value: RELEASE_REASON_DETACHED = 1;
+   */
+  DETACHED = 1,
+
+  /**
+   * Its leader exited, as `task.outcome` says; others of its tree live on, in the background.
+   *
+   * @generated from enum value: RELEASE_REASON_LEADER_EXITED = 2;
+   */
+  LEADER_EXITED = 2,
+
+  /**
+   * It is over.
+   *
+   * @generated from enum value: RELEASE_REASON_FINISHED = 3;
+   */
+  FINISHED = 3,
+}
+
+/**
+ * Describes the enum heeler.v1.ReleaseReason.
+ */
+export const ReleaseReasonSchema: GenEnum<ReleaseReason> = /*@__PURE__*/
+  enumDesc(file_heeler_v1_background_tasks, 1);
+
+/**
+ * What a detach found.
+ *
+ * @generated from enum heeler.v1.DetachOutcome
+ */
+export enum DetachOutcome {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: DETACH_OUTCOME_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The task was in the foreground, and this call detached it.
+   *
+   * @generated from enum value: DETACH_OUTCOME_DETACHED = 1;
+   */
+  DETACHED = 1,
+
+  /**
+   * It was in the background already.
+   *
+   * @generated from enum value: DETACH_OUTCOME_ALREADY_BACKGROUND = 2;
+   */
+  ALREADY_BACKGROUND = 2,
+
+  /**
+   * It was over already.
+   *
+   * @generated from enum value: DETACH_OUTCOME_ALREADY_FINISHED = 3;
+   */
+  ALREADY_FINISHED = 3,
+}
+
+/**
+ * Describes the enum heeler.v1.DetachOutcome.
+ */
+export const DetachOutcomeSchema: GenEnum<DetachOutcome> = /*@__PURE__*/
+  enumDesc(file_heeler_v1_background_tasks, 2);
 
 /**
  * How a cancel stops a task.
@@ -1019,7 +1694,7 @@ export enum CancelMode {
  * Describes the enum heeler.v1.CancelMode.
  */
 export const CancelModeSchema: GenEnum<CancelMode> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_background_tasks, 0);
+  enumDesc(file_heeler_v1_background_tasks, 3);
 
 /**
  * What a cancel found.
@@ -1060,7 +1735,7 @@ export enum CancelOutcome {
  * Describes the enum heeler.v1.CancelOutcome.
  */
 export const CancelOutcomeSchema: GenEnum<CancelOutcome> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_background_tasks, 1);
+  enumDesc(file_heeler_v1_background_tasks, 4);
 
 /**
  * What a wait waits for.
@@ -1081,13 +1756,20 @@ export enum WaitCondition {
    * @generated from enum value: WAIT_CONDITION_FINISHED = 1;
    */
   FINISHED = 1,
+
+  /**
+   * The task holds nobody in the foreground: it is in the background, or over.
+   *
+   * @generated from enum value: WAIT_CONDITION_RELEASED = 2;
+   */
+  RELEASED = 2,
 }
 
 /**
  * Describes the enum heeler.v1.WaitCondition.
  */
 export const WaitConditionSchema: GenEnum<WaitCondition> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_background_tasks, 2);
+  enumDesc(file_heeler_v1_background_tasks, 5);
 
 /**
  * What becomes of the live tasks when the server ends.
@@ -1124,7 +1806,7 @@ export enum ShutdownTasks {
  * Describes the enum heeler.v1.ShutdownTasks.
  */
 export const ShutdownTasksSchema: GenEnum<ShutdownTasks> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_background_tasks, 3);
+  enumDesc(file_heeler_v1_background_tasks, 6);
 
 /**
  * Starts, watches, inspects and stops the shells and subagents that run in the background.
@@ -1142,12 +1824,47 @@ export const BackgroundTasks: GenService<{
    * request gives the first answer and starts nothing; so a client that lost the answer just asks
    * again.
    *
+   * A task that has to wait for its turn, in a queue or for its exclusive key, is answered at once, as
+   * QUEUED; only one that is to replace another is answered when its leader runs.
+   *
    * @generated from rpc heeler.v1.BackgroundTasks.Spawn
    */
   spawn: {
     methodKind: "unary";
     input: typeof SpawnRequestSchema;
     output: typeof SpawnResponseSchema;
+  },
+  /**
+   * Holds a task in the foreground and streams its output; ends with the release.
+   *
+   * The first message says what is held; then comes all output from the start that was asked for, then
+   * what follows; the last message is the release: the task was detached, its leader exited, or it
+   * is over. Every byte that was written before the release comes before it. A stream that breaks
+   * without it is a holder that is gone, for which `on_holder_gone` says what follows. Of several
+   * holders, the last one counts. A task that is in the background is held by nobody: its output is
+   * streamed in the same way until its leader exits, and a caller that leaves changes nothing. After a
+   * break, ask again with the last `next_offset` and `foreground_only`.
+   *
+   * @generated from rpc heeler.v1.BackgroundTasks.Attach
+   */
+  attach: {
+    methodKind: "server_streaming";
+    input: typeof AttachRequestSchema;
+    output: typeof AttachResponseSchema;
+  },
+  /**
+   * Turns foreground tasks into background ones: the same processes, all earlier output, and no
+   * foreground timeout any more. Whoever holds them is released.
+   *
+   * One that is in the background or over already is given as it is. The change is durable before
+   * the answer.
+   *
+   * @generated from rpc heeler.v1.BackgroundTasks.Detach
+   */
+  detach: {
+    methodKind: "unary";
+    input: typeof DetachRequestSchema;
+    output: typeof DetachResponseSchema;
   },
   /**
    * Asks one task, a session's tasks or those that a filter matches to stop.
@@ -1199,7 +1916,7 @@ export const BackgroundTasks: GenService<{
     output: typeof WatchEventsResponseSchema;
   },
   /**
-   * Waits until some, or all, of the named tasks or of a session's tasks are finished.
+   * Waits until some, or all, of the named tasks or of a session's tasks are finished, or released.
    *
    * @generated from rpc heeler.v1.BackgroundTasks.Wait
    */
@@ -1229,6 +1946,27 @@ export const BackgroundTasks: GenService<{
     methodKind: "unary";
     input: typeof RemoveRequestSchema;
     output: typeof RemoveResponseSchema;
+  },
+  /**
+   * Changes a queue, which need not have been used before: how many of its tasks run at a time, and
+   * whether it lets any begin. What runs is not touched.
+   *
+   * @generated from rpc heeler.v1.BackgroundTasks.UpdateQueue
+   */
+  updateQueue: {
+    methodKind: "unary";
+    input: typeof UpdateQueueRequestSchema;
+    output: typeof UpdateQueueResponseSchema;
+  },
+  /**
+   * Lists the queues that have live tasks, or settings that differ from the defaults, by name.
+   *
+   * @generated from rpc heeler.v1.BackgroundTasks.ListQueues
+   */
+  listQueues: {
+    methodKind: "unary";
+    input: typeof ListQueuesRequestSchema;
+    output: typeof ListQueuesResponseSchema;
   },
   /**
    * Ends the server; what becomes of the tasks is the caller's choice.

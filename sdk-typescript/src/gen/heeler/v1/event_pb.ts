@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file heeler/v1/event.proto.
  */
 export const file_heeler_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("ChVoZWVsZXIvdjEvZXZlbnQucHJvdG8SCWhlZWxlci52MSKAAgoJVGFza0V2ZW50EhAKCHJldmlzaW9uGAEgASgEEi4KCmV2ZW50X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKBHR5cGUYAyABKA4yGC5oZWVsZXIudjEuVGFza0V2ZW50VHlwZRInCgR0YXNrGAQgASgLMhkuaGVlbGVyLnYxLkJhY2tncm91bmRUYXNrEioKC291dHB1dF90YWlsGAUgASgLMhUuaGVlbGVyLnYxLk91dHB1dFRhaWwSNAoQc2Vzc2lvbl9hY3Rpdml0eRgGIAEoCzIaLmhlZWxlci52MS5TZXNzaW9uQWN0aXZpdHkiVQoPU2Vzc2lvbkFjdGl2aXR5EhIKCnNlc3Npb25faWQYASABKAkSDgoGYWdlbnRzGAIgASgNEg4KBnNoZWxscxgDIAEoDRIOCgZob3N0ZWQYBCABKA0iLgoIQm9va21hcmsSEAoIcmV2aXNpb24YASABKAQSEAoIc3RhdGVfaWQYAiABKAkqpwIKDVRhc2tFdmVudFR5cGUSHwobVEFTS19FVkVOVF9UWVBFX1VOU1BFQ0lGSUVEEAASGwoXVEFTS19FVkVOVF9UWVBFX0NSRUFURUQQARIbChdUQVNLX0VWRU5UX1RZUEVfU1RBUlRFRBACEhwKGFRBU0tfRVZFTlRfVFlQRV9TVE9QUElORxADEiEKHVRBU0tfRVZFTlRfVFlQRV9MRUFERVJfRVhJVEVEEAQSIAocVEFTS19FVkVOVF9UWVBFX0tJTExfT1ZFUkRVRRAFEhkKFVRBU0tfRVZFTlRfVFlQRV9FTkRFRBAGEhsKF1RBU0tfRVZFTlRfVFlQRV9SRU1PVkVEEAcSIAocVEFTS19FVkVOVF9UWVBFX1NFU1NJT05fSURMRRAIQgyqAglIZWVsZXIuVjFiBnByb3RvMw", [file_google_protobuf_timestamp, file_heeler_v1_output, file_heeler_v1_task]);
+  fileDesc("ChVoZWVsZXIvdjEvZXZlbnQucHJvdG8SCWhlZWxlci52MSKAAgoJVGFza0V2ZW50EhAKCHJldmlzaW9uGAEgASgEEi4KCmV2ZW50X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKBHR5cGUYAyABKA4yGC5oZWVsZXIudjEuVGFza0V2ZW50VHlwZRInCgR0YXNrGAQgASgLMhkuaGVlbGVyLnYxLkJhY2tncm91bmRUYXNrEioKC291dHB1dF90YWlsGAUgASgLMhUuaGVlbGVyLnYxLk91dHB1dFRhaWwSNAoQc2Vzc2lvbl9hY3Rpdml0eRgGIAEoCzIaLmhlZWxlci52MS5TZXNzaW9uQWN0aXZpdHkiVQoPU2Vzc2lvbkFjdGl2aXR5EhIKCnNlc3Npb25faWQYASABKAkSDgoGYWdlbnRzGAIgASgNEg4KBnNoZWxscxgDIAEoDRIOCgZob3N0ZWQYBCABKA0iLgoIQm9va21hcmsSEAoIcmV2aXNpb24YASABKAQSEAoIc3RhdGVfaWQYAiABKAkqmgMKDVRhc2tFdmVudFR5cGUSHwobVEFTS19FVkVOVF9UWVBFX1VOU1BFQ0lGSUVEEAASGwoXVEFTS19FVkVOVF9UWVBFX0NSRUFURUQQARIbChdUQVNLX0VWRU5UX1RZUEVfU1RBUlRFRBACEhwKGFRBU0tfRVZFTlRfVFlQRV9TVE9QUElORxADEiEKHVRBU0tfRVZFTlRfVFlQRV9MRUFERVJfRVhJVEVEEAQSIAocVEFTS19FVkVOVF9UWVBFX0tJTExfT1ZFUkRVRRAFEhkKFVRBU0tfRVZFTlRfVFlQRV9FTkRFRBAGEhsKF1RBU0tfRVZFTlRfVFlQRV9SRU1PVkVEEAcSIAocVEFTS19FVkVOVF9UWVBFX1NFU1NJT05fSURMRRAIEhwKGFRBU0tfRVZFTlRfVFlQRV9BRE1JVFRFRBAJEhwKGFRBU0tfRVZFTlRfVFlQRV9ERVRBQ0hFRBAKEhkKFVRBU0tfRVZFTlRfVFlQRV9TVEFMRRALEhoKFlRBU0tfRVZFTlRfVFlQRV9BQ1RJVkUQDEIMqgIJSGVlbGVyLlYxYgZwcm90bzM", [file_google_protobuf_timestamp, file_heeler_v1_output, file_heeler_v1_task]);
 
 /**
  * One thing that happened, for ever at its revision.
@@ -153,7 +153,7 @@ export const BookmarkSchema: GenMessage<Bookmark> = /*@__PURE__*/
  * What happened to a task, or to a session.
  *
  * Every task has one CREATED, first, and one ENDED, after which only REMOVED follows. STARTED comes
- * between them exactly once, unless the leader never ran.
+ * between them exactly once, unless the leader never ran, and ADMITTED before it if it had to wait.
  *
  * @generated from enum heeler.v1.TaskEventType
  */
@@ -166,7 +166,7 @@ export enum TaskEventType {
   UNSPECIFIED = 0,
 
   /**
-   * The intent is durable; the task is STARTING.
+   * The intent is durable; the task is STARTING or, if it has to wait for its turn, QUEUED.
    *
    * @generated from enum value: TASK_EVENT_TYPE_CREATED = 1;
    */
@@ -225,6 +225,35 @@ export enum TaskEventType {
    * @generated from enum value: TASK_EVENT_TYPE_SESSION_IDLE = 8;
    */
   SESSION_IDLE = 8,
+
+  /**
+   * Its turn has come: the task was QUEUED and is STARTING.
+   *
+   * @generated from enum value: TASK_EVENT_TYPE_ADMITTED = 9;
+   */
+  ADMITTED = 9,
+
+  /**
+   * It holds nobody any more, and goes on in the background; `task.detached` says why. Not with a
+   * release by its leader's exit or by its end.
+   *
+   * @generated from enum value: TASK_EVENT_TYPE_DETACHED = 10;
+   */
+  DETACHED = 10,
+
+  /**
+   * It has been silent for longer than its `stale_after`. Once for each silence.
+   *
+   * @generated from enum value: TASK_EVENT_TYPE_STALE = 11;
+   */
+  STALE = 11,
+
+  /**
+   * It was stale, and has written output again.
+   *
+   * @generated from enum value: TASK_EVENT_TYPE_ACTIVE = 12;
+   */
+  ACTIVE = 12,
 }
 
 /**

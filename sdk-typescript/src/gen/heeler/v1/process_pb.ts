@@ -192,7 +192,7 @@ export type ServerInfo = Message<"heeler.v1.ServerInfo"> & {
   startTime?: Timestamp | undefined;
 
   /**
-   * How many tasks are live.
+   * How many tasks are live, those that wait for their turn not counted.
    *
    * @generated from field: uint32 live_tasks = 6;
    */

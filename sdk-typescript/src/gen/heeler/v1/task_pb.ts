@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file heeler/v1/task.proto.
  */
 export const file_heeler_v1_task: GenFile = /*@__PURE__*/
-  fileDesc("ChRoZWVsZXIvdjEvdGFzay5wcm90bxIJaGVlbGVyLnYxIoEHCg5CYWNrZ3JvdW5kVGFzaxIKCgJpZBgBIAEoCRILCgN1aWQYAiABKAkSIQoEa2luZBgDIAEoDjITLmhlZWxlci52MS5UYXNrS2luZBIMCgRuYW1lGAQgASgJEhIKCnNlc3Npb25faWQYBSABKAkSEQoJcGFyZW50X2lkGAYgASgJEjUKBmxhYmVscxgHIAMoCzIlLmhlZWxlci52MS5CYWNrZ3JvdW5kVGFzay5MYWJlbHNFbnRyeRImCgRhcmd2GAggASgLMhYuaGVlbGVyLnYxLkFyZ3ZDb21tYW5kSAASKAoFc2hlbGwYCSABKAsyFy5oZWVsZXIudjEuU2hlbGxDb21tYW5kSAASGQoRd29ya2luZ19kaXJlY3RvcnkYCiABKAkSEQoJZW52X25hbWVzGAsgAygJEioKB3RpbWVvdXQYDCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SKgoLc3RvcF9wb2xpY3kYDSABKAsyFS5oZWVsZXIudjEuU3RvcFBvbGljeRIjCgVzdGF0ZRgOIAEoDjIULmhlZWxlci52MS5UYXNrU3RhdGUSIQoGbGVhZGVyGA8gASgLMhEuaGVlbGVyLnYxLkxlYWRlchIvCgtjcmVhdGVfdGltZRgQIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKc3RhcnRfdGltZRgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYEiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiMKB291dGNvbWUYEyABKAsyEi5oZWVsZXIudjEuT3V0Y29tZRIoCgplbmRfcmVhc29uGBQgASgOMhQuaGVlbGVyLnYxLkVuZFJlYXNvbhIjCgRzdG9wGBUgASgLMhUuaGVlbGVyLnYxLlN0b3BSZWNvcmQSFAoMb3V0cHV0X2J5dGVzGBYgASgEEisKC2NvbnRhaW5tZW50GBcgASgOMhYuaGVlbGVyLnYxLkNvbnRhaW5tZW50EhUKDWNhcHR1cmVfZXJyb3IYGCABKAkSEAoIcmV2aXNpb24YGSABKAQaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIJCgdjb21tYW5kIhsKC0FyZ3ZDb21tYW5kEgwKBGFyZ3MYASADKAkiLwoMU2hlbGxDb21tYW5kEg4KBnNjcmlwdBgBIAEoCRIPCgdwcm9ncmFtGAIgASgJIlUKClN0b3BQb2xpY3kSLQoFZ3JhY2UYASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25IAIgBARIOCgZzaWduYWwYAiABKAlCCAoGX2dyYWNlIhUKBkxlYWRlchILCgNwaWQYASABKAUisAEKB091dGNvbWUSEwoJZXhpdF9jb2RlGAEgASgFSAASKgoGc2lnbmFsGAIgASgLMhguaGVlbGVyLnYxLlNpZ25hbE91dGNvbWVIABIsCgtzcGF3bl9lcnJvchgDIAEoCzIVLmhlZWxlci52MS5TcGF3bkVycm9ySAASLAoHdW5rbm93bhgEIAEoCzIZLmhlZWxlci52MS5Vbmtub3duT3V0Y29tZUgAQggKBnJlc3VsdCJCCg1TaWduYWxPdXRjb21lEg4KBm51bWJlchgBIAEoBRIMCgRuYW1lGAIgASgJEhMKC2NvcmVfZHVtcGVkGAMgASgIIj8KClNwYXduRXJyb3ISEQoJb3BlcmF0aW9uGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSDQoFZXJybm8YAyABKAUiIAoOVW5rbm93bk91dGNvbWUSDgoGZGV0YWlsGAEgASgJIocCCgpTdG9wUmVjb3JkEiMKBWNhdXNlGAEgASgOMhQuaGVlbGVyLnYxLkVuZFJlYXNvbhIfCgVhY3RvchgCIAEoCzIQLmhlZWxlci52MS5BY3RvchIOCgZyZWFzb24YAyABKAkSMAoMcmVxdWVzdF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIoCgVncmFjZRgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhImCgdzaWduYWxzGAYgAygLMhUuaGVlbGVyLnYxLlNlbnRTaWduYWwSHwoFcHJvb2YYByABKAsyEC5oZWVsZXIudjEuUHJvb2YiSQoFQWN0b3ISDAoEbmFtZRgBIAEoCRIQCgN1aWQYAiABKA1IAIgBARIQCgNwaWQYAyABKAVIAYgBAUIGCgRfdWlkQgYKBF9waWQibAoKU2VudFNpZ25hbBIOCgZudW1iZXIYASABKAUSDAoEbmFtZRgCIAEoCRItCglzZW5kX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCXByb2Nlc3NlcxgEIAEoDSLxAQoKVGFza0ZpbHRlchIQCgh0YXNrX2lkcxgBIAMoCRISCgpzZXNzaW9uX2lkGAIgASgJEiIKBWtpbmRzGAMgAygOMhMuaGVlbGVyLnYxLlRhc2tLaW5kEiQKBnN0YXRlcxgEIAMoDjIULmhlZWxlci52MS5UYXNrU3RhdGUSMQoGbGFiZWxzGAUgAygLMiEuaGVlbGVyLnYxLlRhc2tGaWx0ZXIuTGFiZWxzRW50cnkSEQoJcGFyZW50X2lkGAYgASgJGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEqZQoIVGFza0tpbmQSGQoVVEFTS19LSU5EX1VOU1BFQ0lGSUVEEAASEwoPVEFTS19LSU5EX1NIRUxMEAESEwoPVEFTS19LSU5EX0FHRU5UEAISFAoQVEFTS19LSU5EX0hPU1RFRBADKoICCglUYXNrU3RhdGUSGgoWVEFTS19TVEFURV9VTlNQRUNJRklFRBAAEhUKEVRBU0tfU1RBVEVfUVVFVUVEEAESFwoTVEFTS19TVEFURV9TVEFSVElORxACEhYKElRBU0tfU1RBVEVfUlVOTklORxADEhcKE1RBU0tfU1RBVEVfU1RPUFBJTkcQBBIYChRUQVNLX1NUQVRFX0NPTVBMRVRFRBAFEhUKEVRBU0tfU1RBVEVfRkFJTEVEEAYSGAoUVEFTS19TVEFURV9DQU5DRUxMRUQQBxIYChRUQVNLX1NUQVRFX1RJTUVEX09VVBAIEhMKD1RBU0tfU1RBVEVfTE9TVBAJKmQKC0VudkRlZmF1bHRzEhwKGEVOVl9ERUZBVUxUU19VTlNQRUNJRklFRBAAEiAKHEVOVl9ERUZBVUxUU19OT05fSU5URVJBQ1RJVkUQARIVChFFTlZfREVGQVVMVFNfTk9ORRACKq4DCglFbmRSZWFzb24SGgoWRU5EX1JFQVNPTl9VTlNQRUNJRklFRBAAEhUKEUVORF9SRUFTT05fRVhJVEVEEAESGAoURU5EX1JFQVNPTl9TSUdOQUxMRUQQAhIbChdFTkRfUkVBU09OX1NQQVdOX0ZBSUxFRBADEhgKFEVORF9SRUFTT05fQ0FOQ0VMTEVEEAQSFwoTRU5EX1JFQVNPTl9SRVBMQUNFRBAFEhcKE0VORF9SRUFTT05fREVBRExJTkUQBhIcChhFTkRfUkVBU09OX0lETEVfREVBRExJTkUQBxIbChdFTkRfUkVBU09OX09VVFBVVF9MSU1JVBAIEhwKGEVORF9SRUFTT05fT1VUX09GX01FTU9SWRAJEhkKFUVORF9SRUFTT05fT1dORVJfR09ORRAKEhwKGEVORF9SRUFTT05fU0VTU0lPTl9FTkRFRBALEh4KGkVORF9SRUFTT05fU0VSVkVSX1NIVVRET1dOEAwSGAoURU5EX1JFQVNPTl9IT1NUX0dPTkUQDRIfChtFTkRfUkVBU09OX1NVUEVSVklTSU9OX0xPU1QQDkIMqgIJSGVlbGVyLlYxYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_heeler_v1_process]);
+  fileDesc("ChRoZWVsZXIvdjEvdGFzay5wcm90bxIJaGVlbGVyLnYxIokMCg5CYWNrZ3JvdW5kVGFzaxIKCgJpZBgBIAEoCRILCgN1aWQYAiABKAkSIQoEa2luZBgDIAEoDjITLmhlZWxlci52MS5UYXNrS2luZBIMCgRuYW1lGAQgASgJEhIKCnNlc3Npb25faWQYBSABKAkSEQoJcGFyZW50X2lkGAYgASgJEjUKBmxhYmVscxgHIAMoCzIlLmhlZWxlci52MS5CYWNrZ3JvdW5kVGFzay5MYWJlbHNFbnRyeRImCgRhcmd2GAggASgLMhYuaGVlbGVyLnYxLkFyZ3ZDb21tYW5kSAASKAoFc2hlbGwYCSABKAsyFy5oZWVsZXIudjEuU2hlbGxDb21tYW5kSAASGQoRd29ya2luZ19kaXJlY3RvcnkYCiABKAkSEQoJZW52X25hbWVzGAsgAygJEioKB3RpbWVvdXQYDCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SKgoLc3RvcF9wb2xpY3kYDSABKAsyFS5oZWVsZXIudjEuU3RvcFBvbGljeRIjCgVzdGF0ZRgOIAEoDjIULmhlZWxlci52MS5UYXNrU3RhdGUSIQoGbGVhZGVyGA8gASgLMhEuaGVlbGVyLnYxLkxlYWRlchIvCgtjcmVhdGVfdGltZRgQIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKc3RhcnRfdGltZRgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYEiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiMKB291dGNvbWUYEyABKAsyEi5oZWVsZXIudjEuT3V0Y29tZRIoCgplbmRfcmVhc29uGBQgASgOMhQuaGVlbGVyLnYxLkVuZFJlYXNvbhIjCgRzdG9wGBUgASgLMhUuaGVlbGVyLnYxLlN0b3BSZWNvcmQSFAoMb3V0cHV0X2J5dGVzGBYgASgEEisKC2NvbnRhaW5tZW50GBcgASgOMhYuaGVlbGVyLnYxLkNvbnRhaW5tZW50EhUKDWNhcHR1cmVfZXJyb3IYGCABKAkSEAoIcmV2aXNpb24YGSABKAQSJwoJcGxhY2VtZW50GBogASgOMhQuaGVlbGVyLnYxLlBsYWNlbWVudBI1ChJmb3JlZ3JvdW5kX3RpbWVvdXQYGyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SQQoVb25fZm9yZWdyb3VuZF90aW1lb3V0GBwgASgOMiIuaGVlbGVyLnYxLkZvcmVncm91bmRUaW1lb3V0QWN0aW9uEjMKDm9uX2hvbGRlcl9nb25lGB0gASgOMhsuaGVlbGVyLnYxLkhvbGRlckdvbmVBY3Rpb24SMAoNaG9sZGVyX3dpbmRvdxgeIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhInCghkZXRhY2hlZBgfIAEoCzIVLmhlZWxlci52MS5EZXRhY2htZW50Ei0KCWxpbmdlcmluZxggIAEoDjIaLmhlZWxlci52MS5MaW5nZXJpbmdQb2xpY3kSLgoObGVmdF9wcm9jZXNzZXMYISADKAsyFi5oZWVsZXIudjEuTGVmdFByb2Nlc3MSLwoMaWRsZV90aW1lb3V0GCIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEi4KC3N0YWxlX2FmdGVyGCMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEiwKDHN0YWxlX2FjdGlvbhgkIAEoDjIWLmhlZWxlci52MS5TdGFsZUFjdGlvbhINCgVzdGFsZRglIAEoCBIVCg1leGNsdXNpdmVfa2V5GCYgASgJEjAKDmV4Y2x1c2l2ZV9tb2RlGCcgASgOMhguaGVlbGVyLnYxLkV4Y2x1c2l2ZU1vZGUSDQoFcXVldWUYKCABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIJCgdjb21tYW5kIpUBCgpEZXRhY2htZW50EiUKBWNhdXNlGAEgASgOMhYuaGVlbGVyLnYxLkRldGFjaENhdXNlEh8KBWFjdG9yGAIgASgLMhAuaGVlbGVyLnYxLkFjdG9yEg4KBnJlYXNvbhgDIAEoCRIvCgtkZXRhY2hfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiKwoLTGVmdFByb2Nlc3MSCwoDcGlkGAEgASgFEg8KB2NvbW1hbmQYAiABKAkiGwoLQXJndkNvbW1hbmQSDAoEYXJncxgBIAMoCSIvCgxTaGVsbENvbW1hbmQSDgoGc2NyaXB0GAEgASgJEg8KB3Byb2dyYW0YAiABKAkiVQoKU3RvcFBvbGljeRItCgVncmFjZRgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkgAiAEBEg4KBnNpZ25hbBgCIAEoCUIICgZfZ3JhY2UiFQoGTGVhZGVyEgsKA3BpZBgBIAEoBSKwAQoHT3V0Y29tZRITCglleGl0X2NvZGUYASABKAVIABIqCgZzaWduYWwYAiABKAsyGC5oZWVsZXIudjEuU2lnbmFsT3V0Y29tZUgAEiwKC3NwYXduX2Vycm9yGAMgASgLMhUuaGVlbGVyLnYxLlNwYXduRXJyb3JIABIsCgd1bmtub3duGAQgASgLMhkuaGVlbGVyLnYxLlVua25vd25PdXRjb21lSABCCAoGcmVzdWx0IkIKDVNpZ25hbE91dGNvbWUSDgoGbnVtYmVyGAEgASgFEgwKBG5hbWUYAiABKAkSEwoLY29yZV9kdW1wZWQYAyABKAgiPwoKU3Bhd25FcnJvchIRCglvcGVyYXRpb24YASABKAkSDwoHbWVzc2FnZRgCIAEoCRINCgVlcnJubxgDIAEoBSIgCg5Vbmtub3duT3V0Y29tZRIOCgZkZXRhaWwYASABKAkihwIKClN0b3BSZWNvcmQSIwoFY2F1c2UYASABKA4yFC5oZWVsZXIudjEuRW5kUmVhc29uEh8KBWFjdG9yGAIgASgLMhAuaGVlbGVyLnYxLkFjdG9yEg4KBnJlYXNvbhgDIAEoCRIwCgxyZXF1ZXN0X3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEigKBWdyYWNlGAUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEiYKB3NpZ25hbHMYBiADKAsyFS5oZWVsZXIudjEuU2VudFNpZ25hbBIfCgVwcm9vZhgHIAEoCzIQLmhlZWxlci52MS5Qcm9vZiJJCgVBY3RvchIMCgRuYW1lGAEgASgJEhAKA3VpZBgCIAEoDUgAiAEBEhAKA3BpZBgDIAEoBUgBiAEBQgYKBF91aWRCBgoEX3BpZCJsCgpTZW50U2lnbmFsEg4KBm51bWJlchgBIAEoBRIMCgRuYW1lGAIgASgJEi0KCXNlbmRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJcHJvY2Vzc2VzGAQgASgNIvEBCgpUYXNrRmlsdGVyEhAKCHRhc2tfaWRzGAEgAygJEhIKCnNlc3Npb25faWQYAiABKAkSIgoFa2luZHMYAyADKA4yEy5oZWVsZXIudjEuVGFza0tpbmQSJAoGc3RhdGVzGAQgAygOMhQuaGVlbGVyLnYxLlRhc2tTdGF0ZRIxCgZsYWJlbHMYBSADKAsyIS5oZWVsZXIudjEuVGFza0ZpbHRlci5MYWJlbHNFbnRyeRIRCglwYXJlbnRfaWQYBiABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASpaCglQbGFjZW1lbnQSGQoVUExBQ0VNRU5UX1VOU1BFQ0lGSUVEEAASGAoUUExBQ0VNRU5UX0JBQ0tHUk9VTkQQARIYChRQTEFDRU1FTlRfRk9SRUdST1VORBACKpABChdGb3JlZ3JvdW5kVGltZW91dEFjdGlvbhIpCiVGT1JFR1JPVU5EX1RJTUVPVVRfQUNUSU9OX1VOU1BFQ0lGSUVEEAASJAogRk9SRUdST1VORF9USU1FT1VUX0FDVElPTl9ERVRBQ0gQARIkCiBGT1JFR1JPVU5EX1RJTUVPVVRfQUNUSU9OX0NBTkNFTBACKpEBChBIb2xkZXJHb25lQWN0aW9uEiIKHkhPTERFUl9HT05FX0FDVElPTl9VTlNQRUNJRklFRBAAEh0KGUhPTERFUl9HT05FX0FDVElPTl9DQU5DRUwQARIdChlIT0xERVJfR09ORV9BQ1RJT05fREVUQUNIEAISGwoXSE9MREVSX0dPTkVfQUNUSU9OX0tFRVAQAyqIAQoPTGluZ2VyaW5nUG9saWN5EiAKHExJTkdFUklOR19QT0xJQ1lfVU5TUEVDSUZJRUQQABIaChZMSU5HRVJJTkdfUE9MSUNZX1RSQUNLEAESGQoVTElOR0VSSU5HX1BPTElDWV9LSUxMEAISHAoYTElOR0VSSU5HX1BPTElDWV9SRUxFQVNFEAMqXQoLU3RhbGVBY3Rpb24SHAoYU1RBTEVfQUNUSU9OX1VOU1BFQ0lGSUVEEAASFwoTU1RBTEVfQUNUSU9OX05PVElGWRABEhcKE1NUQUxFX0FDVElPTl9DQU5DRUwQAiqAAQoNRXhjbHVzaXZlTW9kZRIeChpFWENMVVNJVkVfTU9ERV9VTlNQRUNJRklFRBAAEhkKFUVYQ0xVU0lWRV9NT0RFX1JFSkVDVBABEhoKFkVYQ0xVU0lWRV9NT0RFX1JFUExBQ0UQAhIYChRFWENMVVNJVkVfTU9ERV9RVUVVRRADKooBCgtEZXRhY2hDYXVzZRIcChhERVRBQ0hfQ0FVU0VfVU5TUEVDSUZJRUQQABIaChZERVRBQ0hfQ0FVU0VfUkVRVUVTVEVEEAESIwofREVUQUNIX0NBVVNFX0ZPUkVHUk9VTkRfVElNRU9VVBACEhwKGERFVEFDSF9DQVVTRV9IT0xERVJfR09ORRADKmUKCFRhc2tLaW5kEhkKFVRBU0tfS0lORF9VTlNQRUNJRklFRBAAEhMKD1RBU0tfS0lORF9TSEVMTBABEhMKD1RBU0tfS0lORF9BR0VOVBACEhQKEFRBU0tfS0lORF9IT1NURUQQAyqCAgoJVGFza1N0YXRlEhoKFlRBU0tfU1RBVEVfVU5TUEVDSUZJRUQQABIVChFUQVNLX1NUQVRFX1FVRVVFRBABEhcKE1RBU0tfU1RBVEVfU1RBUlRJTkcQAhIWChJUQVNLX1NUQVRFX1JVTk5JTkcQAxIXChNUQVNLX1NUQVRFX1NUT1BQSU5HEAQSGAoUVEFTS19TVEFURV9DT01QTEVURUQQBRIVChFUQVNLX1NUQVRFX0ZBSUxFRBAGEhgKFFRBU0tfU1RBVEVfQ0FOQ0VMTEVEEAcSGAoUVEFTS19TVEFURV9USU1FRF9PVVQQCBITCg9UQVNLX1NUQVRFX0xPU1QQCSpkCgtFbnZEZWZhdWx0cxIcChhFTlZfREVGQVVMVFNfVU5TUEVDSUZJRUQQABIgChxFTlZfREVGQVVMVFNfTk9OX0lOVEVSQUNUSVZFEAESFQoRRU5WX0RFRkFVTFRTX05PTkUQAiquAwoJRW5kUmVhc29uEhoKFkVORF9SRUFTT05fVU5TUEVDSUZJRUQQABIVChFFTkRfUkVBU09OX0VYSVRFRBABEhgKFEVORF9SRUFTT05fU0lHTkFMTEVEEAISGwoXRU5EX1JFQVNPTl9TUEFXTl9GQUlMRUQQAxIYChRFTkRfUkVBU09OX0NBTkNFTExFRBAEEhcKE0VORF9SRUFTT05fUkVQTEFDRUQQBRIXChNFTkRfUkVBU09OX0RFQURMSU5FEAYSHAoYRU5EX1JFQVNPTl9JRExFX0RFQURMSU5FEAcSGwoXRU5EX1JFQVNPTl9PVVRQVVRfTElNSVQQCBIcChhFTkRfUkVBU09OX09VVF9PRl9NRU1PUlkQCRIZChVFTkRfUkVBU09OX09XTkVSX0dPTkUQChIcChhFTkRfUkVBU09OX1NFU1NJT05fRU5ERUQQCxIeChpFTkRfUkVBU09OX1NFUlZFUl9TSFVURE9XThAMEhgKFEVORF9SRUFTT05fSE9TVF9HT05FEA0SHwobRU5EX1JFQVNPTl9TVVBFUlZJU0lPTl9MT1NUEA5CDKoCCUhlZWxlci5WMWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_heeler_v1_process]);
 
 /**
  * One unit of supervised work, as it was at `revision`.
@@ -112,7 +112,7 @@ export type BackgroundTask = Message<"heeler.v1.BackgroundTask"> & {
   envNames: string[];
 
   /**
-   * As given at Spawn. Absent: none.
+   * How long it may run in the background, as given at Spawn or at its Detach. Absent: for ever.
    *
    * @generated from field: google.protobuf.Duration timeout = 12;
    */
@@ -210,6 +210,112 @@ export type BackgroundTask = Message<"heeler.v1.BackgroundTask"> & {
    * @generated from field: uint64 revision = 25;
    */
   revision: bigint;
+
+  /**
+   * Whether it holds a caller. A task whose leader has exited while others live on holds nobody.
+   *
+   * @generated from field: heeler.v1.Placement placement = 26;
+   */
+  placement: Placement;
+
+  /**
+   * In force for this task, defaults filled in. Absent unless it began in the foreground, as the next
+   * three.
+   *
+   * @generated from field: google.protobuf.Duration foreground_timeout = 27;
+   */
+  foregroundTimeout?: Duration | undefined;
+
+  /**
+   * In force for this task, defaults filled in.
+   *
+   * @generated from field: heeler.v1.ForegroundTimeoutAction on_foreground_timeout = 28;
+   */
+  onForegroundTimeout: ForegroundTimeoutAction;
+
+  /**
+   * In force for this task, defaults filled in.
+   *
+   * @generated from field: heeler.v1.HolderGoneAction on_holder_gone = 29;
+   */
+  onHolderGone: HolderGoneAction;
+
+  /**
+   * In force for this task, defaults filled in.
+   *
+   * @generated from field: google.protobuf.Duration holder_window = 30;
+   */
+  holderWindow?: Duration | undefined;
+
+  /**
+   * How it came from the foreground into the background. Absent: it did not.
+   *
+   * @generated from field: heeler.v1.Detachment detached = 31;
+   */
+  detached?: Detachment | undefined;
+
+  /**
+   * In force for this task, defaults filled in.
+   *
+   * @generated from field: heeler.v1.LingeringPolicy lingering = 32;
+   */
+  lingering: LingeringPolicy;
+
+  /**
+   * The processes that it left to themselves when it ended. Only with RELEASE.
+   *
+   * @generated from field: repeated heeler.v1.LeftProcess left_processes = 33;
+   */
+  leftProcesses: LeftProcess[];
+
+  /**
+   * As given at Spawn. Absent: none.
+   *
+   * @generated from field: google.protobuf.Duration idle_timeout = 34;
+   */
+  idleTimeout?: Duration | undefined;
+
+  /**
+   * As given at Spawn. Absent: none.
+   *
+   * @generated from field: google.protobuf.Duration stale_after = 35;
+   */
+  staleAfter?: Duration | undefined;
+
+  /**
+   * In force for this task; unspecified without `stale_after`.
+   *
+   * @generated from field: heeler.v1.StaleAction stale_action = 36;
+   */
+  staleAction: StaleAction;
+
+  /**
+   * Whether it has been silent for longer than `stale_after`.
+   *
+   * @generated from field: bool stale = 37;
+   */
+  stale: boolean;
+
+  /**
+   * As given at Spawn. Empty: none.
+   *
+   * @generated from field: string exclusive_key = 38;
+   */
+  exclusiveKey: string;
+
+  /**
+   * In force for this task; unspecified without `exclusive_key`.
+   *
+   * @generated from field: heeler.v1.ExclusiveMode exclusive_mode = 39;
+   */
+  exclusiveMode: ExclusiveMode;
+
+  /**
+   * As given at Spawn. Empty: none.
+   *
+   * @generated from field: string queue = 40;
+   */
+  queue: string;
 };
 
 /**
@@ -218,6 +324,76 @@ export type BackgroundTask = Message<"heeler.v1.BackgroundTask"> & {
  */
 export const BackgroundTaskSchema: GenMessage<BackgroundTask> = /*@__PURE__*/
   messageDesc(file_heeler_v1_task, 0);
+
+/**
+ * How a task came from the foreground into the background.
+ *
+ * @generated from message heeler.v1.Detachment
+ */
+export type Detachment = Message<"heeler.v1.Detachment"> & {
+  /**
+   * What asked.
+   *
+   * @generated from field: heeler.v1.DetachCause cause = 1;
+   */
+  cause: DetachCause;
+
+  /**
+   * Who asked.
+   *
+   * @generated from field: heeler.v1.Actor actor = 2;
+   */
+  actor?: Actor | undefined;
+
+  /**
+   * Why, in the asker's words. Empty: none was given.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+
+  /**
+   * When it became durable. The timeout counts from here.
+   *
+   * @generated from field: google.protobuf.Timestamp detach_time = 4;
+   */
+  detachTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message heeler.v1.Detachment.
+ * Use `create(DetachmentSchema)` to create a new message.
+ */
+export const DetachmentSchema: GenMessage<Detachment> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_task, 1);
+
+/**
+ * A process that a task left to itself.
+ *
+ * @generated from message heeler.v1.LeftProcess
+ */
+export type LeftProcess = Message<"heeler.v1.LeftProcess"> & {
+  /**
+   * Its process id, when the task ended.
+   *
+   * @generated from field: int32 pid = 1;
+   */
+  pid: number;
+
+  /**
+   * What it ran.
+   *
+   * @generated from field: string command = 2;
+   */
+  command: string;
+};
+
+/**
+ * Describes the message heeler.v1.LeftProcess.
+ * Use `create(LeftProcessSchema)` to create a new message.
+ */
+export const LeftProcessSchema: GenMessage<LeftProcess> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_task, 2);
 
 /**
  * A program and its arguments.
@@ -239,7 +415,7 @@ export type ArgvCommand = Message<"heeler.v1.ArgvCommand"> & {
  * Use `create(ArgvCommandSchema)` to create a new message.
  */
 export const ArgvCommandSchema: GenMessage<ArgvCommand> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 1);
+  messageDesc(file_heeler_v1_task, 3);
 
 /**
  * A script for a shell.
@@ -267,7 +443,7 @@ export type ShellCommand = Message<"heeler.v1.ShellCommand"> & {
  * Use `create(ShellCommandSchema)` to create a new message.
  */
 export const ShellCommandSchema: GenMessage<ShellCommand> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 2);
+  messageDesc(file_heeler_v1_task, 4);
 
 /**
  * How a task is stopped.
@@ -297,7 +473,7 @@ export type StopPolicy = Message<"heeler.v1.StopPolicy"> & {
  * Use `create(StopPolicySchema)` to create a new message.
  */
 export const StopPolicySchema: GenMessage<StopPolicy> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 3);
+  messageDesc(file_heeler_v1_task, 5);
 
 /**
  * The first process of a task.
@@ -318,7 +494,7 @@ export type Leader = Message<"heeler.v1.Leader"> & {
  * Use `create(LeaderSchema)` to create a new message.
  */
 export const LeaderSchema: GenMessage<Leader> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 4);
+  messageDesc(file_heeler_v1_task, 6);
 
 /**
  * How a leader ended: never folded into one number.
@@ -371,7 +547,7 @@ export type Outcome = Message<"heeler.v1.Outcome"> & {
  * Use `create(OutcomeSchema)` to create a new message.
  */
 export const OutcomeSchema: GenMessage<Outcome> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 5);
+  messageDesc(file_heeler_v1_task, 7);
 
 /**
  * The signal that ended a process.
@@ -406,7 +582,7 @@ export type SignalOutcome = Message<"heeler.v1.SignalOutcome"> & {
  * Use `create(SignalOutcomeSchema)` to create a new message.
  */
 export const SignalOutcomeSchema: GenMessage<SignalOutcome> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 6);
+  messageDesc(file_heeler_v1_task, 8);
 
 /**
  * Why a leader never ran.
@@ -441,7 +617,7 @@ export type SpawnError = Message<"heeler.v1.SpawnError"> & {
  * Use `create(SpawnErrorSchema)` to create a new message.
  */
 export const SpawnErrorSchema: GenMessage<SpawnError> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 7);
+  messageDesc(file_heeler_v1_task, 9);
 
 /**
  * An outcome that nobody saw.
@@ -462,7 +638,7 @@ export type UnknownOutcome = Message<"heeler.v1.UnknownOutcome"> & {
  * Use `create(UnknownOutcomeSchema)` to create a new message.
  */
 export const UnknownOutcomeSchema: GenMessage<UnknownOutcome> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 8);
+  messageDesc(file_heeler_v1_task, 10);
 
 /**
  * What has been done to stop a task: who asked, why, when, and what was sent.
@@ -525,7 +701,7 @@ export type StopRecord = Message<"heeler.v1.StopRecord"> & {
  * Use `create(StopRecordSchema)` to create a new message.
  */
 export const StopRecordSchema: GenMessage<StopRecord> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 9);
+  messageDesc(file_heeler_v1_task, 11);
 
 /**
  * Who asked for something.
@@ -560,7 +736,7 @@ export type Actor = Message<"heeler.v1.Actor"> & {
  * Use `create(ActorSchema)` to create a new message.
  */
 export const ActorSchema: GenMessage<Actor> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 10);
+  messageDesc(file_heeler_v1_task, 12);
 
 /**
  * A signal that was sent to a task.
@@ -602,7 +778,7 @@ export type SentSignal = Message<"heeler.v1.SentSignal"> & {
  * Use `create(SentSignalSchema)` to create a new message.
  */
 export const SentSignalSchema: GenMessage<SentSignal> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 11);
+  messageDesc(file_heeler_v1_task, 13);
 
 /**
  * Which tasks are meant. Every field that is set must match.
@@ -658,7 +834,275 @@ export type TaskFilter = Message<"heeler.v1.TaskFilter"> & {
  * Use `create(TaskFilterSchema)` to create a new message.
  */
 export const TaskFilterSchema: GenMessage<TaskFilter> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 12);
+  messageDesc(file_heeler_v1_task, 14);
+
+/**
+ * Whether a caller is being held by a task.
+ *
+ * @generated from enum heeler.v1.Placement
+ */
+export enum Placement {
+  /**
+   * In a request: BACKGROUND. Never sent.
+   *
+   * @generated from enum value: PLACEMENT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * No: it depends on no caller.
+   *
+   * @generated from enum value: PLACEMENT_BACKGROUND = 1;
+   */
+  BACKGROUND = 1,
+
+  /**
+   * Yes, by Attach, until it is released.
+   *
+   * @generated from enum value: PLACEMENT_FOREGROUND = 2;
+   */
+  FOREGROUND = 2,
+}
+
+/**
+ * Describes the enum heeler.v1.Placement.
+ */
+export const PlacementSchema: GenEnum<Placement> = /*@__PURE__*/
+  enumDesc(file_heeler_v1_task, 0);
+
+/**
+ * What happens to a task that has been in the foreground for too long.
+ *
+ * @generated from enum heeler.v1.ForegroundTimeoutAction
+ */
+export enum ForegroundTimeoutAction {
+  /**
+   * As DETACH.
+   *
+   * @generated from enum value: FOREGROUND_TIMEOUT_ACTION_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * It goes on in the background.
+   *
+   * @generated from enum value: FOREGROUND_TIMEOUT_ACTION_DETACH = 1;
+   */
+  DETACH = 1,
+
+  /**
+   * It is stopped, and TIMED_OUT.
+   *
+   * @generated from enum value: FOREGROUND_TIMEOUT_ACTION_CANCEL = 2;
+   */
+  CANCEL = 2,
+}
+
+/**
+ * Describes the enum heeler.v1.ForegroundTimeoutAction.
+ */
+export const ForegroundTimeoutActionSchema: GenEnum<ForegroundTimeoutAction> = /*@__PURE__*/
+  enumDesc(file_heeler_v1_task, 1);
+
+/**
+ * What happens to a foreground task that nobody holds any more.
+ *
+ * @generated from enum heeler.v1.HolderGoneAction
+ */
+export enum HolderGoneAction {
+  /**
+   * As CANCEL.
+   *
+   * @generated from enum value: HOLDER_GONE_ACTION_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * It is stopped, with the reason OWNER_GONE.
+   *
+   * @generated from enum value: HOLDER_GONE_ACTION_CANCEL = 1;
+   */
+  CANCEL = 1,
+
+  /**
+   * It goes on in the background.
+   *
+   * @generated from enum value: HOLDER_GONE_ACTION_DETACH = 2;
+   */
+  DETACH = 2,
+
+  /**
+   * Nothing: it stays in the foreground, for whoever comes.
+   *
+   * @generated from enum value: HOLDER_GONE_ACTION_KEEP = 3;
+   */
+  KEEP = 3,
+}
+
+/**
+ * Describes the enum heeler.v1.HolderGoneAction.
+ */
+export const HolderGoneActionSchema: GenEnum<HolderGoneAction> = /*@__PURE__*/
+  enumDesc(file_heeler_v1_task, 2);
+
+/**
+ * What happens when a leader exits and others of its tree do not.
+ *
+ * @generated from enum heeler.v1.LingeringPolicy
+ */
+export enum LingeringPolicy {
+  /**
+   * As TRACK.
+   *
+   * @generated from enum value: LINGERING_POLICY_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The task stays RUNNING, in the background, until the tree is empty.
+   *
+   * @generated from enum value: LINGERING_POLICY_TRACK = 1;
+   */
+  TRACK = 1,
+
+  /**
+   * They are killed, and the task ends as its leader did.
+   *
+   * @generated from enum value: LINGERING_POLICY_KILL = 2;
+   */
+  KILL = 2,
+
+  /**
+   * The task ends as its leader did, and leaves them to themselves: `left_processes` names them, and
+   * nothing of Heeler reaches them after that.
+   *
+   * @generated from enum value: LINGERING_POLICY_RELEASE = 3;
+   */
+  RELEASE = 3,
+}
+
+/**
+ * Describes the enum heeler.v1.LingeringPolicy.
+ */
+export const LingeringPolicySchema: GenEnum<LingeringPolicy> = /*@__PURE__*/
+  enumDesc(file_heeler_v1_task, 3);
+
+/**
+ * What happens to a task that has become stale, apart from the event.
+ *
+ * @generated from enum heeler.v1.StaleAction
+ */
+export enum StaleAction {
+  /**
+   * As NOTIFY.
+   *
+   * @generated from enum value: STALE_ACTION_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Nothing else.
+   *
+   * @generated from enum value: STALE_ACTION_NOTIFY = 1;
+   */
+  NOTIFY = 1,
+
+  /**
+   * It is stopped, and TIMED_OUT with the reason IDLE_DEADLINE.
+   *
+   * @generated from enum value: STALE_ACTION_CANCEL = 2;
+   */
+  CANCEL = 2,
+}
+
+/**
+ * Describes the enum heeler.v1.StaleAction.
+ */
+export const StaleActionSchema: GenEnum<StaleAction> = /*@__PURE__*/
+  enumDesc(file_heeler_v1_task, 4);
+
+/**
+ * What happens to a task whose exclusive key another one has.
+ *
+ * @generated from enum heeler.v1.ExclusiveMode
+ */
+export enum ExclusiveMode {
+  /**
+   * As REJECT.
+   *
+   * @generated from enum value: EXCLUSIVE_MODE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * It is refused, EXCLUSIVE_KEY_HELD.
+   *
+   * @generated from enum value: EXCLUSIVE_MODE_REJECT = 1;
+   */
+  REJECT = 1,
+
+  /**
+   * The holder is stopped, with the reason REPLACED, and this one starts when its tree is proven
+   * empty: before those that wait, and instead of another that was about to replace the same holder.
+   *
+   * @generated from enum value: EXCLUSIVE_MODE_REPLACE = 2;
+   */
+  REPLACE = 2,
+
+  /**
+   * It waits, QUEUED: first come, first served.
+   *
+   * @generated from enum value: EXCLUSIVE_MODE_QUEUE = 3;
+   */
+  QUEUE = 3,
+}
+
+/**
+ * Describes the enum heeler.v1.ExclusiveMode.
+ */
+export const ExclusiveModeSchema: GenEnum<ExclusiveMode> = /*@__PURE__*/
+  enumDesc(file_heeler_v1_task, 5);
+
+/**
+ * What can detach a task.
+ *
+ * @generated from enum heeler.v1.DetachCause
+ */
+export enum DetachCause {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: DETACH_CAUSE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * A Detach.
+   *
+   * @generated from enum value: DETACH_CAUSE_REQUESTED = 1;
+   */
+  REQUESTED = 1,
+
+  /**
+   * Its foreground timeout.
+   *
+   * @generated from enum value: DETACH_CAUSE_FOREGROUND_TIMEOUT = 2;
+   */
+  FOREGROUND_TIMEOUT = 2,
+
+  /**
+   * Whoever held it went away.
+   *
+   * @generated from enum value: DETACH_CAUSE_HOLDER_GONE = 3;
+   */
+  HOLDER_GONE = 3,
+}
+
+/**
+ * Describes the enum heeler.v1.DetachCause.
+ */
+export const DetachCauseSchema: GenEnum<DetachCause> = /*@__PURE__*/
+  enumDesc(file_heeler_v1_task, 6);
 
 /**
  * What kind of work a task is.
@@ -699,7 +1143,7 @@ export enum TaskKind {
  * Describes the enum heeler.v1.TaskKind.
  */
 export const TaskKindSchema: GenEnum<TaskKind> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_task, 0);
+  enumDesc(file_heeler_v1_task, 7);
 
 /**
  * Where a task is in its life.
@@ -782,7 +1226,7 @@ export enum TaskState {
  * Describes the enum heeler.v1.TaskState.
  */
 export const TaskStateSchema: GenEnum<TaskState> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_task, 1);
+  enumDesc(file_heeler_v1_task, 8);
 
 /**
  * Which defaults a task's environment gets.
@@ -817,7 +1261,7 @@ export enum EnvDefaults {
  * Describes the enum heeler.v1.EnvDefaults.
  */
 export const EnvDefaultsSchema: GenEnum<EnvDefaults> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_task, 2);
+  enumDesc(file_heeler_v1_task, 9);
 
 /**
  * Why a task is over.
@@ -875,7 +1319,7 @@ export enum EndReason {
   DEADLINE = 6,
 
   /**
-   * It was silent for longer than it may be.
+   * It wrote no output for longer than it may.
    *
    * @generated from enum value: END_REASON_IDLE_DEADLINE = 7;
    */
@@ -935,5 +1379,5 @@ export enum EndReason {
  * Describes the enum heeler.v1.EndReason.
  */
 export const EndReasonSchema: GenEnum<EndReason> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_task, 3);
+  enumDesc(file_heeler_v1_task, 10);
 
