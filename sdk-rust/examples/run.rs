@@ -12,9 +12,10 @@ async fn main() -> Result<(), Error> {
         let show = |chunk: heeler_client::Chunk| print!("{}", String::from_utf8_lossy(&chunk.data));
         let released = run.released(show).await?;
 
-        match released.reason {
-            ReleaseReason::Detached => println!("goes on in the background"),
-            _ => println!("{:?}", released.task.state()),
+        if released.reason == ReleaseReason::Detached {
+            println!("goes on in the background");
+        } else {
+            println!("{:?}", released.task.state());
         }
     }
     Ok(())

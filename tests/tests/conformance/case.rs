@@ -107,7 +107,9 @@ impl Fields {
         match value {
             Value::Null => Self(Map::new()),
             Value::Object(fields) => Self(fields),
-            other => panic!("not an object: {other}"),
+            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                panic!("not an object: {value}")
+            }
         }
     }
 

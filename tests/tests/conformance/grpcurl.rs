@@ -108,10 +108,10 @@ impl Grpcurl {
         loop {
             let (page, _) = self.unary("List", request.clone(), "").await?;
             tasks.extend(page["tasks"].as_array().cloned().unwrap_or_default());
-            match &page["nextPageToken"] {
-                Value::String(token) => request["pageToken"] = token.clone().into(),
-                _ => return Ok((json!({ "tasks": tasks }), None)),
-            }
+            let Some(token) = page["nextPageToken"].as_str() else {
+                return Ok((json!({ "tasks": tasks }), None));
+            };
+            request["pageToken"] = token.into();
         }
     }
 

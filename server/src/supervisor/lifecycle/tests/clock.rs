@@ -82,7 +82,7 @@ fn without_a_timeout_a_detached_task_has_no_end() {
 fn at_the_foreground_deadline_it_is_detached_or_timed_out() {
     let mut life = held(foreground(), None);
     assert_eq!(life.step(Input::ForegroundOver, at(60)), DETACHED);
-    let detached = life.task.detached.as_ref().unwrap();
+    let detached = life.task.detached.as_ref().expect("it was detached");
     assert_eq!(detached.cause, DetachCause::ForegroundTimeout);
 
     let cancel = Foreground {
