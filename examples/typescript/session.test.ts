@@ -8,7 +8,7 @@ import { after, before, test } from "node:test";
 import { setTimeout as rest } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
-import { CancelOutcome, HeelerClient, TaskState } from "@heeler/client";
+import { CancelOutcome, exitCode, HeelerClient, ReleaseReason, TaskState } from "@heeler/client";
 
 import { AgentSession, type TaskCounts } from "./session.js";
 
@@ -124,6 +124,30 @@ test("a session is not idle while a task that was just started is under way", as
     reason: "PROGRAM_UNUSABLE",
   });
   await session.idle();
+  await session.close();
+});
+
+test("a shell in the foreground gives its output, or is moved into the background", async () => {
+  const { session, told } = await open("foreground");
+  const done = await session.runShell({ shell: "echo hello; exit 3" });
+  assert.equal(done.stdout, "hello\n");
+  assert.equal(exitCode(done.task), 3);
+  await session.idle();
+
+  let moved: string[] = [];
+  const server = await session.runShell({
+    shell: "echo listening; exec sleep 600",
+    onOutput: async () => {
+      moved = await session.moveToBackground("the user pressed a key");
+    },
+  });
+  assert.equal(server.reason, ReleaseReason.DETACHED);
+  assert.deepEqual(moved, [server.task.id]);
+  await counted(session, 0, 1);
+  assert.equal(told.filter((line) => line === "idle").length, 1, "it is not over");
+  await session.cancelBackgroundTask(server.task.id);
+  await session.idle();
+  assert.deepEqual(await session.moveToBackground(), []);
   await session.close();
 });
 

@@ -1,6 +1,6 @@
 /**
  * The background half of an agent SDK's session, on Heeler: it starts shells and subagents, cancels them
- * by id, tells how many there are, and knows when all are done.
+ * by id, moves what runs in the foreground there, tells how many there are, and knows when all are done.
  *
  * It owns what it was last told of its session and nothing else: the daemon has the tasks and counts
  * them, and a second session object of the same id, in this process or in another, sees the same.
@@ -8,8 +8,11 @@
 import { EventEmitter, once } from "node:events";
 
 import {
+  type BackgroundTask,
   type CancelResult,
   type HeelerClient,
+  type RunOptions,
+  type RunResult,
   type SpawnOptions,
   TaskKind,
   type WatchItem,
@@ -57,7 +60,7 @@ export class AgentSession extends EventEmitter<SessionEvents> {
   #counts = NONE;
   /** The latest revision that has been taken in. */
   #seen = 0n;
-  /** Spawns that have not been answered: the session is not idle meanwhile. */
+  /** Starts that have not been answered, and runs: the session is not idle meanwhile. */
   #starting = 0;
   /** Nor is it before what was answered has been counted: an answer may be faster than its event. */
   #awaited = 0n;
@@ -94,6 +97,26 @@ export class AgentSession extends EventEmitter<SessionEvents> {
     return await this.#start({ ...options, kind: TaskKind.SHELL });
   }
 
+  /**
+   * Runs a shell in the foreground, and returns when it is over or in the background. Aborting the signal,
+   * as a user's interrupt would, stops it.
+   */
+  async runShell(options: RunOptions): Promise<RunResult> {
+    const { sessionId } = this;
+    return await this.#during(async () => {
+      const result = await this.#client.run({ ...options, kind: TaskKind.SHELL, sessionId });
+      this.#await(result.task);
+      return result;
+    });
+  }
+
+  /** Moves what runs in the foreground into the background, and gives the ids. */
+  async moveToBackground(reason?: string): Promise<string[]> {
+    const { sessionId } = this;
+    const { results } = await this.#client.detach({ sessionId }, { reason });
+    return results.flatMap(({ task }) => (task === undefined ? [] : [task.id]));
+  }
+
   /** Cancels a task, and returns when not one process of it is left. The session goes on. */
   async cancelBackgroundTask(agentId: string, reason?: string): Promise<CancelResult> {
     const actor = `session ${this.sessionId}`;
@@ -114,20 +137,31 @@ export class AgentSession extends EventEmitter<SessionEvents> {
   }
 
   async #start(options: SpawnOptions): Promise<string> {
-    this.#starting += 1;
-    this.#isIdle = false;
-    try {
+    return await this.#during(async () => {
       const { task } = await this.#client.spawnResponse({ ...options, sessionId: this.sessionId });
       if (task === undefined) {
         throw new Error("the daemon's answer has no task");
       }
-      if (task.revision > this.#awaited) {
-        this.#awaited = task.revision;
-      }
+      this.#await(task);
       return task.id;
+    });
+  }
+
+  /** Does what may start a task: the session is not idle meanwhile. */
+  async #during<T>(work: () => Promise<T>): Promise<T> {
+    this.#starting += 1;
+    this.#isIdle = false;
+    try {
+      return await work();
     } finally {
       this.#starting -= 1;
       this.#tellIdle();
+    }
+  }
+
+  #await({ revision }: BackgroundTask): void {
+    if (revision > this.#awaited) {
+      this.#awaited = revision;
     }
   }
 

@@ -5,18 +5,22 @@
 import { create } from "@bufbuild/protobuf";
 
 import { type Address, defaultAddress, formatAddress, parseAddress } from "./address.js";
+import { attach, type AttachItem, type AttachOptions } from "./attach.js";
 import { type CallOptions, Caller } from "./call.js";
 import { type CancelOptions, type CancelTarget, toCancelRequest } from "./cancel.js";
 import { choose } from "./choice.js";
 import type { Credentials } from "./credentials.js";
 import type { WatchItem } from "./cursor.js";
+import { type DetachOptions, type DetachTarget, toDetachRequest } from "./detach.js";
 import { type Filter, toFilter } from "./filter.js";
 import {
   type CancelResponse,
   type CancelResult,
+  type DetachResponse,
   InspectRequestSchema,
   type InspectResponse,
   type ListResponse,
+  type Queue,
   type ReadOutputResponse,
   type RemoveRequest,
   RemoveRequestSchema,
@@ -37,8 +41,18 @@ import {
   readOutput,
   type ReadOutputOptions,
 } from "./output.js";
+import { present } from "./present.js";
+import { listQueues, type QueueOptions, updateQueue } from "./queue.js";
+import {
+  run,
+  type RunItem,
+  type RunOptions,
+  type RunResult,
+  runStream,
+  type RunStreamOptions,
+} from "./run.js";
 import { type SpawnOptions, toSpawnRequest } from "./spawn.js";
-import { present, Task } from "./task.js";
+import { Task } from "./task.js";
 import { checkNumber, toOptionalDuration } from "./time.js";
 import { type Stub, Transport } from "./transport.js";
 import { wait, type WaitOptions, type WaitTarget } from "./wait.js";
@@ -117,17 +131,41 @@ export class HeelerClient implements Disposable {
     this.close();
   }
 
-  /** Starts a task and returns when its leader runs. */
+  /** Starts a task and returns when its leader runs, or when it is QUEUED for its turn. */
   async spawn(options: SpawnOptions): Promise<Task> {
     const { task } = await this.spawnResponse(options);
     return this.task(present("task", task).id);
   }
 
-  /** As `spawn`, with the task's first state and its revision. */
+  /** As `spawn`, with the task's first state, its revision, and what was done differently from the request. */
   async spawnResponse(options: SpawnOptions): Promise<SpawnResponse> {
     const request = toSpawnRequest(options);
     const repeat = request.requestId === "" ? "ifUnheard" : "always";
     return await this.#caller.call(repeat, options, (stub, call) => stub.spawn(request, call));
+  }
+
+  /**
+   * Runs a command in the foreground and returns when it is released: when it is over, or goes on in the
+   * background. An abort before that stops the command; with `onAbort: "detach"`, it detaches it.
+   */
+  async run(options: RunOptions): Promise<RunResult> {
+    return await run(this, options);
+  }
+
+  /** As `run`, item by item as they come. Leaving the loop before the release is an abort. */
+  runStream(options: RunStreamOptions): AsyncGenerator<RunItem, void, undefined> {
+    return runStream(this, options);
+  }
+
+  /** Holds a task in the foreground, with its output, until it is released. */
+  attach(taskId: string, options: AttachOptions = {}): AsyncGenerator<AttachItem, void, undefined> {
+    return attach(this.#caller, taskId, options);
+  }
+
+  /** Turns foreground tasks into background ones. */
+  async detach(target: DetachTarget, options: DetachOptions = {}): Promise<DetachResponse> {
+    const request = toDetachRequest(target, options);
+    return await this.#caller.call("always", options, (stub, call) => stub.detach(request, call));
   }
 
   /** The handle of a task. Nothing is asked: the id may be unknown. */
@@ -174,7 +212,7 @@ export class HeelerClient implements Disposable {
     return watch(this.#caller, options);
   }
 
-  /** Waits for tasks to be over. */
+  /** Waits for tasks to be over, or to be released. */
   async wait(target: WaitTarget, options: WaitOptions = {}): Promise<WaitResponse> {
     return await wait(this.#caller, target, options);
   }
@@ -195,6 +233,16 @@ export class HeelerClient implements Disposable {
     return await this.#caller.call("ifUnheard", options, (stub, call) =>
       stub.remove(request, call),
     );
+  }
+
+  /** Changes a queue, which need not have been used before. What runs is not touched. */
+  async updateQueue(name: string, options: QueueOptions): Promise<Queue> {
+    return await updateQueue(this.#caller, name, options);
+  }
+
+  /** The queues that have live tasks, or were changed, by name. */
+  async listQueues(options: CallOptions = {}): Promise<Queue[]> {
+    return await listQueues(this.#caller, options);
   }
 
   /** Ends the daemon. The answer comes as it begins to close: it is gone a moment later. */

@@ -44,14 +44,18 @@ export interface OutputOptions extends OutputStart {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** How output is given. */
+export interface ViewOptions {
+  /** `text`: as valid UTF-8, cut between characters. By default `raw`: every byte as it was written. */
+  readonly view?: "raw" | "text" | undefined;
+}
+
 /** What to read of a task's output, in one call. */
-export interface ReadOutputOptions extends OutputStart, CallOptions {
+export interface ReadOutputOptions extends OutputStart, ViewOptions, CallOptions {
   /** At most this many bytes: 256 KiB by default. */
   readonly maxBytes?: number | undefined;
   /** How long to wait if there is nothing to read yet. By default not at all. */
   readonly waitMs?: number | undefined;
-  /** `text`: as valid UTF-8. By default `raw`: every byte as it was written. */
-  readonly view?: "raw" | "text" | undefined;
 }
 
 const VIEWS = { raw: OutputView.RAW, text: OutputView.TEXT } as const;
@@ -66,7 +70,7 @@ export async function readOutput(
     start: toStart(options),
     maxBytes: options.maxBytes ?? 0,
     wait: toOptionalDuration("waitMs", options.waitMs),
-    view: choose("view", VIEWS, options.view ?? "raw"),
+    view: toView(options),
   });
   return await caller.call("always", options, (stub, call) => stub.readOutput(request, call));
 }
@@ -86,9 +90,7 @@ export async function* readChunks(
       waitMs: follow ? POLL_MS : undefined,
       signal,
     });
-    for (const chunk of page.chunks) {
-      yield toChunk(chunk);
-    }
+    yield* toChunks(page.chunks, page.nextOffset);
     if (page.nextOffset >= page.endOffset && (page.complete || !follow)) {
       return;
     }
@@ -96,7 +98,7 @@ export async function* readChunks(
   }
 }
 
-function toStart({ offset, tailBytes }: OutputStart): ReadOutputRequest["start"] {
+export function toStart({ offset, tailBytes }: OutputStart): ReadOutputRequest["start"] {
   if (offset !== undefined && tailBytes !== undefined) {
     throw new TypeError("give either offset or tailBytes, not both");
   }
@@ -106,10 +108,21 @@ function toStart({ offset, tailBytes }: OutputStart): ReadOutputRequest["start"]
   return { case: "offset", value: offset ?? 0n };
 }
 
-function toChunk(chunk: OutputChunk): Chunk {
-  const { content, offset, stream } = chunk;
-  const data =
-    content.case === "text" ? Buffer.from(content.value) : (content.value ?? new Uint8Array());
-  const end = offset + BigInt(data.length);
-  return { offset, end, stream, readTime: toDate(chunk.readTime), data };
+export function toView({ view = "raw" }: ViewOptions): OutputView {
+  return choose("view", VIEWS, view);
+}
+
+/** The chunks of one answer. */
+export function toChunks(chunks: readonly OutputChunk[], nextOffset: bigint): Chunk[] {
+  return chunks.map((chunk, index) => {
+    const { content, offset, stream } = chunk;
+    const readTime = toDate(chunk.readTime);
+    if (content.case === "text") {
+      // It may have another length than the bytes that it stands for.
+      const end = chunks[index + 1]?.offset ?? nextOffset;
+      return { offset, end, stream, readTime, data: Buffer.from(content.value) };
+    }
+    const data = content.value ?? new Uint8Array();
+    return { offset, end: offset + BigInt(data.length), stream, readTime, data };
+  });
 }

@@ -13,6 +13,7 @@ import {
   StopPolicySchema,
   TaskKind,
 } from "./gen/heeler/v1/task_pb.js";
+import { type RuleOptions, toRules } from "./rules.js";
 import { toOptionalDuration } from "./time.js";
 
 /** What to start: either a script for a shell, or a program with its arguments. */
@@ -35,7 +36,7 @@ export interface ArgvOptions {
 }
 
 /** How to start it. */
-export interface TaskOptions {
+export interface TaskOptions extends RuleOptions {
   /**
    * By what the daemon knows this request again, also after a crash of the caller: up to 128 bytes. By
    * default a fresh one for each call, so that a lost answer can be asked for again. Empty: the daemon
@@ -60,7 +61,10 @@ export interface TaskOptions {
   readonly labels?: Readonly<Record<string, string>> | undefined;
   /** The live task that spawns this one. */
   readonly parentId?: string | undefined;
-  /** How long the task may run. By default for ever. */
+  /**
+   * How long the task may run in the background, counted from its start or, if it begins in the foreground,
+   * from its release. By default for ever.
+   */
   readonly timeoutMs?: number | undefined;
   /** How long the tree may take to obey the stop signal before it is killed: 5 s by default. */
   readonly graceMs?: number | undefined;
@@ -83,6 +87,7 @@ export function toSpawnRequest(options: SpawnOptions): SpawnRequest {
     parentId: options.parentId ?? "",
     timeout: toOptionalDuration("timeoutMs", options.timeoutMs),
     stopPolicy: toStopPolicy(options),
+    ...toRules(options),
   });
 }
 

@@ -1,13 +1,20 @@
 /** A handle on one task: its id and a client. It owns nothing: losing it does nothing to the task. */
+import type { AttachItem, AttachOptions } from "./attach.js";
 import type { CallOptions } from "./call.js";
 import type { CancelOptions } from "./cancel.js";
 import type { HeelerClient } from "./client.js";
-import { ProtocolError } from "./errors.js";
-import type { CancelResult, InspectResponse } from "./gen/heeler/v1/background_tasks_pb.js";
+import type { DetachOptions } from "./detach.js";
+import type {
+  CancelResult,
+  DetachResult,
+  InspectResponse,
+} from "./gen/heeler/v1/background_tasks_pb.js";
 import { type TaskEvent, TaskEventType } from "./gen/heeler/v1/event_pb.js";
 import type { BackgroundTask } from "./gen/heeler/v1/task_pb.js";
 import { type Line, type LineOptions, toLines } from "./lines.js";
 import type { Chunk, OutputOptions } from "./output.js";
+import { present } from "./present.js";
+import type { UntilOptions } from "./wait.js";
 
 /** A task, by its id. */
 export class Task {
@@ -29,15 +36,18 @@ export class Task {
     return present("task", answer.met[0] ?? answer.pending[0]);
   }
 
-  /** Waits until it is over, for as long as it takes, and gives its last state. */
-  async wait(options: CallOptions = {}): Promise<BackgroundTask> {
-    const { signal, deadlineMs } = options;
-    const answer = await this.#client.wait({ taskIds: [this.id] }, { signal, deadlineMs });
+  /** Waits until it is over or, if so asked, released, for as long as it takes, and gives its state then. */
+  async wait(options: CallOptions & UntilOptions = {}): Promise<BackgroundTask> {
+    const { signal, deadlineMs, until } = options;
+    const answer = await this.#client.wait({ taskIds: [this.id] }, { signal, deadlineMs, until });
     return present("met", answer.met[0]);
   }
 
-  /** Waits until it is over, or this long; undefined: it is not over yet. */
-  async waitFor(timeoutMs: number, options: CallOptions = {}): Promise<BackgroundTask | undefined> {
+  /** Waits until it is over or released, or this long; undefined: it is not yet. */
+  async waitFor(
+    timeoutMs: number,
+    options: CallOptions & UntilOptions = {},
+  ): Promise<BackgroundTask | undefined> {
     const answer = await this.#client.wait({ taskIds: [this.id] }, { ...options, timeoutMs });
     return answer.met[0];
   }
@@ -45,6 +55,17 @@ export class Task {
   /** Stops it and its whole tree. A task that is over already is no error: the result says so. */
   async cancel(options: CancelOptions = {}): Promise<CancelResult> {
     return await this.#client.cancelBackgroundTask(this.id, options);
+  }
+
+  /** Holds it in the foreground, with its output, until it is released. */
+  attach(options: AttachOptions = {}): AsyncGenerator<AttachItem, void, undefined> {
+    return this.#client.attach(this.id, options);
+  }
+
+  /** Turns it into a background task. One that is so already is no error: the result says so. */
+  async detach(options: DetachOptions = {}): Promise<DetachResult> {
+    const { results } = await this.#client.detach({ taskId: this.id }, options);
+    return present("results", results[0]);
   }
 
   /** Shows it whole, with its processes, its resource use and the end of its output. */
@@ -92,12 +113,4 @@ export class Task {
 export function exitCode(task: BackgroundTask): number | undefined {
   const result = task.outcome?.result;
   return result?.case === "exitCode" ? result.value : undefined;
-}
-
-/** What the contract promises to be there. */
-export function present<T>(field: string, value: T | undefined): T {
-  if (value === undefined) {
-    throw new ProtocolError(`the daemon's answer has no ${field}`);
-  }
-  return value;
 }

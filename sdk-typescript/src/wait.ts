@@ -1,21 +1,40 @@
-/** Waiting for tasks to be over. */
+/** Waiting for tasks to be over, or to hold nobody any more. */
 import { create } from "@bufbuild/protobuf";
 
 import type { CallOptions, Caller } from "./call.js";
-import { WaitRequestSchema, type WaitResponse } from "./gen/heeler/v1/background_tasks_pb.js";
+import { choose } from "./choice.js";
+import {
+  WaitCondition,
+  WaitRequestSchema,
+  type WaitResponse,
+} from "./gen/heeler/v1/background_tasks_pb.js";
 import { checkNumber, toOptionalDuration } from "./time.js";
 
 /** Whom to wait for: some tasks, or every task of a session, those included that start meanwhile. */
 export type WaitTarget =
   | {
       readonly taskIds: readonly string[];
-      /** How many of them must be over: 1 for any. By default all. */
+      /** How many of them must meet the condition: 1 for any. By default all. */
       readonly count?: number | undefined;
     }
   | { readonly sessionId: string };
 
-/** How long to wait. Ending a wait, however it ends, ends no task. */
-export interface WaitOptions extends CallOptions {
+/** What to wait for. */
+export interface UntilOptions {
+  /**
+   * `finished` (the default): it is over. `released`: it holds nobody in the foreground, because it is in
+   * the background or over.
+   */
+  readonly until?: "finished" | "released" | undefined;
+}
+
+const CONDITIONS = {
+  finished: WaitCondition.FINISHED,
+  released: WaitCondition.RELEASED,
+} as const;
+
+/** What to wait for, and how long. Ending a wait, however it ends, ends no task. */
+export interface WaitOptions extends CallOptions, UntilOptions {
   /**
    * After so long the answer is that it is not satisfied, and what is still running; 0: only look. It
    * counts across restarts of the daemon. By default as long as it takes.
@@ -33,6 +52,7 @@ export async function wait(
   if (timeoutMs !== undefined) {
     checkNumber("timeoutMs", timeoutMs);
   }
+  const until = choose("until", CONDITIONS, options.until ?? "finished");
   const init =
     "sessionId" in target
       ? { sessionId: target.sessionId }
@@ -44,6 +64,6 @@ export async function wait(
         ? timeoutMs
         : Math.max(timeoutMs - (performance.now() - begun), 0);
     const timeout = toOptionalDuration("timeoutMs", left);
-    return stub.wait(create(WaitRequestSchema, { ...init, timeout }), call);
+    return stub.wait(create(WaitRequestSchema, { ...init, until, timeout }), call);
   });
 }

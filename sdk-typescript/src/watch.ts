@@ -4,23 +4,19 @@
  */
 import { create } from "@bufbuild/protobuf";
 
-import { formatAddress } from "./address.js";
-import { Backoff } from "./backoff.js";
 import type { Caller } from "./call.js";
 import { Cursor, type WatchItem } from "./cursor.js";
-import { DisconnectedError, type HeelerError } from "./errors.js";
-import { isFinal, toHeelerError } from "./failure.js";
 import { type Filter, toFilter } from "./filter.js";
 import {
   type WatchEventsRequest,
   WatchEventsRequestSchema,
-  type WatchEventsResponse,
 } from "./gen/heeler/v1/background_tasks_pb.js";
 import type { Bookmark, TaskEventType } from "./gen/heeler/v1/event_pb.js";
-import { checkNumber, pause, toOptionalDuration } from "./time.js";
+import { resume, type ResumeOptions } from "./resume.js";
+import { toOptionalDuration } from "./time.js";
 
 /** From where to watch, and what. */
-export interface WatchOptions {
+export interface WatchOptions extends ResumeOptions {
   /**
    * Every event after this revision, 0n being the first that there is record of; or after a bookmark
    * that was kept, which is refused if the daemon now has another state directory. By default from now.
@@ -34,10 +30,6 @@ export interface WatchOptions {
   readonly types?: readonly TaskEventType[] | undefined;
   /** How long the stream may be silent before a bookmark comes: at least 100, 15,000 by default. */
   readonly bookmarkIntervalMs?: number | undefined;
-  /** Ends with an error once the daemon has been away for this long. By default it is waited for. */
-  readonly giveUpAfterMs?: number | undefined;
-  /** Ends the watch: it then throws the signal's reason. */
-  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -51,74 +43,13 @@ export async function* watch(
   caller: Caller,
   options: WatchOptions,
 ): AsyncGenerator<WatchItem, void, undefined> {
-  const { signal, giveUpAfterMs = Infinity } = options;
-  checkNumber("giveUpAfterMs", giveUpAfterMs);
   const cursor = new Cursor(toWatchRequest(options));
-  const backoff = new Backoff(giveUpAfterMs);
-  for (;;) {
-    signal?.throwIfAborted();
-    caller.checkOpen();
-    const asked = performance.now();
-    let isAnswered = false;
-    const connection = new Connection(caller, cursor.request(), signal);
-    try {
-      for (let message; (message = await connection.next()) !== undefined;) {
-        backoff.reset();
-        isAnswered = true;
-        yield* cursor.take(message);
-      }
-    } finally {
-      connection.close();
-    }
-    signal?.throwIfAborted();
-    caller.checkOpen();
+  const messages = resume(caller, options, (stub, call) => {
     cursor.broke();
-    const failure = connection.failure;
-    // An answer, however long ago, was no failure: patience begins with the break.
-    const delay = backoff.afterFailure(isAnswered ? 0 : performance.now() - asked);
-    if (delay === undefined || isFinal(failure)) {
-      throw failure;
-    }
-    await pause(delay, signal);
-  }
-}
-
-/** One stream of events, until it breaks. */
-class Connection {
-  readonly #abort = new AbortController();
-  readonly #forward = (): void => {
-    this.#abort.abort(this.signal?.reason);
-  };
-  readonly #messages;
-  failure: HeelerError;
-
-  constructor(
-    private readonly caller: Caller,
-    request: WatchEventsRequest,
-    private readonly signal: AbortSignal | undefined,
-  ) {
-    signal?.addEventListener("abort", this.#forward, { once: true });
-    // The stream has no end of its own: one that ends without a word is a daemon that is going away.
-    this.failure = new DisconnectedError(formatAddress(caller.address));
-    const stream = caller.stub.watchEvents(request, { signal: this.#abort.signal });
-    this.#messages = stream[Symbol.asyncIterator]();
-  }
-
-  /** The next message; undefined: it broke, and `failure` says how. */
-  async next(): Promise<WatchEventsResponse | undefined> {
-    try {
-      const result: IteratorResult<WatchEventsResponse, undefined> = await this.#messages.next();
-      return result.value;
-    } catch (thrown) {
-      this.failure = toHeelerError(thrown, this.caller.address);
-      return undefined;
-    }
-  }
-
-  /** Leaves the stream. Giving up the iterator alone would leave it open. */
-  close(): void {
-    this.signal?.removeEventListener("abort", this.#forward);
-    this.#abort.abort();
+    return stub.watchEvents(cursor.request(), call);
+  });
+  for await (const message of messages) {
+    yield* cursor.take(message);
   }
 }
 

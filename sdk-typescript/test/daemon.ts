@@ -19,11 +19,14 @@ export class Daemon implements AsyncDisposable {
   #process: ChildProcess | undefined;
   #log = "";
 
-  private constructor(private readonly args: readonly string[]) {}
+  private constructor(
+    private readonly binary: string,
+    private readonly args: readonly string[],
+  ) {}
 
-  /** Starts one, and waits until it serves. */
+  /** Starts one, with these arguments of `serve`, and waits until it serves. */
   static async start(...args: readonly string[]): Promise<Daemon> {
-    const daemon = new Daemon(args);
+    const daemon = new Daemon(findBinary(), args);
     await daemon.restart();
     return daemon;
   }
@@ -36,7 +39,7 @@ export class Daemon implements AsyncDisposable {
   /** Starts it, or the next one on the same state. */
   async restart(): Promise<void> {
     const own = ["serve", "--state-dir", join(this.dir, "state"), "--listen", this.address];
-    const daemon = spawn(binary(), [...own, ...this.args], {
+    const daemon = spawn(this.binary, [...own, ...this.args], {
       env: ownEnvironment(),
       stdio: ["ignore", "ignore", "pipe"],
     });
@@ -62,9 +65,9 @@ export class Daemon implements AsyncDisposable {
     });
   }
 
-  /** `kill -9`, and returns when it is gone. */
-  async kill(): Promise<void> {
-    this.#process?.kill("SIGKILL");
+  /** `kill -9`, or with another signal, and returns when it is gone. */
+  async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
+    this.#process?.kill(signal);
     await this.ended();
   }
 
@@ -107,7 +110,7 @@ export async function until<T>(
   }
 }
 
-function binary(): string {
+function findBinary(): string {
   const path = process.env["HEELER_BINARY"] ?? join(PACKAGE, "../target/debug/heeler");
   if (!existsSync(path)) {
     throw new Error(`no daemon at ${path}: run \`cargo build\`, or set HEELER_BINARY`);

@@ -22,7 +22,7 @@ const recipes = [...page.matchAll(RECIPE)].map(({ groups }, index) => ({
 }));
 
 before(() => {
-  assert.equal(recipes.length, 5);
+  assert.equal(recipes.length, 6);
   mkdirSync(FOLDER, { recursive: true });
   for (const { name, code } of recipes) {
     writeFileSync(join(FOLDER, `${name}.ts`), code);
