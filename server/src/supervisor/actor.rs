@@ -26,8 +26,8 @@ use crate::{
     journal::{Entry, JournalError},
     process::{link::Link, tree},
     task::{
-        Event, EventKind, Filter, Placement, SentSignal, Signal, SpawnRequest, StopCause, Survivor,
-        Tail, Task, Timestamp,
+        Event, EventKind, Filter, Outcome, Placement, SentSignal, Signal, SpawnRequest, StopCause,
+        Survivor, Tail, Task, Timestamp,
     },
 };
 
@@ -375,11 +375,32 @@ impl TaskActor {
         for effect in self.life.step(input, Timestamp::now()) {
             while let Err(error) = self.carry_out(effect).await {
                 tracing::error!(task = %self.life.task.id, %error, "a fact waits to be recorded");
+                self.tell_failed_start();
                 tokio::time::sleep(STORAGE_RETRY).await;
                 if *self.shared.leaving.borrow() {
                     return;
                 }
             }
+        }
+    }
+
+    /// A start that has failed is told to whoever waits for it, though it cannot be recorded yet: on a
+    /// full disk that may take for ever.
+    fn tell_failed_start(&mut self) {
+        let task = &self.life.task;
+        let outcome = task.leader_end.as_ref().map(|end| &end.outcome);
+        if !matches!(outcome, Some(Outcome::SpawnFailed(_))) {
+            return;
+        }
+        if let Some(newborn) = self.newborn.take() {
+            let _ = newborn.send(Ok(Arc::new(Event {
+                revision: task.revision,
+                at: Timestamp::now(),
+                kind: EventKind::Ended,
+                task: Arc::new(task.clone()),
+                tail: None,
+                activity: None,
+            })));
         }
     }
 
