@@ -23,12 +23,12 @@ use stage::{Client, Stage};
 /// Cases that run at the same time.
 const AT_ONCE: usize = 4;
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_rust_client_passes_every_case() {
     run::<sdk::Rust>("rust").await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn grpcurl_passes_every_case_that_it_can() {
     if heeler_tests::grpcurl::program().is_some() {
         run::<grpcurl::Grpcurl>("grpcurl").await;
