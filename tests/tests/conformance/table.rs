@@ -74,7 +74,6 @@ fn the_table_is_what_the_runs_have_made() {
         fs::write(page(), render(&reports)).expect("room");
     }
     let page = fs::read_to_string(page()).expect("the page is there");
-    assert!(!page.contains('✗'), "a case has failed");
     let cells = |line: &str| -> Vec<String> {
         line.split('|').map(|cell| cell.trim().to_owned()).collect()
     };
@@ -88,6 +87,7 @@ fn the_table_is_what_the_runs_have_made() {
         let row = rows.get(&case.name);
         let row = row.unwrap_or_else(|| panic!("no row for {}", case.name));
         for ((client, name), cell) in CLIENTS.iter().zip(row) {
+            assert_ne!(cell, "✗", "{}: {name} has failed", case.name);
             if let Some(result) = reports.get(client).map(|report| &report[&case.name]) {
                 assert_eq!(cell, mark(result), "{}: {name}: {result}", case.name);
             } else {
