@@ -24,8 +24,10 @@ mod numbers;
 mod observe;
 mod orders;
 mod queue;
+mod recording;
 mod recovery;
 mod registry;
+mod requests;
 mod resume;
 mod retention;
 mod spawn;
@@ -39,13 +41,13 @@ use std::{
 
 use tokio::sync::watch;
 
-pub use actor::{CancelOutcome, Cancelled, DetachOutcome, Detached};
 pub use admission::{QueueState, Refused};
 pub use ending::Stopped;
 pub use lifecycle::DetachRequest;
 pub use queue::{QueueChange, QueueError};
 pub use recovery::Recovered;
 pub use registry::{Handle, Holding};
+pub use requests::{CancelOutcome, Cancelled, DetachOutcome, Detached};
 pub use spawn::{SpawnError, Spawned};
 
 use crate::{

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use heeler_shim::wire::{Order, Report};
+use heeler_shim::wire::Report;
 use tokio::{
     sync::oneshot,
     task::{JoinSet, spawn_blocking},
@@ -17,22 +17,18 @@ use tokio::{
 
 use super::{
     CancelRequest, Cascade, Presence, Shared,
-    lifecycle::{DetachRequest, Effect, Hold, Input, Life, StopOrder, StopRequest, Timer},
+    lifecycle::{Effect, Hold, Input, Life, StopOrder, Timer},
     observe::LeaderExits,
     registry::Ends,
+    requests::Message,
 };
 use crate::{
     crash,
-    journal::{Entry, JournalError},
+    journal::JournalError,
     process::{link::Link, tree},
-    task::{
-        Event, EventKind, Filter, Outcome, Placement, SentSignal, Signal, SpawnRequest, StopCause,
-        Survivor, Tail, Task, Timestamp,
-    },
+    task::{Event, Filter, SentSignal, Signal, StopCause, Survivor, Task, Timestamp},
 };
 
-/// How much of the output's end an end is told with.
-const TAIL_BYTES: usize = 4096;
 /// How long a kill may take before the survivors are named.
 pub(super) const KILL_WITHIN: Duration = Duration::from_secs(10);
 /// How long to wait before a fact that could not be recorded is tried again.
@@ -46,63 +42,6 @@ const CALL_SELDOM: Duration = Duration::from_secs(1);
 const ROUSE_EVERY: Duration = Duration::from_secs(1);
 /// The clock is asked again at least this often, so that no sum of times overflows.
 const LONGEST_SLEEP: Duration = Duration::from_secs(24 * 3600);
-
-/// What can be asked of an actor.
-#[derive(Debug)]
-pub(super) enum Message {
-    /// Stop the task.
-    Cancel {
-        request: CancelRequest,
-        reply: oneshot::Sender<Result<Cancelled, JournalError>>,
-    },
-    /// Release whoever the task holds.
-    Detach {
-        request: DetachRequest,
-        reply: oneshot::Sender<Result<Detached, JournalError>>,
-    },
-    /// Tell when there is output beyond this offset.
-    Follow { beyond: u64 },
-}
-
-/// What a cancel found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CancelOutcome {
-    /// It was running, and has now been asked to stop.
-    Requested,
-    /// It was being stopped already.
-    AlreadyStopping,
-    /// It was over already.
-    AlreadyFinished,
-}
-
-/// The answer to a cancel.
-#[derive(Debug, Clone)]
-pub struct Cancelled {
-    /// The task after it.
-    pub task: Arc<Task>,
-    /// What was found.
-    pub outcome: CancelOutcome,
-}
-
-/// What a detach found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DetachOutcome {
-    /// It was in the foreground, and is no more.
-    Detached,
-    /// It was in the background already.
-    AlreadyBackground,
-    /// It was over already.
-    AlreadyFinished,
-}
-
-/// The answer to a detach.
-#[derive(Debug, Clone)]
-pub struct Detached {
-    /// The task after it.
-    pub task: Arc<Task>,
-    /// What was found.
-    pub outcome: DetachOutcome,
-}
 
 /// What one turn of the loop is about.
 enum Turn {
@@ -277,68 +216,6 @@ impl TaskActor {
         }
     }
 
-    async fn asked(&mut self, message: Message) {
-        match message {
-            Message::Cancel { request, reply } => {
-                let answer = self.cancel(request).await;
-                // The caller may have gone; its cancel stands.
-                let _ = reply.send(answer);
-            }
-            Message::Detach { request, reply } => {
-                let answer = self.detach(request).await;
-                let _ = reply.send(answer);
-            }
-            Message::Follow { beyond } => self.order(Order::Follow { beyond }).await,
-        }
-    }
-
-    async fn cancel(&mut self, request: CancelRequest) -> Result<Cancelled, JournalError> {
-        let outcome = match self.life.task.stop {
-            Some(_) => CancelOutcome::AlreadyStopping,
-            None => CancelOutcome::Requested,
-        };
-        crash::point("cancel.before-intent");
-        let stop = StopRequest {
-            cause: request.cause,
-            mode: request.mode_for(&self.life.task),
-            actor: request.actor,
-            reason: request.reason,
-            cascade: request.cascade == Cascade::Children,
-        };
-        self.grant(Input::StopRequested(stop)).await?;
-        Ok(Cancelled {
-            task: Arc::clone(&self.ends.state.borrow()),
-            outcome,
-        })
-    }
-
-    async fn detach(&mut self, request: DetachRequest) -> Result<Detached, JournalError> {
-        let outcome = match self.life.task.placement() {
-            _ if self.life.is_over() => DetachOutcome::AlreadyFinished,
-            Placement::Foreground => DetachOutcome::Detached,
-            Placement::Background => DetachOutcome::AlreadyBackground,
-        };
-        crash::point("detach.before-intent");
-        self.grant(Input::Detach(request)).await?;
-        Ok(Detached {
-            task: Arc::clone(&self.ends.state.borrow()),
-            outcome,
-        })
-    }
-
-    /// Does what somebody asks for, or, where that cannot be recorded, nothing: what is not durable
-    /// has not been asked for.
-    async fn grant(&mut self, input: Input) -> Result<(), JournalError> {
-        let before = self.life.clone();
-        for effect in self.life.step(input, Timestamp::now()) {
-            if let Err(error) = self.carry_out(effect).await {
-                self.life = before;
-                return Err(error);
-            }
-        }
-        Ok(())
-    }
-
     async fn due(&mut self, timer: Timer) {
         match timer {
             Timer::Deadline => self.learn(Input::DeadlineReached).await,
@@ -384,28 +261,8 @@ impl TaskActor {
         }
     }
 
-    /// A start that has failed is told to whoever waits for it, though it cannot be recorded yet: on a
-    /// full disk that may take for ever.
-    fn tell_failed_start(&mut self) {
-        let task = &self.life.task;
-        let outcome = task.leader_end.as_ref().map(|end| &end.outcome);
-        if !matches!(outcome, Some(Outcome::SpawnFailed(_))) {
-            return;
-        }
-        if let Some(newborn) = self.newborn.take() {
-            let _ = newborn.send(Ok(Arc::new(Event {
-                revision: task.revision,
-                at: Timestamp::now(),
-                kind: EventKind::Ended,
-                task: Arc::new(task.clone()),
-                tail: None,
-                activity: None,
-            })));
-        }
-    }
-
     /// Fails only where something could not be recorded.
-    async fn carry_out(&mut self, effect: Effect) -> Result<(), JournalError> {
+    pub(super) async fn carry_out(&mut self, effect: Effect) -> Result<(), JournalError> {
         match effect {
             Effect::Record(kind) => self.record(kind, None).await?,
             Effect::Signal(signal) => self.signal(signal).await,
@@ -416,89 +273,6 @@ impl TaskActor {
             Effect::Listen => self.listen().await,
         }
         Ok(())
-    }
-
-    /// Makes the present state durable; only then is it told.
-    pub(super) async fn record(
-        &mut self,
-        kind: EventKind,
-        request: Option<SpawnRequest>,
-    ) -> Result<(), JournalError> {
-        let tail = (kind == EventKind::Ended).then(|| self.tail());
-        // Its tree is gone, so its place is free: whoever sees the end may take it. Who has waited for
-        // that begins after it.
-        let turns =
-            (kind == EventKind::Ended).then(|| self.shared.registry.vacate(&self.life.task.id));
-        let entry = Entry {
-            kind,
-            task: self.life.task.clone(),
-            tail,
-            request,
-        };
-        let appended = self.shared.parts.journal.append(entry).await;
-        if let Some(turns) = turns {
-            crash::point("queue.freed");
-            turns.tell();
-        }
-        let event = appended?;
-        self.life.task.revision = event.revision;
-        self.ends.state.send_replace(Arc::clone(&event.task));
-        let answers = match kind {
-            EventKind::Started | EventKind::Ended => true,
-            EventKind::Created => event.task.is_answered_waiting(),
-            EventKind::Admitted
-            | EventKind::Stopping
-            | EventKind::LeaderExited
-            | EventKind::Detached
-            | EventKind::Stale
-            | EventKind::Active
-            | EventKind::KillOverdue
-            | EventKind::Removed => false,
-        };
-        if let Some(newborn) = self.newborn.take_if(|_| answers) {
-            let _ = newborn.send(Ok(event));
-            self.stock_up();
-        }
-        Ok(())
-    }
-
-    /// Sees to it that the next task finds a shim, once the answer for this one is on its way.
-    fn stock_up(&self) {
-        if self.shared.parts.shims.is_short() {
-            let shared = Arc::clone(&self.shared);
-            tokio::spawn(async move {
-                tokio::task::yield_now().await;
-                if !*shared.leaving.borrow() {
-                    shared.parts.shims.stock_up();
-                }
-            });
-        }
-    }
-
-    fn tail(&self) -> Tail {
-        match self.life.task.output_bytes {
-            0 => Tail::default(),
-            _ => self.output_tail(TAIL_BYTES),
-        }
-    }
-
-    /// When there was output last, and how much there is now.
-    fn last_output(&self) -> (Timestamp, u64) {
-        let tail = self.output_tail(1);
-        let last = tail.chunks.last().map(|chunk| chunk.at);
-        (last.unwrap_or_default(), tail.end)
-    }
-
-    fn output_tail(&self, bytes: usize) -> Tail {
-        let file = self.shared.parts.task_dir.open(&self.life.task.id);
-        let tail = file.and_then(|file| match file {
-            Some(file) if file.is_of(self.life.task.uid)? => file.tail(bytes),
-            Some(_) | None => Ok(Tail::default()),
-        });
-        tail.unwrap_or_else(|error| {
-            tracing::warn!(task = %self.life.task.id, %error, "its output cannot be read");
-            Tail::default()
-        })
     }
 
     pub(super) fn stop_children(&mut self) {

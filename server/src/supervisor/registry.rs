@@ -9,8 +9,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{
     CancelRequest, DetachRequest,
-    actor::{Cancelled, Detached, Message},
     admission::{Admission, Claim, QueueState, Refused, Standing},
+    requests::{Cancelled, Detached, Message},
 };
 use crate::{
     config::Limits,
