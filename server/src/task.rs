@@ -272,6 +272,17 @@ pub enum Placement {
     Foreground,
 }
 
+/// Why a hold is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Release {
+    /// The task goes on in the background.
+    Detached,
+    /// Its leader is gone, and the rest goes on.
+    LeaderExited,
+    /// It is over.
+    Finished,
+}
+
 impl Task {
     /// One of which nothing is known but what was asked for.
     pub fn new(seq: Seq, id: TaskId, spec: Spec, created: Timestamp) -> Self {
@@ -331,10 +342,28 @@ impl Task {
 
     /// Whether it holds its caller: one that is over in the foreground did so to the end.
     pub fn placement(&self) -> Placement {
-        let lives_on = self.is_live() && self.leader_end.is_some();
         match (&self.spec.rules.foreground, &self.detached) {
-            (Some(_), None) if !lives_on => Placement::Foreground,
+            (Some(_), None) if !self.is_outlived() => Placement::Foreground,
             (Some(_), Some(_) | None) | (None, _) => Placement::Background,
+        }
+    }
+
+    /// Whether it goes on without its leader; where the rest is killed or let go, it is as good as over.
+    fn is_outlived(&self) -> bool {
+        let tracks = self.spec.rules.lingering == Lingering::Track;
+        self.is_live() && self.leader_end.is_some() && tracks
+    }
+
+    /// Why whoever attached to it when it was there is held no more; `None` while that is not so.
+    pub fn release(&self, from: Placement) -> Option<Release> {
+        if !self.is_live() {
+            Some(Release::Finished)
+        } else if self.is_outlived() {
+            Some(Release::LeaderExited)
+        } else if from == Placement::Foreground && self.placement() == Placement::Background {
+            Some(Release::Detached)
+        } else {
+            None
         }
     }
 

@@ -222,7 +222,9 @@ async fn with_kill_the_rest_of_the_tree_ends_with_its_leader() {
         format!("fork [ setsid ignore TERM pid child touch {up} forever ] await {up} exit 7");
     let mut fixture = daemon.run_as(&api, request, &script).await;
     fixture.process("child").await;
-    let task = api.ended(&fixture.id).await;
+    let released = api.attach(&fixture.id).await.released().await;
+    assert_eq!(released.reason(), ReleaseReason::Finished, "all at once");
+    let task = released.task.unwrap();
     fixture.assert_gone();
     assert_eq!(
         (task.state(), task.end_reason()),

@@ -117,7 +117,9 @@ async fn with_release_a_task_ends_with_its_leader_and_names_whom_it_left() {
     let up = daemon.file("up");
     let script = format!("fork [ pid child touch {up} forever ] await {up} print bye exit 7");
     let fixture = daemon.run_as(&api, request, &script).await;
-    let task = api.ended(&fixture.id).await;
+    let released = api.attach(&fixture.id).await.released().await;
+    assert_eq!(released.reason(), ReleaseReason::Finished, "all at once");
+    let task = released.task.unwrap();
     assert_eq!(
         (task.state(), task.end_reason()),
         (TaskState::Failed, EndReason::Exited)

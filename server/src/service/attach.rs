@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     supervisor::{Handle, Holding},
-    task::{Placement, Task},
+    task::{Placement, Release, Task},
 };
 
 /// How much is read at once.
@@ -132,7 +132,8 @@ impl Attachment {
         let handle = self.service.supervisor.live(&self.read.id);
         // Whether it is released is asked before what it wrote: see `finish`.
         let task = self.service.find(&self.read.id).await?;
-        if let Some(reason) = release(&task, from) {
+        if let Some(release) = task.release(from) {
+            let reason = reason(release);
             let until = output::end(&self.service, &self.read.id).await?;
             self.stage = Stage::Released {
                 task,
@@ -191,16 +192,11 @@ impl Attachment {
     }
 }
 
-/// Why whoever is attached to the task is no more; `None` while that is not so.
-fn release(task: &Task, from: Placement) -> Option<v1::ReleaseReason> {
-    if !task.is_live() {
-        Some(v1::ReleaseReason::Finished)
-    } else if task.leader_end.is_some() {
-        Some(v1::ReleaseReason::LeaderExited)
-    } else if from == Placement::Foreground && task.is_released() {
-        Some(v1::ReleaseReason::Detached)
-    } else {
-        None
+fn reason(release: Release) -> v1::ReleaseReason {
+    match release {
+        Release::Detached => v1::ReleaseReason::Detached,
+        Release::LeaderExited => v1::ReleaseReason::LeaderExited,
+        Release::Finished => v1::ReleaseReason::Finished,
     }
 }
 

@@ -263,14 +263,11 @@ impl Handle {
         Some(Arc::clone(&task))
     }
 
-    /// Waits until its leader is gone or, for one that held somebody, until it does no more; `None` if
-    /// the server lets go of it first.
+    /// Waits until whoever attached to it when it was there is held no more; `None` if the server lets go
+    /// of it first.
     pub async fn let_go(&self, from: Placement) -> Option<Arc<Task>> {
         let mut state = self.state.clone();
-        let settled = |task: &Arc<Task>| {
-            let is_exit = task.leader_end.is_some() || !task.is_live();
-            is_exit || from == Placement::Foreground && task.is_released()
-        };
+        let settled = |task: &Arc<Task>| task.release(from).is_some();
         let task = state.wait_for(settled).await.ok()?;
         Some(Arc::clone(&task))
     }

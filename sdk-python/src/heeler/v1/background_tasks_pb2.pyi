@@ -69,7 +69,9 @@ class _ReleaseReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Release
     RELEASE_REASON_DETACHED: _ReleaseReason.ValueType  # 1
     """The task goes on in the background; `task.detached` says who wanted that."""
     RELEASE_REASON_LEADER_EXITED: _ReleaseReason.ValueType  # 2
-    """Its leader exited, as `task.outcome` says; others of its tree live on, in the background."""
+    """Its leader exited, as `task.outcome` says; others of its tree live on, in the background. Only with
+    TRACK: where they are killed or let go, the task is over a moment later.
+    """
     RELEASE_REASON_FINISHED: _ReleaseReason.ValueType  # 3
     """It is over."""
 
@@ -81,7 +83,9 @@ RELEASE_REASON_UNSPECIFIED: ReleaseReason.ValueType  # 0
 RELEASE_REASON_DETACHED: ReleaseReason.ValueType  # 1
 """The task goes on in the background; `task.detached` says who wanted that."""
 RELEASE_REASON_LEADER_EXITED: ReleaseReason.ValueType  # 2
-"""Its leader exited, as `task.outcome` says; others of its tree live on, in the background."""
+"""Its leader exited, as `task.outcome` says; others of its tree live on, in the background. Only with
+TRACK: where they are killed or let go, the task is over a moment later.
+"""
 RELEASE_REASON_FINISHED: ReleaseReason.ValueType  # 3
 """It is over."""
 Global___ReleaseReason: _TypeAlias = ReleaseReason  # noqa: Y015

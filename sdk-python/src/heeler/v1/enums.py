@@ -44,7 +44,8 @@ class ReleaseReason:
     """The task goes on in the background; `task.detached` says who wanted that."""
 
     LEADER_EXITED = background_tasks_pb2.RELEASE_REASON_LEADER_EXITED
-    """Its leader exited, as `task.outcome` says; others of its tree live on, in the background."""
+    """Its leader exited, as `task.outcome` says; others of its tree live on, in the background. Only with
+    TRACK: where they are killed or let go, the task is over a moment later."""
 
     FINISHED = background_tasks_pb2.RELEASE_REASON_FINISHED
     """It is over."""

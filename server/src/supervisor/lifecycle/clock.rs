@@ -3,8 +3,8 @@
 
 use super::{DetachRequest, Effect, Hold, Life, heeler};
 use crate::task::{
-    DetachCause, EventKind, OnForegroundTimeout, OnHolderGone, Placement, StaleAction, StopCause,
-    StopMode, Timestamp,
+    DetachCause, EventKind, Lingering, OnForegroundTimeout, OnHolderGone, Placement, StaleAction,
+    StopCause, StopMode, Timestamp,
 };
 
 /// What a task waits for the clock for.
@@ -37,6 +37,10 @@ impl Life {
                 }
                 StopMode::Graceful(_) | StopMode::Force => None,
             };
+        }
+        // The rest is being killed or let go: no time is left to run out.
+        if task.leader_end.is_some() && task.spec.rules.lingering != Lingering::Track {
+            return None;
         }
         let timers = [
             self.deadline().map(|due| (due, Timer::Deadline)),

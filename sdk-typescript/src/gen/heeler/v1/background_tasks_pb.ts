@@ -1600,7 +1600,8 @@ export enum ReleaseReason {
   DETACHED = 1,
 
   /**
-   * Its leader exited, as `task.outcome` says; others of its tree live on, in the background.
+   * Its leader exited, as `task.outcome` says; others of its tree live on, in the background. Only with
+   * TRACK: where they are killed or let go, the task is over a moment later.
    *
    * @generated from enum value: RELEASE_REASON_LEADER_EXITED = 2;
    */

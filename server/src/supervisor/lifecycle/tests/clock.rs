@@ -169,6 +169,35 @@ fn a_leader_that_exits_releases_its_holder_and_the_rest_runs_in_the_background()
     assert_eq!(life.timer(), Some((at(107), Timer::Deadline)));
 }
 
+/// F11
+#[test]
+fn a_task_whose_rest_is_killed_runs_out_of_no_time() {
+    let rules = Rules {
+        foreground: Some(foreground()),
+        lingering: Lingering::Kill,
+        idle_timeout: Some(SECOND),
+        ..Rules::default()
+    };
+    let mut life = running_by(rules, None);
+    let exit = Input::LeaderExited {
+        end: exited(0),
+        output_bytes: 0,
+        others: Vec::new(),
+    };
+    let effects = life.step(exit, at(7));
+    assert_eq!(
+        effects,
+        [Effect::Record(EventKind::LeaderExited), Effect::Kill]
+    );
+    assert_eq!(life.timer(), None);
+    assert_eq!(life.order(), Some(StopOrder::Kill), "also after a restart");
+    life.step(tree_ended(0), at(8));
+    assert_eq!(
+        end_of(&life),
+        Some((EndState::Completed, EndReason::Exited))
+    );
+}
+
 fn stale_after(after: Duration, action: StaleAction) -> Rules {
     Rules {
         stale: Some(Stale { after, action }),
