@@ -142,3 +142,35 @@ async fn a_replacement_goes_on_after_a_crash() {
     api.assert_one_after_the_other(&[holder.id.clone(), task.id])
         .await;
 }
+
+/// X1, X2
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_many_that_replace_one_another_one_is_left() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    for round in 0..8 {
+        let key = format!("k-{round}");
+        let claims = (0..12).map(|_| {
+            let (api, request) = (
+                api.clone(),
+                exclusive(&key, Replace, argv(["sleep", "1000"])),
+            );
+            tokio::spawn(async move { api.start(request).await.id })
+        });
+        let mut ids = Vec::new();
+        for claim in claims.collect::<Vec<_>>() {
+            ids.push(claim.await.unwrap());
+        }
+        // Each was answered when its leader ran, or when it had been replaced before.
+        let mut left = Vec::new();
+        for id in ids {
+            let task = api.task(&id).await;
+            match task.state() {
+                TaskState::Running => left.push(id),
+                _ => assert_eq!(task.end_reason(), EndReason::Replaced, "{task:?}"),
+            }
+        }
+        assert_eq!(left.len(), 1, "round {round}: one is left");
+        api.stop(&left[0], CancelMode::Force).await;
+    }
+}

@@ -209,7 +209,8 @@ impl Admission {
         let Some(key) = self.keys.get(key) else {
             return Vec::new();
         };
-        let holders = key.holders.iter().filter(|holder| **holder != claim.seq);
+        // A newer one, which has come to hold the key meanwhile, has replaced this one.
+        let holders = key.holders.iter().filter(|holder| **holder < claim.seq);
         let holders = holders.filter_map(|holder| self.holding.get(holder));
         let superseded = key.waiting.iter().filter(|turn| match turn {
             Turn::Replacing(Reverse(seq)) => *seq < claim.seq,
