@@ -286,3 +286,25 @@ async fn what_nobody_knows_cannot_be_attached_to() {
         assert_eq!(refused.code(), reason, "{id:?}");
     }
 }
+
+/// N3
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_holders_keep_nobody_else_from_calling() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let fixture = daemon.run_as(&api, held(), "print up forever").await;
+    let mut holds = Vec::new();
+    for _ in 0..10 {
+        let api = daemon.api().await;
+        for _ in 0..100 {
+            holds.push(api.attach(&fixture.id).await);
+        }
+    }
+    assert_eq!(api.all().await.len(), 1, "a list is answered");
+    let other = api.start(shell("exit 0")).await;
+    api.ended(&other.id).await;
+    api.detach_one(&fixture.id).await;
+    for mut hold in holds {
+        assert_eq!(hold.released().await.reason(), ReleaseReason::Detached);
+    }
+}

@@ -17,8 +17,8 @@ use crate::{
     task::{Placement, Release, Task},
 };
 
-/// How much is read at once.
-const PIECE: usize = 256 * 1024;
+/// How much is read at once: what a client costs that does not read on.
+const PIECE: usize = 32 * 1024;
 
 /// Whoever is attached to a task.
 #[derive(Debug)]

@@ -120,7 +120,7 @@ impl Edge {
             ));
         }
         let permit = match method {
-            Some("/WatchEvents" | "/Wait" | "/ReadOutput") => Arc::clone(&self.long)
+            Some("/WatchEvents" | "/Attach" | "/Wait" | "/ReadOutput") => Arc::clone(&self.long)
                 .try_acquire_owned()
                 .map_err(|_| too_many(LONG_CALLS))?,
             Some("/Cancel" | "/Shutdown") => Arc::clone(&self.cancels)
