@@ -71,12 +71,12 @@ const LOCK_OUTLIVES: Duration = Duration::from_secs(1);
 const LOCK_STEP: Duration = Duration::from_millis(5);
 
 impl StateLock {
-    /// Takes the lock; `None` if another process has it and keeps it. Blocks meanwhile.
-    pub fn take(path: &Path) -> io::Result<Option<Self>> {
+    /// Takes the lock; `None` if another process has it and keeps it, or serves. Blocks meanwhile.
+    pub fn take(path: &Path, is_served: impl Fn() -> bool) -> io::Result<Option<Self>> {
         let end = Instant::now() + LOCK_OUTLIVES;
         loop {
             let lock = Self::try_take(path)?;
-            if lock.is_some() || Instant::now() >= end {
+            if lock.is_some() || Instant::now() >= end || is_served() {
                 return Ok(lock);
             }
             std::thread::sleep(LOCK_STEP);
@@ -194,11 +194,19 @@ mod tests {
     fn a_state_directory_has_one_lock() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("lock");
-        let first = StateLock::take(&path).expect("lockable");
+        let first = StateLock::take(&path, || false).expect("lockable");
         assert!(first.is_some());
-        assert!(StateLock::take(&path).expect("lockable").is_none());
+        assert!(
+            StateLock::take(&path, || false)
+                .expect("lockable")
+                .is_none()
+        );
         drop(first);
-        assert!(StateLock::take(&path).expect("lockable").is_some());
+        assert!(
+            StateLock::take(&path, || false)
+                .expect("lockable")
+                .is_some()
+        );
     }
 
     /// R1
@@ -206,12 +214,18 @@ mod tests {
     fn a_lock_that_outlives_its_server_for_a_moment_is_waited_for() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("lock");
-        let first = StateLock::take(&path).expect("lockable").expect("free");
+        let first = StateLock::take(&path, || false)
+            .expect("lockable")
+            .expect("free");
         let holder = std::thread::spawn(move || {
             std::thread::sleep(LOCK_STEP * 20);
             drop(first);
         });
-        assert!(StateLock::take(&path).expect("lockable").is_some());
+        assert!(
+            StateLock::take(&path, || false)
+                .expect("lockable")
+                .is_some()
+        );
         holder.join().expect("it lets go");
     }
 }

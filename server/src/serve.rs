@@ -5,7 +5,7 @@ use std::{
     future::Future,
     io,
     os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt},
-    path::{Path, PathBuf},
+    path::PathBuf,
     time::Duration,
 };
 
@@ -25,6 +25,7 @@ use crate::{
         environment::{BaseEnv, Reach},
         own_uid,
         shim::{Records, Shims},
+        socket,
         task_file::{MemoryDir, TaskDir},
     },
     service::{Closing, Edge, End, Gate, ListenError, Listener, NAME, Service, Tcp},
@@ -130,7 +131,7 @@ pub async fn run(
     shutdown: impl Future<Output = ()>,
     ready: impl FnOnce(&Ready),
 ) -> Result<(), RunError> {
-    let _lock = open_state(&config.state_dir)?;
+    let _lock = open_state(&config)?;
     // First, since tasks are told of a port that the kernel may choose.
     let tcp = Tcp::bind(&config)?;
     let supervisor = assemble(&config, reach(&config, &tcp))?;
@@ -275,7 +276,8 @@ async fn set_health(health: &HealthReporter, status: ServingStatus) {
 }
 
 /// Makes the state directory, private to its user, and takes its lock.
-fn open_state(path: &Path) -> Result<StateLock, RunError> {
+fn open_state(config: &Config) -> Result<StateLock, RunError> {
+    let path = config.state_dir.as_path();
     let failed = |operation: &str| {
         let operation = format!("{operation} {}", path.display());
         move |source| RunError::Io { operation, source }
@@ -299,14 +301,19 @@ fn open_state(path: &Path) -> Result<StateLock, RunError> {
         fs::set_permissions(path, fs::Permissions::from_mode(0o700))
             .map_err(failed("close to others the state directory"))?;
     }
-    let lock = StateLock::take(&path.join("lock")).map_err(failed("lock the state directory"))?;
+    // Of several that are started at once, those that come too late do not wait to be needed.
+    let is_served = || {
+        let mut sockets = config.listen.iter().filter_map(Listen::unix);
+        sockets.any(socket::answers)
+    };
+    let lock = StateLock::take(&path.join("lock"), is_served)
+        .map_err(failed("lock the state directory"))?;
     lock.ok_or_else(|| RunError::AlreadyServed(path.to_owned()))
 }
 
 /// Where there is no memory to be had, there is the disk. What is in memory is read in any case.
 fn with_memory(task_dir: TaskDir, config: &Config, journal: &Journal) -> TaskDir {
-    let path = config.memory_dir.clone();
-    let path = path.unwrap_or_else(|| MemoryDir::default_path(journal.directory_id()));
+    let path = MemoryDir::of(journal.directory_id(), config.memory_dir.as_deref());
     match MemoryDir::open(&path, config.memory_output) {
         Ok(memory) => task_dir.with_memory(memory),
         Err(error) => {

@@ -295,7 +295,7 @@ fn files(daemon: &Daemon) -> Vec<String> {
     let tasks = daemon.path("state/tasks");
     let parts = names(&tasks).into_iter();
     let on_disk = parts.flat_map(|part| names(&tasks.join(part)));
-    on_disk.chain(names(daemon.memory_dir())).collect()
+    on_disk.chain(names(&daemon.memory_dir())).collect()
 }
 
 fn names(dir: &std::path::Path) -> Vec<String> {

@@ -75,7 +75,7 @@ impl Daemon {
             .arg("--state-dir")
             .arg(self.state_dir())
             .arg("--memory-dir")
-            .arg(self.memory_dir());
+            .arg(self.memory.path());
         let dir = self.dir.path().to_str().expect("UTF-8");
         command.args(
             self.builder
@@ -220,8 +220,12 @@ impl Daemon {
     }
 
     /// Where foreground tasks begin their output.
-    pub fn memory_dir(&self) -> &Path {
-        self.memory.path()
+    pub fn memory_dir(&self) -> PathBuf {
+        let own = fs::read_dir(self.memory.path()).ok();
+        let own = own.and_then(|mut own| own.next()?.ok());
+        let id = self.state_id.as_deref().unwrap_or_default();
+        let name = format!("heeler-{}", id.replace('-', ""));
+        own.map_or_else(|| self.memory.path().join(name), |own| own.path())
     }
 
     /// A task's output, while it is in memory.

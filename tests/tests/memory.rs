@@ -137,3 +137,32 @@ async fn with_release_a_task_ends_with_its_leader_and_names_whom_it_left() {
     child.signal(nix::sys::signal::Signal::SIGKILL);
     eventually("its end", || child.is_gone()).await;
 }
+
+/// F9, N1: whoever knows the name of the directory in memory can make it before the daemon does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_directory_in_memory_that_is_anothers_is_neither_used_nor_read() {
+    if !nix::unistd::geteuid().is_root() {
+        return heeler_tests::skipped("a directory of another user takes root to make");
+    }
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let before = api.start(shell("echo before")).await;
+    api.ended(&before.id).await;
+    let planted = daemon.memory_dir();
+    fs::create_dir(&planted).unwrap();
+    fs::write(planted.join(&before.id), vec![0; 4096]).unwrap();
+    std::os::unix::fs::chown(&planted, Some(65534), None).unwrap();
+    assert_eq!(
+        api.lines(&before.id).await,
+        ["before"],
+        "not what was planted"
+    );
+    let task = api.start(held("echo real")).await;
+    let mut hold = api.attach(&task.id).await;
+    assert_eq!(hold.released().await.reason(), ReleaseReason::Finished);
+    assert_eq!(hold.output, b"real\n");
+    assert!(
+        on_disk(&daemon, &task.id) > 0,
+        "where nobody else can write"
+    );
+}

@@ -1,7 +1,8 @@
 //! A Unix socket that only its user can reach; and what the kernel is told of TCP connections.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Read, Write},
     os::fd::AsFd,
     os::unix::{
         fs::{DirBuilderExt, FileTypeExt, MetadataExt},
@@ -23,6 +24,10 @@ const LONGEST_PATH: usize = 107;
 /// has it until it runs.
 const OUTLIVES: Duration = Duration::from_secs(1);
 const STEP: Duration = Duration::from_millis(5);
+/// How long a server may take to return a greeting.
+const ANSWERS_WITHIN: Duration = Duration::from_millis(200);
+/// The beginning of every HTTP/2 connection, with empty settings.
+const HTTP2_GREETING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
 /// How long a TCP peer may be silent before it is asked whether it is there, in seconds.
 const QUIET_SECONDS: u32 = 60;
@@ -36,6 +41,19 @@ const QUESTIONS: u32 = 6;
 pub struct PrivateSocket {
     path: PathBuf,
     inode: u64,
+}
+
+/// Whether a server answers there: one that is gone may have left a socket that takes connections for a
+/// moment, but says nothing.
+pub fn answers(path: &Path) -> bool {
+    let greeting = || {
+        let mut stream = UnixStream::connect(path)?;
+        stream.set_read_timeout(Some(ANSWERS_WITHIN))?;
+        stream.set_write_timeout(Some(ANSWERS_WITHIN))?;
+        stream.write_all(HTTP2_GREETING)?;
+        stream.read(&mut [0])
+    };
+    greeting().is_ok_and(|read| read > 0)
 }
 
 impl PrivateSocket {

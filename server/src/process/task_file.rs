@@ -110,7 +110,7 @@ impl TaskDir {
     }
 
     fn task_file(&self, id: &TaskId, file: File) -> TaskFile {
-        let memory = self.memory.as_ref().map(|memory| memory.path(id));
+        let memory = self.own_memory().map(|memory| memory.path(id));
         TaskFile { file, memory }
     }
 

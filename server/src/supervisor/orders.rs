@@ -53,6 +53,9 @@ impl TaskActor {
 
     /// What was detached has its output on disk, also where its shim did not live to see to that.
     pub(super) async fn spill_after_shim(&self) {
+        if self.life.task.spec.rules.foreground.is_some() {
+            self.shared.parts.task_dir.settle_memory(&self.life.task.id);
+        }
         if self.life.task.detached.is_none() {
             return;
         }

@@ -1,7 +1,7 @@
 //! What an actor makes durable, and what it tells with it: the only place at which a task's facts become
 //! events.
 
-use std::sync::Arc;
+use std::{io, sync::Arc};
 
 use super::actor::TaskActor;
 use crate::{
@@ -74,27 +74,36 @@ impl TaskActor {
     fn tail(&self) -> Tail {
         match self.life.task.output_bytes {
             0 => Tail::default(),
-            _ => self.output_tail(TAIL_BYTES),
+            _ => self.output_tail(TAIL_BYTES).unwrap_or_else(|error| {
+                self.unreadable(&error);
+                Tail::default()
+            }),
         }
     }
 
-    /// When there was output last, and how much there is now.
+    /// When there was output last, and how much there is now. What cannot be looked at is not silence.
     pub(super) fn last_output(&self) -> (Timestamp, u64) {
-        let tail = self.output_tail(1);
-        let last = tail.chunks.last().map(|chunk| chunk.at);
-        (last.unwrap_or_default(), tail.end)
+        match self.output_tail(1) {
+            Ok(tail) => {
+                let last = tail.chunks.last().map(|chunk| chunk.at);
+                (last.unwrap_or_default(), tail.end)
+            }
+            Err(error) => {
+                self.unreadable(&error);
+                (Timestamp::now(), self.life.task.output_bytes)
+            }
+        }
     }
 
-    fn output_tail(&self, bytes: usize) -> Tail {
-        let file = self.shared.parts.task_dir.open(&self.life.task.id);
-        let tail = file.and_then(|file| match file {
+    fn output_tail(&self, bytes: usize) -> io::Result<Tail> {
+        match self.shared.parts.task_dir.open(&self.life.task.id)? {
             Some(file) if file.is_of(self.life.task.uid)? => file.tail(bytes),
             Some(_) | None => Ok(Tail::default()),
-        });
-        tail.unwrap_or_else(|error| {
-            tracing::warn!(task = %self.life.task.id, %error, "its output cannot be read");
-            Tail::default()
-        })
+        }
+    }
+
+    fn unreadable(&self, error: &io::Error) {
+        tracing::warn!(task = %self.life.task.id, %error, "its output cannot be read");
     }
 
     /// A start that has failed is told to whoever waits for it, though it cannot be recorded yet: on a

@@ -65,10 +65,10 @@ pub enum MemoryError {
 }
 
 impl MemoryDir {
-    /// The directory that a state directory has where nobody says otherwise. Nobody knows the name
-    /// before it is there.
-    pub fn default_path(directory_id: Uuid) -> PathBuf {
-        Path::new(SHARED_MEMORY).join(format!("heeler-{}", directory_id.simple()))
+    /// The directory that a state directory has for itself in this one, or in the system's own.
+    pub fn of(directory_id: Uuid, within: Option<&Path>) -> PathBuf {
+        let within = within.unwrap_or(Path::new(SHARED_MEMORY));
+        within.join(format!("heeler-{}", directory_id.simple()))
     }
 
     /// For so many bytes of output between all tasks. What is there counts.
@@ -104,6 +104,13 @@ impl MemoryDir {
     /// Where a task's output is, if it is in memory.
     pub(super) fn path(&self, id: &TaskId) -> PathBuf {
         self.path.join(id.as_str())
+    }
+
+    /// Whether what is in the directory can be believed: whoever knows its name could have made it before
+    /// us. What is ours nobody else can put away.
+    fn is_ours(&self) -> bool {
+        let found = fs::symlink_metadata(&self.path);
+        found.is_ok_and(|found| found.is_dir() && found.uid() == own_uid())
     }
 
     /// Deletes a task's output, if it is here.
@@ -157,9 +164,24 @@ impl TaskDir {
         Some(memory.path(id))
     }
 
+    /// The directory in memory, if it is there and is ours.
+    pub(super) fn own_memory(&self) -> Option<&MemoryDir> {
+        self.memory.as_deref().filter(|memory| memory.is_ours())
+    }
+
+    /// What a task that is over has taken of the room, in place of what was kept for it.
+    pub fn settle_memory(&self, id: &TaskId) {
+        let Some(memory) = self.memory.as_deref() else {
+            return;
+        };
+        let found = fs::symlink_metadata(memory.path(id)).ok();
+        let share = found.map(|found| Share::Settled(taken(&found)));
+        memory.held().set(id.clone(), share);
+    }
+
     /// Whose output is in memory now.
     pub fn in_memory(&self) -> io::Result<Vec<TaskId>> {
-        let Some(memory) = &self.memory else {
+        let Some(memory) = self.own_memory() else {
             return Ok(Vec::new());
         };
         match files(&memory.path) {
@@ -171,7 +193,7 @@ impl TaskDir {
     /// Moves a task's output from memory to the disk, if it is there and nobody writes it any more:
     /// a shim that still has the task does so by order. To be used where it may take its time.
     pub fn spill(&self, id: &TaskId) -> io::Result<()> {
-        let Some(memory) = &self.memory else {
+        let Some(memory) = self.own_memory() else {
             return Ok(());
         };
         let Some(from) = open_if_there(&memory.path(id), nix::libc::O_NOFOLLOW)? else {
@@ -191,9 +213,7 @@ impl TaskDir {
 
     /// Deletes a task's output, if it is in memory.
     pub fn remove_from_memory(&self, id: &TaskId) -> io::Result<()> {
-        self.memory
-            .as_ref()
-            .map_or(Ok(()), |memory| memory.remove(id))
+        self.own_memory().map_or(Ok(()), |memory| memory.remove(id))
     }
 
     /// Removes the directory in memory, if there is nothing in it.
