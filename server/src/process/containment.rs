@@ -107,6 +107,14 @@ impl Ladder {
         }
     }
 
+    /// Removes what there is for all tasks, if none has anything there.
+    pub fn leave(&self) {
+        match self {
+            Self::Cgroup { root } => drop(fs::remove_dir(root)),
+            Self::Subreaper { .. } => {}
+        }
+    }
+
     /// The cgroups that tasks have, or have left behind.
     pub fn leaves(&self) -> Vec<PathBuf> {
         match self {

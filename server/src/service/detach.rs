@@ -3,7 +3,7 @@
 use heeler_proto::v1::{self, detach_request::Target};
 use tonic::Request;
 
-use super::{Service, caller, check, convert, refusal::Refusal};
+use super::{Service, caller, check, convert, refusal::Refusal, rules};
 use crate::{
     supervisor::{DetachOutcome, DetachRequest, Detached},
     task::{Filter, Placement},
@@ -19,10 +19,7 @@ pub(super) async fn detach(
     let order = DetachRequest {
         actor,
         reason: check::note("reason", request.reason, check::REASON)?,
-        timeout: request
-            .timeout
-            .map(|span| check::duration("timeout", span))
-            .transpose()?,
+        timeout: rules::span("timeout", request.timeout)?,
     };
     let detached = match request.target {
         None => {

@@ -326,7 +326,10 @@ impl From<Refused> for Refusal {
 impl From<QueueError> for Refusal {
     fn from(error: QueueError) -> Self {
         match error {
-            QueueError::TooMany(_) => Self::field("name", format_args!("is one too many: {error}")),
+            QueueError::TooMany(max) => {
+                let reason = v1::ErrorReason::QueueFull;
+                Self::new(Code::ResourceExhausted, reason, error.to_string()).with("max", max)
+            }
             QueueError::Journal(error) => error.into(),
         }
     }

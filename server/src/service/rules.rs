@@ -75,12 +75,34 @@ fn foreground(request: &v1::SpawnRequest) -> Result<Option<Foreground>, Refusal>
                 v1::HolderGoneAction::Detach => OnHolderGone::Detach,
                 v1::HolderGoneAction::Keep => OnHolderGone::Keep,
             },
-            holder_window: request
-                .holder_window
-                .map(|window| check::duration("holder_window", window))
-                .transpose()?
-                .unwrap_or(DEFAULT_HOLDER_WINDOW),
+            holder_window: holder_window(request, on_holder_gone)?,
         })),
+    }
+}
+
+/// Without any, nobody could come in time.
+fn holder_window(
+    request: &v1::SpawnRequest,
+    on_holder_gone: v1::HolderGoneAction,
+) -> Result<Duration, Refusal> {
+    let window = request
+        .holder_window
+        .map(|window| check::duration("holder_window", window))
+        .transpose()?
+        .unwrap_or(DEFAULT_HOLDER_WINDOW);
+    match on_holder_gone {
+        v1::HolderGoneAction::Keep => Ok(window),
+        v1::HolderGoneAction::Unspecified
+        | v1::HolderGoneAction::Cancel
+        | v1::HolderGoneAction::Detach
+            if window.is_zero() =>
+        {
+            let problem = "is zero: nobody could hold the task in time";
+            Err(Refusal::field("holder_window", problem))
+        }
+        v1::HolderGoneAction::Unspecified
+        | v1::HolderGoneAction::Cancel
+        | v1::HolderGoneAction::Detach => Ok(window),
     }
 }
 
@@ -137,7 +159,10 @@ fn exclusive(request: &v1::SpawnRequest) -> Result<Option<Exclusive>, Refusal> {
 }
 
 /// A span of time in which something can happen.
-fn span(field: &str, value: Option<prost_types::Duration>) -> Result<Option<Duration>, Refusal> {
+pub(super) fn span(
+    field: &str,
+    value: Option<prost_types::Duration>,
+) -> Result<Option<Duration>, Refusal> {
     let span = value
         .map(|value| check::duration(field, value))
         .transpose()?;

@@ -67,10 +67,7 @@ fn read(request: v1::SpawnRequest) -> Result<SpawnRequest, Refusal> {
             }
             v1::EnvDefaults::None => EnvDefaults::None,
         },
-        timeout: request
-            .timeout
-            .map(|span| check::duration("timeout", span))
-            .transpose()?,
+        timeout: rules::span("timeout", request.timeout)?,
         stop_policy: stop_policy(request.stop_policy.unwrap_or_default())?,
         rules,
     })

@@ -369,5 +369,9 @@ async fn sleep_until(timer: Option<(Timestamp, Timer)>) -> Timer {
         }
         let until = Instant::now() + left.min(LONGEST_SLEEP);
         tokio::time::sleep_until(until.into()).await;
+        // What has been waited for is over, also if somebody has set the clock back meanwhile.
+        if left <= LONGEST_SLEEP {
+            return timer;
+        }
     }
 }

@@ -248,6 +248,7 @@ pub(super) fn remove_idle_cgroups(shared: &Shared) {
             containment::remove_tree(&leaf);
         }
     }
+    shared.parts.ladder.leave();
 }
 
 /// An actor that has just told its task's end may still be there.

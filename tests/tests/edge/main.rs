@@ -5,6 +5,7 @@
 
 mod asking;
 mod queueing;
+mod ruling;
 mod spawning;
 mod waiting;
 

@@ -4,7 +4,10 @@ use std::process::Stdio;
 
 use heeler_tests::{Daemon, Process, eventually_some, v1::*, within};
 use nix::sys::signal::Signal;
-use tokio::process::Child;
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::Child,
+};
 
 use super::{ended, reads, run, send, the_task};
 
@@ -68,7 +71,33 @@ async fn a_run_that_waits_for_its_turn_can_be_ended() {
     send(&command, Signal::SIGTERM);
     let said = ended(command).await;
     let found = (said.code, &*said.stdout, &*said.stderr);
-    assert_eq!(found, (Some(143), "", ""));
+    let waits = "waits for its turn: queue q\n";
+    assert_eq!((found.0, found.1), (Some(143), ""));
+    assert!(found.2.ends_with(waits), "{said:?}");
+    assert_eq!(found.2.lines().count(), 1, "{said:?}");
+}
+
+/// X1
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_run_that_waits_for_a_key_says_so_and_is_listed_after_what_runs() {
+    let daemon = Daemon::start().await;
+    let args = ["--exclusive", "dev", "--", "sleep", "60"];
+    let holder = daemon.spawned(&args).await;
+    let args = ["--exclusive", "dev", "--on-held", "queue", "--", "true"];
+    let mut command = run(&daemon, &args);
+    let mut said = BufReader::new(command.stderr.take().unwrap()).lines();
+    let line = within("what it waits for", said.next_line()).await;
+    let line = line.unwrap().unwrap();
+    assert!(line.ends_with("waits for its turn: key dev"), "{line}");
+    let ps = daemon.heeler(["ps"]).await.ok().stdout;
+    let rows: Vec<&str> = ps.lines().skip(1).collect();
+    assert!(rows[0].starts_with(&holder) && rows[0].contains("RUNNING"));
+    assert!(
+        rows[1].contains("QUEUED") && rows[1].contains("k:dev"),
+        "{ps}"
+    );
+    daemon.heeler(["cancel", &holder]).await.ok();
+    assert_eq!(ended(command).await.code, Some(0));
 }
 
 /// C16
@@ -105,7 +134,10 @@ async fn a_foreground_timeout_can_end_it() {
     let args = "run --foreground-timeout 300ms --on-foreground-timeout cancel -- sleep 60";
     let said = daemon.heeler(args.split(' ')).await;
     assert_eq!(said.code, Some(143), "{said:?}");
-    assert!(said.stderr.contains("its timeout"), "{said:?}");
+    assert!(
+        said.stderr.ends_with("was stopped: its timeout\n"),
+        "{said:?}"
+    );
     let task = daemon.api().await.all().await.remove(0);
     assert_eq!(task.state(), TaskState::TimedOut);
 }

@@ -101,6 +101,68 @@ async fn processes_that_outlive_the_first_go_on_in_the_background_or_are_killed(
     assert!(Process::now(child).is_none_or(|child| child.is_gone()));
 }
 
+/// F11
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_is_written_right_after_the_first_process_is_not_lost() {
+    let daemon = Daemon::start().await;
+    // It writes when the shell is gone, and not before.
+    let late = "(while kill -0 $$; do :; done) 2> /dev/null; echo late";
+    for json in [&[][..], &["--json"]] {
+        let script = format!("({late}) & exit 3");
+        let args = [&["run"], json, &["-c", &script]].concat();
+        let said = daemon.heeler(args).await;
+        assert_eq!((said.code, &*said.stderr), (Some(3), ""), "{said:?}");
+        if json.is_empty() {
+            assert_eq!(said.stdout, "late\n");
+        } else {
+            let last = said.stdout.lines().last().unwrap();
+            assert!(said.stdout.contains("bGF0ZQo="), "{said:?}");
+            assert!(last.contains("RELEASE_REASON_FINISHED"), "{said:?}");
+        }
+    }
+    let script = "exec > >(tee log.txt) 2>&1; echo start; echo end";
+    let said = daemon.heeler(["run", "--", "bash", "-c", script]).await;
+    assert_eq!((said.code, &*said.stdout), (Some(0), "start\nend\n"));
+}
+
+/// A1
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_script_that_asks_for_the_background_is_told_by_its_id_alone() {
+    let daemon = Daemon::start().await;
+    let said = daemon.heeler(["run", "-c", "echo hi &"]).await.ok();
+    assert!(said.stderr.contains("trailing &"), "{said:?}");
+    assert_eq!(said.stderr.lines().count(), 1, "{said:?}");
+    let api = daemon.api().await;
+    let id = said.stdout.strip_suffix('\n').unwrap();
+    assert_eq!(api.ended(id).await.placement(), Placement::Background);
+
+    let said = daemon.heeler(["run", "--json", "-c", "echo hi &"]).await;
+    let line: serde_json::Value = serde_json::from_str(&said.ok().stdout).unwrap();
+    assert_eq!(line["released"]["reason"], "RELEASE_REASON_DETACHED");
+}
+
+/// F6
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_window_too_short_to_take_hold_of_it_is_refused() {
+    let daemon = Daemon::start().await;
+    let args = ["run", "--holder-window", "100ms", "--", "sleep", "60"];
+    let said = daemon.heeler(args).await;
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(said.stderr.contains("--holder-window"), "{said:?}");
+    assert!(said.stderr.contains("1s or more"), "{said:?}");
+    assert!(daemon.api().await.all().await.is_empty());
+}
+
+/// C9
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_attach_to_what_does_not_exist_says_that_alone() {
+    let daemon = Daemon::start().await;
+    let said = daemon.heeler(["attach", "shell-aaaaaaaaaa"]).await;
+    assert_eq!(said.code, Some(3), "{said:?}");
+    assert_eq!(said.stderr.lines().count(), 1, "{said:?}");
+    assert!(!said.stderr.contains("out of sight"), "{said:?}");
+}
+
 /// O2, L5
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn whoever_attaches_sees_all_and_may_leave() {

@@ -4,6 +4,7 @@
 
 mod ending;
 mod letting_go;
+mod shell;
 mod terminal;
 
 use std::process::Stdio;

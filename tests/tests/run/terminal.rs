@@ -2,11 +2,15 @@
 
 use std::process::Stdio;
 
-use heeler_tests::{Daemon, eventually, terminal::Modes, v1::*, within};
+use heeler_tests::{Daemon, Process, eventually, terminal::Modes, v1::*, within};
 use nix::sys::signal::Signal;
 use tokio::io::AsyncReadExt;
 
-use super::{reads, the_task};
+use super::{
+    reads,
+    shell::{Shell, Turn},
+    the_task,
+};
 
 const CTRL_B: &[u8] = b"\x02";
 const CTRL_C: &[u8] = b"\x03";
@@ -84,17 +88,36 @@ async fn the_terminal_is_given_back_however_it_ends() {
 async fn a_pause_gives_the_terminal_back_and_going_on_takes_it_again() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let mut run = daemon.at_terminal(["run", "--", "sleep", "60"], None);
-    run.becomes(Modes::Keys).await;
-    let (process, task) = (run.process(), the_task(&api).await);
-    run.press(CTRL_Z);
+    let mut shell = Shell::start(&daemon, "run -- sleep 60");
+    shell.becomes(Turn::Command).await;
+    let task = the_task(&api).await;
+    let process = Process::now(shell.foreground()).unwrap();
+    shell.press(CTRL_Z);
     eventually("it pauses", || process.is_stopped()).await;
-    assert_eq!(run.modes(), Modes::Usual);
-    process.signal(Signal::SIGCONT);
+    // The shell has it again, and reads a line before it lets the command go on.
+    shell.becomes(Turn::Shell).await;
+    shell.press(b"\n");
+    shell.becomes(Turn::Command).await;
+    shell.press(CTRL_B);
+    assert_eq!(shell.exit().await, Some(0));
+    assert_eq!(api.task(&task.id).await.placement(), Placement::Background);
+}
+
+/// F1
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn where_no_shell_would_let_it_go_on_a_pause_is_nothing() {
+    let daemon = Daemon::start().await;
+    let (mut gate, path) = (daemon.gate("gate"), daemon.file("gate"));
+    let script = format!("read line < {path}; echo on; exec sleep 60");
+    let mut run = daemon.at_terminal(["run", "-c", &script], None);
+    run.becomes(Modes::Keys).await;
+    run.press(CTRL_Z);
+    gate.write("\n");
+    run.shows("on\r\n").await;
     run.becomes(Modes::Keys).await;
     run.press(CTRL_B);
     assert_eq!(run.exit().await, Some(0));
-    assert_eq!(api.task(&task.id).await.placement(), Placement::Background);
+    assert_eq!(run.modes(), Modes::Usual);
 }
 
 /// F1
