@@ -9,7 +9,8 @@ Conventions that hold for every call:
   reason is a value of ErrorReason without its prefix; a bad argument also has a
   google.rpc.BadRequest that names the field. A refused call has changed nothing, with one
   exception: a start that the system refused leaves a FAILED task with the details.
-- A field that is absent or at its zero value means "the default", which its comment states.
+- A field that is absent or at its zero value means "the default", which its comment states. A span of
+  time that would be over at once is refused.
 - A caller's deadline or disconnect ends the call, never a task.
 """
 
@@ -385,7 +386,7 @@ class SpawnRequest(_message.Message):
     @_builtins.property
     def holder_window(self) -> _duration_pb2.Duration:
         """How long nobody may hold the task before that happens: time to call Attach first, or again.
-        It begins anew with a restart of the server. Absent: 10 s.
+        It begins anew with a restart of the server. Absent: 10 s; zero only with KEEP.
         """
 
     @_builtins.property

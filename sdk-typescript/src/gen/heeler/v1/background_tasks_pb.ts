@@ -10,7 +10,8 @@
 //   reason is a value of ErrorReason without its prefix; a bad argument also has a
 //   google.rpc.BadRequest that names the field. A refused call has changed nothing, with one
 //   exception: a start that the system refused leaves a FAILED task with the details.
-// - A field that is absent or at its zero value means "the default", which its comment states.
+// - A field that is absent or at its zero value means "the default", which its comment states. A span of
+//   time that would be over at once is refused.
 // - A caller's deadline or disconnect ends the call, never a task.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
@@ -182,7 +183,7 @@ export type SpawnRequest = Message<"heeler.v1.SpawnRequest"> & {
 
   /**
    * How long nobody may hold the task before that happens: time to call Attach first, or again.
-   * It begins anew with a restart of the server. Absent: 10 s.
+   * It begins anew with a restart of the server. Absent: 10 s; zero only with KEEP.
    *
    * @generated from field: optional google.protobuf.Duration holder_window = 19;
    */
