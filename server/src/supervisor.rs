@@ -100,6 +100,8 @@ struct Shared {
     lookout: Lookout,
     /// How many actors there are.
     present: watch::Sender<usize>,
+    /// True once calls are let in, and so somebody can come to hold a task.
+    serving: watch::Sender<bool>,
     /// True once the server is going down: actors leave their tasks to the next one.
     leaving: watch::Sender<bool>,
 }
@@ -169,6 +171,7 @@ impl Supervisor {
             closed: AtomicBool::new(false),
             lookout: Lookout::default(),
             present: watch::Sender::new(0),
+            serving: watch::Sender::new(false),
             leaving: watch::Sender::new(false),
             parts,
         };

@@ -49,7 +49,7 @@ enum Turn {
     Report(Option<Report>),
     Asked(Message),
     Due(Timer),
-    /// Somebody has come to hold it, or has left.
+    /// Somebody has come to hold it, or has left; or only now somebody can.
     Holders,
     CallAgain,
     /// A start, or a kill, takes long.
@@ -76,6 +76,8 @@ pub(super) enum Patience {
 pub(super) struct TaskActor {
     pub(super) shared: Arc<Shared>,
     pub(super) life: Life,
+    /// Whether somebody could come to hold the task since it was here.
+    served: bool,
     pub(super) link: Option<Link>,
     /// The shim lives, and could not be called.
     pub(super) unreachable: bool,
@@ -99,8 +101,10 @@ pub(super) struct TaskActor {
 
 impl TaskActor {
     pub(super) fn new(shared: Arc<Shared>, task: Task, ends: Ends) -> Self {
+        let served = *shared.serving.borrow();
         Self {
             _presence: Presence::of(&shared),
+            served,
             shared,
             life: Life::new(task, Timestamp::now()),
             link: None,
@@ -167,6 +171,10 @@ impl TaskActor {
             report = next_report(&mut self.link) => Turn::Report(report),
             due = sleep_until(timer) => Turn::Due(due),
             Ok(()) = self.ends.holders.changed() => Turn::Holders,
+            () = served(&self.shared), if !self.served => {
+                self.served = true;
+                Turn::Holders
+            }
             Some(message) = self.ends.inbox.recv() => Turn::Asked(message),
             () = tokio::time::sleep_until(call_at), if self.unreachable => Turn::CallAgain,
             () = tokio::time::sleep(ROUSE_EVERY), if is_awaited => Turn::Rouse,
@@ -220,6 +228,8 @@ impl TaskActor {
         match timer {
             Timer::Deadline => self.learn(Input::DeadlineReached).await,
             Timer::Foreground => self.learn(Input::ForegroundOver).await,
+            // Nobody could have come yet.
+            Timer::Holder if !self.served => self.learn(Input::Hold(Hold::Held)).await,
             Timer::Holder => {
                 // Somebody may have come in this instant.
                 self.count_holders().await;
@@ -356,6 +366,13 @@ async fn turn(turn: &mut Option<oneshot::Receiver<()>>) {
         // It never comes.
         std::future::pending().await
     }
+}
+
+/// Waits until calls are let in.
+async fn served(shared: &Shared) {
+    let mut serving = shared.serving.subscribe();
+    // The sender is ours, so there is always an answer.
+    let _ = serving.wait_for(|serving| *serving).await;
 }
 
 async fn sleep_until(timer: Option<(Timestamp, Timer)>) -> Timer {

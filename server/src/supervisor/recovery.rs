@@ -60,6 +60,7 @@ impl Supervisor {
         if missing > 0 {
             tracing::warn!(tasks = missing, "serving before these are taken back");
         }
+        self.shared.serving.send_replace(true);
         self.clear_leftovers();
         crash::point("recovery.done");
         Ok(Recovered {
