@@ -3,8 +3,8 @@
 use std::{io, process::ExitCode};
 
 use heeler_client::{
-    Error, Refusal,
-    v1::{BackgroundTask, ErrorReason, outcome::Result as Ended},
+    Code, Error, Refusal,
+    v1::{BackgroundTask, ErrorReason, TaskState, outcome::Result as Ended},
 };
 use nix::{errno::Errno, sys::signal::Signal};
 
@@ -87,6 +87,8 @@ impl Exit {
             (Some(Ended::SpawnError(error)), _) => {
                 Self::of_program(&error.operation, Errno::from_raw(error.errno))
             }
+            // What was stopped has not done what it was for, whatever it says.
+            (_, Some(0)) if was_stopped(task) => Self::Failed,
             (_, Some(code)) => Self::AsTask(code),
             (_, None) => Self::Failed,
         }
@@ -150,6 +152,9 @@ impl Failure {
         match self {
             Self::Program(Error::Refused(refusal)) => unusable(refusal),
             Self::Client(Error::Refused(refusal)) if is_not_found(refusal) => Exit::NotFound,
+            Self::Client(Error::Refused(refusal)) if refusal.code == Code::InvalidArgument => {
+                Exit::Usage
+            }
             Self::Client(Error::Refused(_)) => Exit::Failed,
             Self::Client(error) | Self::Program(error) => of_connection(error),
             Self::Usage(_) => Exit::Usage,
@@ -212,6 +217,8 @@ fn unusable(refusal: &Refusal) -> Exit {
         Exit::of_program("exec", error)
     } else if refusal.is(ErrorReason::SpawnFailed) {
         Exit::of_program(of("operation"), error)
+    } else if refusal.code == Code::InvalidArgument {
+        Exit::Usage
     } else {
         Exit::Failed
     }
@@ -225,6 +232,10 @@ fn of_connection(error: &Error) -> Exit {
         }
         Error::Refused(_) | Error::Incomplete { .. } => Exit::Failed,
     }
+}
+
+fn was_stopped(task: &BackgroundTask) -> bool {
+    matches!(task.state(), TaskState::Cancelled | TaskState::TimedOut)
 }
 
 fn is_not_found(refusal: &Refusal) -> bool {

@@ -1,6 +1,8 @@
 //! A task in the foreground, as `run` and `attach` have it: its output goes out as it comes, signals and
 //! a key are heard meanwhile, and it ends with the release.
 
+mod arrivals;
+
 use std::{io, time::Duration};
 
 use heeler_client::{
@@ -11,6 +13,7 @@ use nix::sys::signal::Signal;
 use tokio::task::JoinSet;
 
 use crate::{
+    drain::Drain,
     exit::{Exit, Failure},
     farewell,
     flow::Flow,
@@ -52,12 +55,18 @@ pub(crate) struct Hold {
     /// What has been asked of the daemon and is not answered.
     calls: JoinSet<Answer>,
     progress: Progress,
+    /// What it writes though its leader is gone.
+    rest: Option<Drain>,
 }
 
 /// What has happened so far.
 #[derive(Debug, Default)]
 struct Progress {
     released: Option<Released>,
+    /// Something came of it: it is there.
+    found: bool,
+    /// Behind the last that it wrote.
+    offset: u64,
     /// How often it has been asked to stop, and by what signal first.
     stops: u32,
     signal: Option<Signal>,
@@ -94,13 +103,15 @@ impl Hold {
             signals,
             calls: JoinSet::new(),
             progress: Progress::default(),
+            rest: None,
         }
     }
 
     /// Holds it until its release, or until its holder leaves.
     pub(crate) async fn until_released(mut self, mut attach: Attach) -> Result<Exit, Failure> {
         while !self.is_settled() {
-            let open = self.progress.released.is_none() && !self.flow.is_full();
+            let room = !self.flow.is_full();
+            let open = self.progress.released.is_none() && room;
             tokio::select! {
                 heard = self.signals.next() => {
                     if let Some(exit) = self.hear(heard) {
@@ -111,36 +122,15 @@ impl Hold {
                 Some(answer) = self.calls.join_next() => self.answered(answer.ok()),
                 written = self.flow.advance() => self.wrote(written)?,
                 item = attach.next(), if open => self.take(item)?,
+                rest = arrivals::next(&mut self.rest), if room => self.drained(rest)?,
             }
         }
         self.end().await
     }
 
     fn is_settled(&self) -> bool {
-        self.progress.left || self.progress.released.is_some() && self.calls.is_empty()
-    }
-
-    fn take(&mut self, item: Option<Result<AttachItem, Error>>) -> Result<(), Failure> {
-        let item = item.ok_or(Error::Incomplete { field: "released" })?;
-        let item = item.inspect_err(|_| {
-            let id = self.task.id();
-            out::note(&format!("{id} is out of sight: `heeler attach {id}`"));
-        })?;
-        self.flow.put(&item)?;
-        if let AttachItem::Released(released) = item {
-            self.released(released);
-        }
-        Ok(())
-    }
-
-    /// Where those who outlive the leader are not to live on, their end is waited for.
-    fn released(&mut self, released: Released) {
-        if released.reason == ReleaseReason::LeaderExited && farewell::is_near(&released.task) {
-            let task = self.task.clone();
-            self.calls
-                .spawn(async move { Answer::Ended(task.wait().await) });
-        }
-        self.progress.released = Some(released);
+        let idle = self.calls.is_empty() && self.rest.is_none();
+        self.progress.left || self.progress.released.is_some() && idle
     }
 
     /// What to do about a signal; an exit code if it is to leave at once.
@@ -242,6 +232,7 @@ impl Hold {
         let Some(released) = self.progress.released.take() else {
             return Ok(Exit::Done);
         };
+        self.flow.put(&AttachItem::Released(released.clone()))?;
         let exit = match released.reason {
             ReleaseReason::Detached => {
                 self.flow.put_id(&released.task.id);

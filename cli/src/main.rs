@@ -9,6 +9,7 @@ mod context;
 mod daemon;
 mod deferred;
 mod departure;
+mod drain;
 mod duration;
 mod exit;
 mod farewell;

@@ -14,10 +14,10 @@ use nix::{
     errno::Errno,
     poll::{PollFd, PollFlags, PollTimeout, poll},
     sys::{
-        signal::{Signal, kill},
+        signal::{Signal, raise},
         termios::{LocalFlags, SetArg, SpecialCharacterIndices, Termios, tcgetattr, tcsetattr},
     },
-    unistd::{Pid, getpgrp, read, tcgetpgrp},
+    unistd::{getpgrp, read, tcgetpgrp},
 };
 use tokio::sync::mpsc;
 
@@ -73,13 +73,16 @@ impl Keyboard {
         }
     }
 
-    /// Stops this process, as the terminal's own key for that would have.
+    /// Stops this process, as the terminal's own key for that would have: not at all, where no shell
+    /// would let it go on.
     pub(crate) fn suspend(&self) {
         if let Self::Terminal(terminal) = self {
             terminal.give_back();
         }
-        // It cannot fail for a process that sends it to itself.
-        let _ = kill(Pid::this(), Signal::SIGSTOP);
+        // Of the signals that stop a process and that nobody here listens to, one which the kernel drops
+        // in an orphaned group. To this very thread: when it returns, that is decided, or over.
+        let _ = raise(Signal::SIGTTIN);
+        self.resume();
     }
 
     /// The process goes on, in the foreground or not.

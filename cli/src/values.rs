@@ -1,11 +1,16 @@
 //! What flags may say, beyond numbers and durations.
 
-use clap::ValueEnum;
+use clap::{ValueEnum, builder::NonEmptyStringValueParser};
 use heeler_client::{
     Filter,
     v1::{ForegroundTimeoutAction, HolderGoneAction, LingeringPolicy, TaskEventType, TaskKind},
 };
 use nix::sys::signal::Signal;
+
+/// A name that must be one: an unset variable in a script must not mean "all".
+pub(crate) fn not_empty() -> NonEmptyStringValueParser {
+    NonEmptyStringValueParser::new()
+}
 
 /// A `K=V` argument.
 #[derive(Debug, Clone, PartialEq, Eq)]

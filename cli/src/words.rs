@@ -127,6 +127,9 @@ pub(crate) fn note(task: &BackgroundTask) -> String {
     if !task.queue.is_empty() {
         notes.push(format!("q:{}", task.queue));
     }
+    if task.state() == TaskState::Queued && !task.exclusive_key.is_empty() {
+        notes.push(format!("k:{}", task.exclusive_key));
+    }
     notes.join(" ")
 }
 
@@ -137,7 +140,7 @@ pub(crate) fn silence(task: &BackgroundTask) -> String {
         .unwrap_or_default()
 }
 
-/// What a task has waited for that now has its turn.
+/// What a task waits for, or has waited for.
 pub(crate) fn waited(task: &BackgroundTask) -> String {
     let mut waits = Vec::new();
     if !task.queue.is_empty() {
@@ -189,7 +192,7 @@ pub(crate) fn detached(detachment: &Detachment) -> String {
 /// What happened, by whom, and why.
 fn by(what: &str, actor: Option<&Actor>, why: &str) -> String {
     let mut text = what.to_owned();
-    if let Some(actor) = actor {
+    if let Some(actor) = actor.filter(|actor| !is_daemon(actor)) {
         if !actor.name.is_empty() {
             text.push_str(&format!(" by {}", actor.name));
         }
@@ -204,6 +207,11 @@ fn by(what: &str, actor: Option<&Actor>, why: &str) -> String {
         text.push_str(&format!(": {why}"));
     }
     text
+}
+
+/// Whether nobody asked: the daemon kept to a rule, and what it did says which.
+fn is_daemon(actor: &Actor) -> bool {
+    actor.name == "heeler" && actor.uid.is_none() && actor.pid.is_none()
 }
 
 /// What shows that a tree is empty, or who is left of it.
@@ -279,125 +287,4 @@ pub(crate) fn size(bytes: u64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use heeler_client::v1::{SignalOutcome, UnknownOutcome};
-
-    use super::*;
-
-    fn with(result: Ended) -> BackgroundTask {
-        let outcome = Some(Outcome {
-            result: Some(result),
-        });
-        BackgroundTask {
-            outcome,
-            ..BackgroundTask::default()
-        }
-    }
-
-    fn killed() -> Ended {
-        Ended::Signal(SignalOutcome {
-            number: 9,
-            name: "SIGKILL".to_owned(),
-            core_dumped: false,
-        })
-    }
-
-    #[test]
-    fn a_signal_is_told_as_128_and_its_number() {
-        assert_eq!(exit_code(&with(killed())), Some(137));
-        assert_eq!(exit_code(&with(Ended::ExitCode(3))), Some(3));
-        assert_eq!(
-            exit_code(&with(Ended::Unknown(UnknownOutcome::default()))),
-            None
-        );
-        assert_eq!(exit_code(&BackgroundTask::default()), None);
-    }
-
-    #[test]
-    fn outcomes_are_told_apart() {
-        assert_eq!(exit(&with(killed())), "SIGKILL");
-        assert_eq!(
-            outcome(&with(Ended::ExitCode(0)).outcome.unwrap()),
-            "exit code 0"
-        );
-    }
-
-    #[test]
-    fn arguments_are_quoted_as_one_would_type_them() {
-        let args = ["sh", "-c", "it's", "a b", ""].map(str::to_owned).to_vec();
-        let command_ = Some(Command::Argv(ArgvCommand { args }));
-        let task = BackgroundTask {
-            command: command_,
-            ..BackgroundTask::default()
-        };
-        assert_eq!(command(&task), r"sh -c 'it'\''s' 'a b' ''");
-    }
-
-    /// F1, T5
-    #[test]
-    fn a_glance_shows_what_is_held_stale_or_queued() {
-        let mut task = BackgroundTask {
-            state: TaskState::Running.into(),
-            placement: Placement::Foreground.into(),
-            stale: true,
-            queue: "builds".to_owned(),
-            ..BackgroundTask::default()
-        };
-        assert_eq!(note(&task), "fg stale q:builds");
-        task.state = TaskState::Completed.into();
-        assert_eq!(note(&task), "");
-        assert_eq!(note(&BackgroundTask::default()), "");
-    }
-
-    /// F1
-    #[test]
-    fn a_detach_is_told_with_who_asked_and_why() {
-        let detachment = |cause: DetachCause| {
-            detached(&Detachment {
-                cause: cause.into(),
-                actor: Some(Actor {
-                    name: "heeler detach".to_owned(),
-                    ..Actor::default()
-                }),
-                reason: "enough".to_owned(),
-                ..Detachment::default()
-            })
-        };
-        assert_eq!(
-            detachment(DetachCause::Requested),
-            "a detach by heeler detach: enough"
-        );
-        assert_eq!(
-            detachment(DetachCause::ForegroundTimeout),
-            "its foreground timeout"
-        );
-    }
-
-    /// C14
-    #[test]
-    fn survivors_are_named() {
-        let left = ProcessInfo {
-            pid: 7,
-            command: "sleep 9".to_owned(),
-            ..ProcessInfo::default()
-        };
-        let text = proof(&Proof {
-            survivors: vec![left],
-            ..Proof::default()
-        });
-        assert_eq!(text, "NOT gone, 1 left: 7 sleep 9");
-    }
-
-    #[test]
-    fn moments_and_sizes_are_short() {
-        let at = Timestamp {
-            seconds: 1_700_000_000,
-            nanos: 7_654_321,
-        };
-        assert_eq!(moment(at), "2023-11-14T22:13:20.007Z");
-        assert_eq!(
-            (size(5), size(1536)),
-            ("5 B".to_owned(), "1.5 KiB".to_owned())
-        );
-    }
-}
+mod tests;

@@ -165,9 +165,10 @@ async fn of_many_that_replace_one_another_one_is_left() {
         let mut left = Vec::new();
         for id in ids {
             let task = api.task(&id).await;
-            match task.state() {
-                TaskState::Running => left.push(id),
-                _ => assert_eq!(task.end_reason(), EndReason::Replaced, "{task:?}"),
+            if task.state() == TaskState::Running {
+                left.push(id);
+            } else {
+                assert_eq!(task.end_reason(), EndReason::Replaced, "{task:?}");
             }
         }
         assert_eq!(left.len(), 1, "round {round}: one is left");

@@ -40,7 +40,7 @@ pub(crate) struct Cancel {
     ids: Vec<String>,
 
     /// Every live task of this session
-    #[arg(long)]
+    #[arg(long, value_parser = values::not_empty())]
     session: Option<String>,
 
     /// Every live task with this label at this value; may be given again

@@ -12,7 +12,7 @@ use crate::{
     context::{ClientArgs, Context, Printed},
     duration,
     exit::{Exit, Failure},
-    out, text, words,
+    out, text, values, words,
 };
 
 const EXAMPLES: &str = "\
@@ -32,7 +32,7 @@ pub(crate) struct Detach {
     id: Option<String>,
 
     /// Whatever this session holds in the foreground
-    #[arg(long)]
+    #[arg(long, value_parser = values::not_empty())]
     session: Option<String>,
 
     /// How long it may run from here on, instead of the timeout it was started with

@@ -44,7 +44,7 @@ pub(crate) struct Events {
     after: After,
 
     /// Only of tasks of this session
-    #[arg(long)]
+    #[arg(long, value_parser = values::not_empty())]
     session: Option<String>,
 
     /// Only of this type; may be given again

@@ -3,7 +3,7 @@
 use clap::Args;
 use heeler_client::{
     Client, Error, ListOptions,
-    v1::{BackgroundTask, ListRequest, ListResponse},
+    v1::{BackgroundTask, ListRequest, ListResponse, TaskState},
 };
 
 use crate::{
@@ -63,9 +63,9 @@ Examples:
   heeler ps --json | jq -r '.tasks[].id'
 
 NOTE says of a live task that it is in the foreground (fg), that it has been silent for longer than its
---stale-after (stale), and in which queue it is (q:NAME).";
+--stale-after (stale), in which queue it is (q:NAME), and for which key it waits (k:KEY).";
 
-/// List live tasks: running ones first, then newest first
+/// List live tasks: running ones first, then those that wait for their turn, each newest first
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Ps {
@@ -74,7 +74,7 @@ pub(crate) struct Ps {
     all: bool,
 
     /// Only of this session
-    #[arg(long)]
+    #[arg(long, value_parser = values::not_empty())]
     session: Option<String>,
 
     /// Only with this label at this value; may be given again
@@ -122,6 +122,7 @@ impl Ps {
             listed.tasks.extend(page.tasks);
             listed.next_page_token = page.next_page_token;
         }
+        listed.tasks.sort_by_key(rank);
         listed.tasks.truncate(limit);
         listed.next_page_token.clear();
         Ok(listed)
@@ -139,6 +140,21 @@ impl Ps {
             ListOptions::live()
         };
         options.matching(filter).into()
+    }
+}
+
+/// Its place among the others: what runs, what will run, what has run.
+fn rank(task: &BackgroundTask) -> u8 {
+    match task.state() {
+        TaskState::Unspecified | TaskState::Starting | TaskState::Running | TaskState::Stopping => {
+            0
+        }
+        TaskState::Queued => 1,
+        TaskState::Completed
+        | TaskState::Failed
+        | TaskState::Cancelled
+        | TaskState::TimedOut
+        | TaskState::Lost => 2,
     }
 }
 

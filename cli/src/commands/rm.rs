@@ -10,15 +10,15 @@ use crate::{
 };
 
 /// The most that one call may name.
-const BATCH: usize = 1000;
+const MOST: usize = 1000;
 
 const EXAMPLES: &str = "\
 Examples:
   heeler rm shell-4k2mzq7xda shell-7rw3hm2pqe
   heeler rm --finished --session s1
 
-A running task is refused: cancel it first. Of several ids, all are forgotten or none. The ids of those
-that are gone are printed.";
+A running task is refused: cancel it first. Of several ids, up to 1000, all are forgotten or none. The
+ids of those that are gone are printed.";
 
 /// Forget finished tasks and delete their output
 #[derive(Debug, Args)]
@@ -33,7 +33,7 @@ pub(crate) struct Rm {
     finished: bool,
 
     /// With --finished: only of this session
-    #[arg(long, conflicts_with = "ids")]
+    #[arg(long, conflicts_with = "ids", value_parser = values::not_empty())]
     session: Option<String>,
 
     #[command(flatten)]
@@ -43,17 +43,12 @@ pub(crate) struct Rm {
 impl Rm {
     pub(crate) async fn run(self) -> Result<Exit, Failure> {
         let mut cx = Context::open(&self.client).await?;
-        let mut whole = RemoveResponse::default();
-        for target in self.targets() {
-            let request = RemoveRequest {
-                target: Some(target),
-            };
-            let response = cx.client.remove(request).await?;
-            whole.removed_task_ids.extend(response.removed_task_ids);
-            whole.revision = response.revision;
-        }
-        if cx.print_json(&whole)? == Printed::No {
-            for id in &whole.removed_task_ids {
+        let request = RemoveRequest {
+            target: Some(self.target()?),
+        };
+        let removed: RemoveResponse = cx.client.remove(request).await?;
+        if cx.print_json(&removed)? == Printed::No {
+            for id in &removed.removed_task_ids {
                 cx.out.line(&text::visible(id))?;
             }
         }
@@ -61,20 +56,18 @@ impl Rm {
         Ok(Exit::Done)
     }
 
-    fn targets(&self) -> Vec<Target> {
+    fn target(&self) -> Result<Target, Failure> {
         if self.finished {
-            return vec![Target::Finished(
-                values::filter(self.session.as_deref(), &[]).into(),
-            )];
+            let filter = values::filter(self.session.as_deref(), &[]);
+            return Ok(Target::Finished(filter.into()));
         }
-        let ids = values::distinct(&self.ids);
-        ids.chunks(BATCH)
-            .map(|ids| {
-                Target::Tasks(TaskIds {
-                    task_ids: ids.to_vec(),
-                })
-            })
-            .collect()
+        let task_ids = values::distinct(&self.ids);
+        if task_ids.len() > MOST {
+            let problem =
+                format!("more than {MOST} tasks: forget them in parts, or use --finished");
+            return Err(Failure::Usage(problem));
+        }
+        Ok(Target::Tasks(TaskIds { task_ids }))
     }
 }
 
@@ -88,6 +81,8 @@ mod tests {
         assert!(parse(&["a", "b"]).is_ok());
         assert!(parse(&["--finished", "--session", "s"]).is_ok());
         assert!(parse(&["--session", "s"]).is_err());
+        // As an unset variable in a script would have it.
+        assert!(parse(&["--finished", "--session", ""]).is_err());
         assert!(parse(&["a", "--finished"]).is_err());
         assert!(parse(&["a", "--session", "s"]).is_err());
         assert!(parse(&[]).is_err());

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use clap::Args;
-use heeler_client::{AttachOptions, Error, v1::SpawnResponse};
+use heeler_client::{
+    AttachItem, AttachOptions, Error, Released,
+    v1::{BackgroundTask, ReleaseReason, SpawnResponse, TaskState},
+};
 use nix::sys::signal::Signal;
 
 use crate::{
@@ -17,7 +20,11 @@ use crate::{
     task_args::TaskArgs,
     terminal::Keyboard,
     values::{self, DetachKey, OnForegroundTimeout, OnHolderGone},
+    words,
 };
+
+/// A task would be stopped before the command that began it has taken hold of it.
+const SHORTEST_WINDOW: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,7 +44,7 @@ SIGHUP ends the command alone, as does a kill: --on-holder-gone says what become
 Ctrl-B puts the task into the background, if stdin is a terminal: its id is printed, as the last line
 of stdout, and the command exits with 0. So it is when the foreground timeout passes, or when somebody
 else detaches it. A task whose first process is over while others live on goes on in the background
-too; the exit code is then that of the first.";
+too; the exit code is then that of the first. A script that ends with an & is put there at once.";
 
 /// Run a task in the foreground: its output, its exit code
 #[derive(Debug, Args)]
@@ -49,8 +56,8 @@ pub(crate) struct Run {
     #[command(flatten)]
     task: TaskArgs,
 
-    /// How long it may stay in the foreground [default: as long as it takes, and not the 60s of a Spawn
-    /// by gRPC]
+    /// How long it may stay in the foreground, from its start: waiting for its turn does not count
+    /// [default: as long as it takes, and not the 60s of a Spawn by gRPC]
     #[arg(long, value_name = "T", value_parser = duration::parse, allow_hyphen_values = true)]
     foreground_timeout: Option<Duration>,
 
@@ -62,8 +69,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "ACTION")]
     on_holder_gone: Option<OnHolderGone>,
 
-    /// How long after that: an attach within it keeps the task [default: 10s]
-    #[arg(long, value_name = "T", value_parser = duration::parse, allow_hyphen_values = true)]
+    /// How long after that, 1s or more: an attach within it keeps the task [default: 10s]
+    #[arg(long, value_name = "T", value_parser = holder_window, allow_hyphen_values = true)]
     holder_window: Option<Duration>,
 
     /// The key that puts it into the background: ctrl- and a letter, or none
@@ -87,6 +94,14 @@ impl Run {
             out::note(&notice.message);
         }
         let task = started.task.ok_or(Error::Incomplete { field: "task" })?;
+        let flow = Flow::open(cx.json).map_err(Failure::begin)?;
+        if task.foreground_timeout.is_none() {
+            return in_background(flow, task).await;
+        }
+        if task.state() == TaskState::Queued {
+            let (id, what) = (&task.id, words::waited(&task));
+            out::note(&format!("{id} waits for its turn: {what}"));
+        }
         let task = client.task(task.id);
         let options = AttachOptions::default()
             .foreground_only()
@@ -96,7 +111,6 @@ impl Run {
             true => StopBy::Chosen,
             false => StopBy::SameSignal,
         };
-        let flow = Flow::open(cx.json).map_err(Failure::begin)?;
         let keyboard = Keyboard::open(self.detach_key).map_err(Failure::begin)?;
         let mut hold = Hold::new(task, Role::Owner(by), flow, keyboard, signals);
         early.and_then(|heard| hold.hear(heard));
@@ -119,6 +133,26 @@ impl Run {
             spawn = spawn.holder_window(window);
         }
         Ok(spawn)
+    }
+}
+
+/// A script that ends with an `&` has asked for the background itself: all there is to say is the id.
+async fn in_background(mut flow: Flow, task: BackgroundTask) -> Result<Exit, Failure> {
+    let id = task.id.clone();
+    let reason = ReleaseReason::Detached;
+    flow.put(&AttachItem::Released(Released { task, reason }))?;
+    flow.put_id(&id);
+    flow.finish().await?;
+    Ok(Exit::Done)
+}
+
+fn holder_window(text: &str) -> Result<Duration, String> {
+    match duration::parse(text)? {
+        window if window < SHORTEST_WINDOW => Err(format!(
+            "it must be {} or more: the command needs a moment to take hold of its task",
+            duration::precise(SHORTEST_WINDOW)
+        )),
+        window => Ok(window),
     }
 }
 
@@ -195,6 +229,9 @@ mod tests {
             .is_ok()
         );
         assert!(parse(&["--detach-key", "ctrl-c", "--", "x"]).is_err());
+        assert!(parse(&["--holder-window", "1s", "--", "x"]).is_ok());
+        let error = parse(&["--holder-window", "999ms", "--", "x"]).unwrap_err();
+        assert!(error.to_string().contains("--holder-window"), "{error}");
         assert!(parse(&[]).is_err());
     }
 }

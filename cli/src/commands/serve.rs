@@ -65,7 +65,7 @@ pub(crate) struct Serve {
     tls_key: Option<PathBuf>,
 
     /// How many tasks may be live at once
-    #[arg(long, value_name = "N", default_value_t = Config::DEFAULT_MAX_TASKS)]
+    #[arg(long, value_name = "N", default_value_t = Config::DEFAULT_MAX_TASKS, value_parser = limit)]
     max_tasks: usize,
 
     /// How many tasks of one session may be live at once [default: as many as in all]
