@@ -28,8 +28,8 @@ pub struct Config {
     pub working_directory: Option<PathBuf>,
     /// What becomes of the live tasks when the server is told to end from outside.
     pub on_exit: OnExit,
-    /// Where foreground tasks keep their output at first, on a file system in memory; none: a directory
-    /// of the state directory's own in `/dev/shm`.
+    /// Where foreground tasks keep their output at first, in a directory of this state directory's own:
+    /// on a file system in memory; none: `/dev/shm`.
     pub memory_dir: Option<PathBuf>,
     /// How much output may be there between all tasks, in bytes. 0: all of it goes to the disk.
     pub memory_output: u64,

@@ -88,8 +88,8 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "DIR")]
     working_directory: Option<PathBuf>,
 
-    /// Where foreground tasks keep their first MiB of output, on a file system in memory [default: a
-    /// private directory in /dev/shm]
+    /// Where foreground tasks keep their first MiB of output, in a directory of this daemon's own: on a
+    /// file system in memory [default: /dev/shm]
     #[arg(long, value_name = "DIR")]
     memory_dir: Option<PathBuf>,
 
