@@ -129,6 +129,11 @@ impl LoneTask {
         self.link.as_mut().unwrap().send(order).await.unwrap();
     }
 
+    /// The same of a shim that may have ended by now.
+    pub async fn order_if_there(&mut self, order: Order) {
+        let _ = self.link.as_mut().unwrap().send(order).await;
+    }
+
     /// Until the shim has said this.
     pub async fn reported(&mut self, what: &str, is_it: impl Fn(Report) -> bool) {
         let link = self.link.as_mut().unwrap();
