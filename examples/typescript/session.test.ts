@@ -23,6 +23,7 @@ async function start(): Promise<HeelerClient> {
   const binary = process.env["HEELER_BINARY"] ?? HEELER;
   assert(existsSync(binary), `no daemon at ${binary}: run \`cargo build\`, or set HEELER_BINARY`);
   const args = ["serve", "--state-dir", join(dir, "state"), "--listen", address];
+  args.push("--memory-output", "0");
   daemon = spawn(binary, args, { stdio: "ignore" });
   const end = performance.now() + 30_000;
   while (performance.now() < end) {

@@ -144,7 +144,7 @@ internal sealed class Daemon : IAsyncDisposable
 
     private ProcessStartInfo Command()
     {
-        var command = new ProcessStartInfo(Binary(), ["serve", "--state-dir", Path("state"), "--listen", Address.ToString(), .. _arguments])
+        var command = new ProcessStartInfo(Binary(), ["serve", "--state-dir", Path("state"), "--listen", Address.ToString(), "--memory-output", "0", .. _arguments])
         {
             RedirectStandardError = true,
             WorkingDirectory = _directory.FullName,

@@ -69,6 +69,9 @@ class Daemon:
         command: list[str | Path] = [
             binary(),
             "serve",
+            # All output in the directory that goes with the test.
+            "--memory-output",
+            "0",
             "--state-dir",
             state,
             "--listen",

@@ -39,6 +39,8 @@ export class Daemon implements AsyncDisposable {
   /** Starts it, or the next one on the same state. */
   async restart(): Promise<void> {
     const own = ["serve", "--state-dir", join(this.dir, "state"), "--listen", this.address];
+    // All output in the directory that goes with the test.
+    own.push("--memory-output", "0");
     const daemon = spawn(this.binary, [...own, ...this.args], {
       env: ownEnvironment(),
       stdio: ["ignore", "ignore", "pipe"],
