@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use heeler_proto::v1::{background_tasks_client::BackgroundTasksClient, cancel_request::Target, *};
+use tokio::task::JoinHandle;
 use tonic::{
     Status,
     transport::{Channel, Endpoint},
 };
 
-use crate::{DEADLINE, Watch, request};
+use crate::{DEADLINE, Watch, request, secs};
 
 /// Longer than any call of a test may take, so that a server that hangs fails the test.
 const CALL_LIMIT: Duration = Duration::from_secs(90);
@@ -180,6 +181,16 @@ impl Api {
             .read_output(request)
             .await
             .map(tonic::Response::into_inner)
+    }
+
+    /// A long poll in the background.
+    pub fn poll(&self, id: &str, offset: u64) -> JoinHandle<ReadOutputResponse> {
+        let request = ReadOutputRequest {
+            wait: Some(secs(60)),
+            ..read(id, offset)
+        };
+        let api = self.clone();
+        tokio::spawn(async move { api.read(request).await.expect("readable") })
     }
 
     /// All that a task has written so far, from the first byte on.

@@ -77,7 +77,7 @@ pub use heeler_proto::v1;
 pub use lone_shim::{LoneShims, LoneTask};
 pub use process::Process;
 pub use refusal::Refusal;
-pub use request::{argv, exclusive, foreground, micros, millis, queued, secs, shell};
+pub use request::{argv, exclusive, foreground, held, micros, millis, queued, secs, shell};
 pub use rung::Rung;
 pub use small_disk::SmallDisk;
 pub use waiting::{DEADLINE, eventually, eventually_some, within};

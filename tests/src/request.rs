@@ -36,6 +36,14 @@ pub fn foreground(request: SpawnRequest) -> SpawnRequest {
     }
 }
 
+/// In the foreground, with a holder's window that a slow machine keeps; its command is to be filled in.
+pub fn held() -> SpawnRequest {
+    SpawnRequest {
+        holder_window: Some(secs(60)),
+        ..foreground(SpawnRequest::default())
+    }
+}
+
 /// The tasks of a session.
 pub fn session(id: &str) -> TaskFilter {
     TaskFilter {

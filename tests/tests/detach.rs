@@ -5,18 +5,10 @@
 use heeler_tests::{
     Api, Daemon,
     api::detach,
-    foreground, micros, millis, secs, shell,
+    held, micros, millis, secs, shell,
     v1::{outcome::Result as Ended, *},
     watch::types,
 };
-
-/// In the foreground, with a holder's window that a slow machine keeps.
-fn held() -> SpawnRequest {
-    SpawnRequest {
-        holder_window: Some(secs(60)),
-        ..foreground(SpawnRequest::default())
-    }
-}
 
 fn count(events: &[TaskEvent], wanted: TaskEventType) -> usize {
     types(events).iter().filter(|told| **told == wanted).count()

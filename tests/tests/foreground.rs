@@ -3,18 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use heeler_tests::{
-    Daemon, foreground, micros, millis, secs, shell,
+    Daemon, foreground, held, micros, millis, secs, shell,
     v1::{outcome::Result as Ended, *},
     watch::types,
 };
-
-/// In the foreground, with a holder's window that a slow machine keeps.
-fn held() -> SpawnRequest {
-    SpawnRequest {
-        holder_window: Some(secs(60)),
-        ..foreground(SpawnRequest::default())
-    }
-}
 
 /// F11
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

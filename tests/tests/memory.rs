@@ -5,17 +5,17 @@
 use std::{fs, os::unix::fs::MetadataExt};
 
 use heeler_tests::{
-    Daemon, eventually, foreground, secs, shell,
+    Daemon, eventually, foreground, held, shell,
     v1::{outcome::Result as Ended, *},
 };
 
 const MIB: u64 = 1 << 20;
 
-/// In the foreground, with a holder's window that a slow machine keeps.
-fn held(script: impl Into<String>) -> SpawnRequest {
+/// A script in the foreground.
+fn holding(script: impl Into<String>) -> SpawnRequest {
     SpawnRequest {
-        holder_window: Some(secs(60)),
-        ..foreground(shell(script))
+        command: shell(script).command,
+        ..held()
     }
 }
 
@@ -35,7 +35,7 @@ fn in_memory(daemon: &Daemon, id: &str) -> u64 {
 async fn a_foreground_task_that_ends_leaves_no_output_on_disk_and_can_be_read() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let task = api.start(held("seq 1 20000; exit 3")).await;
+    let task = api.start(holding("seq 1 20000; exit 3")).await;
     let mut hold = api.attach(&task.id).await;
     assert_eq!(hold.released().await.reason(), ReleaseReason::Finished);
     assert_eq!(on_disk(&daemon, &task.id), 0, "not a block");
@@ -61,7 +61,7 @@ async fn past_a_mebibyte_a_foreground_task_spills_and_nothing_is_missing() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let task = api
-        .start(held(
+        .start(holding(
             "seq -f %015.0f 1 400000; echo up >&2; exec sleep 1000",
         ))
         .await;
@@ -86,7 +86,7 @@ async fn a_detach_takes_the_output_to_the_disk() {
         "seq 1 5000; echo up; read -r _ < {}; seq 5001 6000",
         daemon.file("gate")
     );
-    let task = api.start(held(script)).await;
+    let task = api.start(holding(script)).await;
     let mut hold = api.attach(&task.id).await;
     hold.until("up\n").await;
     assert_eq!(on_disk(&daemon, &task.id), 0, "not yet");
@@ -157,7 +157,7 @@ async fn a_directory_in_memory_that_is_anothers_is_neither_used_nor_read() {
         ["before"],
         "not what was planted"
     );
-    let task = api.start(held("echo real")).await;
+    let task = api.start(holding("echo real")).await;
     let mut hold = api.attach(&task.id).await;
     assert_eq!(hold.released().await.reason(), ReleaseReason::Finished);
     assert_eq!(hold.output, b"real\n");

@@ -8,8 +8,8 @@ use std::{
 };
 
 use heeler_tests::{
-    Api, Daemon,
-    api::{self, raw, read, text},
+    Daemon,
+    api::{self, raw, read},
     argv, eventually, millis, pattern, secs,
     v1::{outcome::Result as Ended, *},
     watch::task_of,
@@ -22,16 +22,6 @@ fn bytes(answer: &ReadOutputResponse) -> Vec<u8> {
         .iter()
         .flat_map(|chunk| raw(chunk).to_vec())
         .collect()
-}
-
-/// A long poll in the background.
-fn poll(api: &Api, id: &str, offset: u64) -> tokio::task::JoinHandle<ReadOutputResponse> {
-    let request = ReadOutputRequest {
-        wait: Some(secs(60)),
-        ..read(id, offset)
-    };
-    let api = api.clone();
-    tokio::spawn(async move { api.read(request).await.unwrap() })
 }
 
 /// O1
@@ -143,7 +133,7 @@ async fn a_long_poll_returns_at_the_first_byte_and_at_the_end() {
         daemon.file("second")
     );
     let fixture = daemon.run(&api, &script).await;
-    let call = poll(&api, &fixture.id, 0);
+    let call = api.poll(&fixture.id, 0);
     first.open();
     let answer = within("the first byte", call).await.unwrap();
     assert_eq!(
@@ -151,7 +141,7 @@ async fn a_long_poll_returns_at_the_first_byte_and_at_the_end() {
         (b"hello\n".to_vec(), false)
     );
 
-    let call = poll(&api, &fixture.id, answer.next_offset);
+    let call = api.poll(&fixture.id, answer.next_offset);
     second.open();
     let answer = within("the end", call).await.unwrap();
     assert_eq!(
@@ -196,7 +186,7 @@ async fn a_long_poll_on_a_finished_task_returns_at_once() {
     let api = daemon.api().await;
     let id = api.start(argv(["true"])).await.id;
     api.ended(&id).await;
-    let answer = within("an answer", poll(&api, &id, 0)).await.unwrap();
+    let answer = within("an answer", api.poll(&id, 0)).await.unwrap();
     assert!(answer.complete);
 }
 
@@ -214,7 +204,7 @@ async fn stdout_and_stderr_are_tagged_and_in_the_order_of_arrival() {
     let fixture = daemon.run(&api, &script).await;
     let mut offset = 0;
     for n in 0..8 {
-        let answer = within("the next line", poll(&api, &fixture.id, offset))
+        let answer = within("the next line", api.poll(&fixture.id, offset))
             .await
             .unwrap();
         assert_eq!(bytes(&answer), format!("{n}\n").into_bytes());
@@ -239,100 +229,6 @@ async fn stdout_and_stderr_are_tagged_and_in_the_order_of_arrival() {
         last = heeler_tests::micros(&chunk.read_time);
     }
     assert_eq!(whole.chunks.len(), 8);
-}
-
-/// O5
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn the_log_keeps_every_byte_and_a_text_view_replaces_what_is_no_text() {
-    let daemon = Daemon::start().await;
-    let api = daemon.api().await;
-    let hex = "00ff61fe c3 28 e282 62 f0 9f 98 80 1b 5b 0d 0a".replace(' ', "");
-    let id = api.start(daemon.script(&format!("raw {hex}"))).await.id;
-    api.ended(&id).await;
-    let all = api.output(&id).await;
-    let digits: String = all.iter().map(|byte| format!("{byte:02x}")).collect();
-    assert_eq!(digits, hex);
-    let shown = as_text(&api, &id, 0).await;
-    assert_eq!(shown, String::from_utf8_lossy(&all));
-}
-
-/// All output as text, in steps of at most so many bytes.
-async fn as_text(api: &Api, id: &str, max_bytes: u32) -> String {
-    let (mut all, mut offset) = (String::new(), 0);
-    loop {
-        let view = OutputView::Text.into();
-        let answer = api
-            .read(ReadOutputRequest {
-                view,
-                max_bytes,
-                ..read(id, offset)
-            })
-            .await
-            .unwrap();
-        answer.chunks.iter().for_each(|chunk| all += text(chunk));
-        if answer.next_offset == offset {
-            return all;
-        }
-        offset = answer.next_offset;
-    }
-}
-
-/// O5
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_text_view_never_cuts_a_character_however_little_is_read() {
-    let daemon = Daemon::start().await;
-    let api = daemon.api().await;
-    let written = "a\u{e9}\u{20ac}\u{1f600}b".repeat(50);
-    let hex: String = written.bytes().map(|byte| format!("{byte:02x}")).collect();
-    let id = api.start(daemon.script(&format!("raw {hex}"))).await.id;
-    api.ended(&id).await;
-    for max_bytes in [1, 3, 4, 5, 7, 16, 1000, 0] {
-        assert_eq!(
-            as_text(&api, &id, max_bytes).await,
-            written,
-            "{max_bytes} bytes at a time"
-        );
-    }
-}
-
-/// O5
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn half_a_character_waits_for_its_rest() {
-    let daemon = Daemon::start().await;
-    let api = daemon.api().await;
-    let gate = daemon.gate("gate");
-    let script = format!("raw 61e282 gate {} raw ac62e2", daemon.file("gate"));
-    let fixture = daemon.run(&api, &script).await;
-    let id = &fixture.id;
-    while api.read(read(id, 0)).await.unwrap().end_offset < 3 {
-        within("half a character", poll(&api, id, 0)).await.unwrap();
-    }
-    let text_from = |offset| ReadOutputRequest {
-        view: OutputView::Text.into(),
-        ..read(id, offset)
-    };
-    let half = api.read(text_from(0)).await.unwrap();
-    assert_eq!(
-        (text(&half.chunks[0]), half.chunks.len(), half.next_offset),
-        ("a", 1, 1)
-    );
-    let request = ReadOutputRequest {
-        wait: Some(secs(30)),
-        ..text_from(1)
-    };
-    let call = tokio::spawn({
-        let api = api.clone();
-        async move { api.read(request).await.unwrap() }
-    });
-    gate.open();
-    api.ended(id).await;
-    let rest = within("its rest", call).await.unwrap();
-    assert!(text(&rest.chunks[0]).starts_with('\u{20ac}'), "{rest:?}");
-    assert_eq!(
-        as_text(&api, id, 0).await,
-        "a\u{20ac}b\u{fffd}",
-        "at the end nothing is waited for"
-    );
 }
 
 /// O6
@@ -409,7 +305,7 @@ async fn clients_that_do_not_read_slow_no_task_down() {
     );
     let fixture = daemon.run(&api, &script).await;
     while api.read(read(&fixture.id, 0)).await.unwrap().end_offset < 2_000_000 {
-        within("some output", poll(&api, &fixture.id, 1_999_999))
+        within("some output", api.poll(&fixture.id, 1_999_999))
             .await
             .unwrap();
     }
@@ -484,7 +380,7 @@ async fn output_of_a_running_task_goes_on_across_a_crash() {
         daemon.file("done")
     );
     let fixture = daemon.run(&api, &script).await;
-    within("the first line", poll(&api, &fixture.id, 0))
+    within("the first line", api.poll(&fixture.id, 0))
         .await
         .unwrap();
     daemon.kill9();
@@ -494,7 +390,7 @@ async fn output_of_a_running_task_goes_on_across_a_crash() {
     daemon.restart().await;
     let api = daemon.api().await;
     while api.read(read(&fixture.id, 0)).await.unwrap().end_offset < 17 {
-        within("the second line", poll(&api, &fixture.id, 7))
+        within("the second line", api.poll(&fixture.id, 7))
             .await
             .unwrap();
     }
