@@ -148,7 +148,7 @@ impl TaskActor {
         crash::point("end.recorded");
         self.shared.registry.remove(&self.life.task.id);
         self.retire_shim().await;
-        self.spill_after_shim().await;
+        self.settle_output().await;
     }
 
     async fn next_turn(&mut self) -> Turn {

@@ -51,11 +51,13 @@ impl TaskActor {
         crash::point("detach.spill-ordered");
     }
 
-    /// What was detached has its output on disk, also where its shim did not live to see to that.
-    pub(super) async fn spill_after_shim(&self) {
-        if self.life.task.spec.rules.foreground.is_some() {
-            self.shared.parts.task_dir.settle_memory(&self.life.task.id);
+    /// The task is over: in memory it keeps no more room than its output takes. What was detached has that
+    /// on disk, also where its shim did not live to see to it.
+    pub(super) async fn settle_output(&self) {
+        if self.life.task.spec.rules.foreground.is_none() {
+            return;
         }
+        self.shared.parts.task_dir.settle_memory(&self.life.task.id);
         if self.life.task.detached.is_none() {
             return;
         }

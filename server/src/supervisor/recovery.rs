@@ -2,8 +2,9 @@
 //!
 //! Every live task in the journal gets an actor again, and every actor finds out by itself which case
 //! it is in and acts, as it would after any broken link: see `case` for the cases and `resume` for
-//! what is done about each. One that waits for its turn goes on waiting: the lines are as they were,
-//! since each task says what it wants, and its number where it stands. What no task accounts for is dealt with afterwards: see `leftovers`.
+//! what is done about each. One that waits for its turn goes on waiting: the lines are as they were, since
+//! each task says what it wants, and its number where it stands. What no task accounts for is dealt with
+//! afterwards: see `leftovers`.
 
 use std::{sync::Arc, time::Duration};
 
