@@ -23,9 +23,10 @@ Examples:
   heeler wait --until released shell-4k2mzq7xda
 
 For one task it exits with the task's own exit code, 128+n if signal n ended it, and 1 if it never ran
-or nobody saw its end; with 0 if it was released and goes on in the background. One that was stopped is never 0. For
-several, or a session, it exits with 0 if all of those that ended are COMPLETED, else with 1. Of a session those count
-that are live now or start meanwhile, not those that are over already. When the timeout comes first it exits with 124. Ctrl-C ends the wait only.";
+or nobody saw its end; with 0 if it was released and goes on in the background. One that was stopped is
+never 0. For several, or a session, it exits with 0 if all of those that ended are COMPLETED, else with
+1. Of a session those count that are live now or start meanwhile, not those that are over already. When
+the timeout comes first it exits with 124. Ctrl-C ends the wait only.";
 
 /// Wait until tasks are over, or released
 #[derive(Debug, Args)]
