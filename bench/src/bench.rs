@@ -15,7 +15,7 @@ use tokio::sync::OnceCell;
 
 use crate::{
     Result,
-    daemon::{Daemon, Rung},
+    daemon::{Containment, Daemon},
     past, program,
 };
 
@@ -54,10 +54,10 @@ impl Bench {
     }
 
     /// A daemon with nothing in its past.
-    pub(crate) async fn daemon(&self, rung: Rung) -> Result<Daemon> {
+    pub(crate) async fn daemon(&self, containment: Containment) -> Result<Daemon> {
         let dir = self.directory()?;
         let state = dir.join("state");
-        Daemon::start(&self.heeler, dir, state, rung).await
+        Daemon::start(&self.heeler, dir, state, containment).await
     }
 
     /// A daemon on a state directory that is there.
@@ -66,7 +66,7 @@ impl Bench {
             &self.heeler,
             self.directory()?,
             state.to_owned(),
-            Rung::Best,
+            Containment::Best,
         )
         .await
     }

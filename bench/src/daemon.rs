@@ -28,9 +28,9 @@ use crate::{
 /// How long it may take to serve, or to end.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Which rung of the kill ladder a daemon stands on.
+/// Which containment of the kill ladder a daemon stands on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rung {
+pub(crate) enum Containment {
     /// The best there is.
     Best,
     /// The lower one.
@@ -43,7 +43,7 @@ pub(crate) struct Daemon {
     heeler: PathBuf,
     dir: PathBuf,
     state: PathBuf,
-    rung: Rung,
+    containment: Containment,
     /// None once it is being ended.
     child: Option<Child>,
     cgroup: Option<PathBuf>,
@@ -55,20 +55,20 @@ impl Daemon {
         heeler: &Path,
         dir: PathBuf,
         state: PathBuf,
-        rung: Rung,
+        containment: Containment,
     ) -> Result<Self> {
         let mut daemon = Self {
             heeler: heeler.to_owned(),
             dir,
             state,
-            rung,
+            containment,
             child: None,
             cgroup: None,
         };
         daemon.restart()?;
         let server = daemon.stub().await?.list(ListRequest::default()).await?;
         let server = server.into_inner().server.unwrap_or_default();
-        let name = format!("heeler-{}", server.state_id.replace('-', ""));
+        let name = format!("heeler-{}", server.epoch.replace('-', ""));
         daemon.cgroup = cgroup::own().ok().map(|own| own.join(name));
         Ok(daemon)
     }
@@ -78,7 +78,7 @@ impl Daemon {
         let mut command = Command::new(&self.heeler);
         command.arg("serve").arg("--state-dir").arg(&self.state);
         command.arg("--listen").arg(self.address());
-        if self.rung == Rung::Subreaper {
+        if self.containment == Containment::Subreaper {
             command.args(["--containment", "subreaper"]);
         }
         command.env("HEELER_LOG", "error").current_dir(&self.dir);

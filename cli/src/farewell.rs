@@ -1,27 +1,27 @@
 //! What a person should know when a task lets go of him, beyond what the exit code says.
 
 use heeler_client::{
-    Released,
-    v1::{BackgroundTask, LingeringPolicy, ReleaseReason, TaskState},
+    AttachEnded,
+    v1::{AttachEndReason, BackgroundTask, OrphanPolicy, TaskState},
 };
 
 use crate::words;
 
 /// The last words; none, where the end is the task's own affair or was asked for here.
-pub(crate) fn last_words(released: &Released, stops: u32) -> Option<String> {
-    let Released { task, reason } = released;
+pub(crate) fn last_words(ended: &AttachEnded, stops: u32) -> Option<String> {
+    let AttachEnded { task, reason } = ended;
     let id = &task.id;
     match reason {
-        ReleaseReason::Detached => {
+        AttachEndReason::Detached => {
             let how = task.detached.as_ref().map(words::detached);
             let how = how.map(|how| format!(" ({how})")).unwrap_or_default();
             Some(format!("{id} goes on in the background{how}"))
         }
-        ReleaseReason::LeaderExited if stops == 0 => Some(format!(
+        AttachEndReason::LeaderExited if stops == 0 => Some(format!(
             "{id} goes on in the background: processes that it started are still there"
         )),
-        ReleaseReason::LeaderExited => None,
-        ReleaseReason::Finished | ReleaseReason::Unspecified => match task.state() {
+        AttachEndReason::LeaderExited => None,
+        AttachEndReason::Finished | AttachEndReason::Unspecified => match task.state() {
             _ if stops > 0 => None,
             TaskState::Cancelled | TaskState::TimedOut => {
                 Some(format!("{id} was stopped: {}", stopped(task)))
@@ -43,11 +43,9 @@ pub(crate) fn last_words(released: &Released, stops: u32) -> Option<String> {
 
 /// Whether a task whose leader is gone ends without waiting for the others.
 pub(crate) fn is_near(task: &BackgroundTask) -> bool {
-    match task.lingering() {
-        LingeringPolicy::Kill | LingeringPolicy::Release => true,
-        LingeringPolicy::Unspecified | LingeringPolicy::Track => {
-            task.state() == TaskState::Stopping
-        }
+    match task.orphan_policy() {
+        OrphanPolicy::Kill | OrphanPolicy::Abandon => true,
+        OrphanPolicy::Unspecified | OrphanPolicy::Track => task.state() == TaskState::Stopping,
     }
 }
 
@@ -68,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    fn released(state: TaskState, reason: ReleaseReason, result: outcome::Result) -> Released {
+    fn ended(state: TaskState, reason: AttachEndReason, result: outcome::Result) -> AttachEnded {
         let task = BackgroundTask {
             id: "shell-a".to_owned(),
             state: state.into(),
@@ -77,15 +75,15 @@ mod tests {
             }),
             ..BackgroundTask::default()
         };
-        Released { task, reason }
+        AttachEnded { task, reason }
     }
 
     #[test]
     fn an_end_of_its_own_needs_no_words() {
         for (state, code) in [(TaskState::Completed, 0), (TaskState::Failed, 7)] {
-            let end = released(
+            let end = ended(
                 state,
-                ReleaseReason::Finished,
+                AttachEndReason::Finished,
                 outcome::Result::ExitCode(code),
             );
             assert_eq!(last_words(&end, 0), None);
@@ -96,7 +94,7 @@ mod tests {
     #[test]
     fn a_stop_by_another_is_told_and_one_from_here_is_not() {
         let result = outcome::Result::ExitCode(0);
-        let mut end = released(TaskState::TimedOut, ReleaseReason::Finished, result);
+        let mut end = ended(TaskState::TimedOut, AttachEndReason::Finished, result);
         end.task.stop = Some(StopRecord {
             cause: EndReason::Deadline.into(),
             ..StopRecord::default()
@@ -109,15 +107,15 @@ mod tests {
     #[test]
     fn what_goes_on_or_was_lost_is_told() {
         let exit = || outcome::Result::ExitCode(0);
-        let goes_on = released(TaskState::Running, ReleaseReason::Detached, exit());
+        let goes_on = ended(TaskState::Running, AttachEndReason::Detached, exit());
         assert!(last_words(&goes_on, 0).unwrap().contains("background"));
-        let mut lingers = released(TaskState::Running, ReleaseReason::LeaderExited, exit());
+        let mut lingers = ended(TaskState::Running, AttachEndReason::LeaderExited, exit());
         assert!(last_words(&lingers, 0).unwrap().contains("background"));
         assert!(!is_near(&lingers.task));
-        lingers.task.lingering = LingeringPolicy::Kill.into();
+        lingers.task.orphan_policy = OrphanPolicy::Kill.into();
         assert!(is_near(&lingers.task));
         let unknown = outcome::Result::Unknown(UnknownOutcome::default());
-        let lost = released(TaskState::Lost, ReleaseReason::Finished, unknown);
+        let lost = ended(TaskState::Lost, AttachEndReason::Finished, unknown);
         assert!(last_words(&lost, 0).unwrap().contains("LOST"));
     }
 }

@@ -56,7 +56,7 @@ impl Flow {
                 },
                 bytes: chunk.data.clone(),
             },
-            (None, AttachItem::Attached(_) | AttachItem::Released(_)) => return Ok(()),
+            (None, AttachItem::Attached(_) | AttachItem::Ended(_)) => return Ok(()),
         };
         self.push(piece);
         Ok(())
@@ -137,9 +137,9 @@ fn response(item: &AttachItem) -> v1::AttachResponse {
             next_offset: chunk.end(),
             chunks: vec![chunk.clone().into()],
         }),
-        AttachItem::Released(released) => Item::Released(v1::Released {
-            task: Some(released.task.clone()),
-            reason: released.reason.into(),
+        AttachItem::Ended(ended) => Item::Ended(v1::AttachEnded {
+            task: Some(ended.task.clone()),
+            reason: ended.reason.into(),
         }),
     };
     v1::AttachResponse { item: Some(item) }

@@ -6,8 +6,8 @@ mod arrivals;
 use std::{io, time::Duration};
 
 use heeler_client::{
-    Attach, AttachItem, CancelOptions, DetachOptions, Error, Released, StreamExt, Task,
-    v1::{BackgroundTask, CancelResult, DetachOutcome, DetachResult, ReleaseReason},
+    Attach, AttachEnded, AttachItem, CancelOptions, DetachOptions, Error, StreamExt, Task,
+    v1::{AttachEndReason, BackgroundTask, CancelResult, DetachOutcome, DetachResult},
 };
 use nix::sys::signal::Signal;
 use tokio::task::JoinSet;
@@ -62,7 +62,7 @@ pub(crate) struct Hold {
 /// What has happened so far.
 #[derive(Debug, Default)]
 struct Progress {
-    released: Option<Released>,
+    ended: Option<AttachEnded>,
     /// Something came of it: it is there.
     found: bool,
     /// Behind the last that it wrote.
@@ -108,10 +108,10 @@ impl Hold {
     }
 
     /// Holds it until its release, or until its holder leaves.
-    pub(crate) async fn until_released(mut self, mut attach: Attach) -> Result<Exit, Failure> {
+    pub(crate) async fn until_ended(mut self, mut attach: Attach) -> Result<Exit, Failure> {
         while !self.is_settled() {
             let room = !self.flow.is_full();
-            let open = self.progress.released.is_none() && room;
+            let open = self.progress.ended.is_none() && room;
             tokio::select! {
                 heard = self.signals.next() => {
                     if let Some(exit) = self.hear(heard) {
@@ -130,7 +130,7 @@ impl Hold {
 
     fn is_settled(&self) -> bool {
         let idle = self.calls.is_empty() && self.rest.is_none();
-        self.progress.left || self.progress.released.is_some() && idle
+        self.progress.left || self.progress.ended.is_some() && idle
     }
 
     /// What to do about a signal; an exit code if it is to leave at once.
@@ -179,9 +179,9 @@ impl Hold {
             Some(Answer::Cancelled(Ok(result))) => self.cancelled(&result),
             Some(Answer::Detached(Ok(result))) => self.detached(&result),
             Some(Answer::Ended(Ok(task))) => {
-                self.progress.released = Some(Released {
+                self.progress.ended = Some(AttachEnded {
                     task,
-                    reason: ReleaseReason::Finished,
+                    reason: AttachEndReason::Finished,
                 });
             }
             Some(
@@ -205,7 +205,7 @@ impl Hold {
         self.progress.stopped = over.map(Exit::of);
     }
 
-    /// A visitor of a task that holds nobody is not released by a detach: he leaves.
+    /// A visitor of a task that holds nobody is not ended by a detach: he leaves.
     fn detached(&mut self, result: &DetachResult) {
         self.progress.left =
             self.role == Role::Visitor && result.outcome() == DetachOutcome::AlreadyBackground;
@@ -219,7 +219,7 @@ impl Hold {
             Role::Owner(_) => {
                 let reason = format!("its output cannot be written: {error}");
                 self.progress.unwritten = Some(error);
-                if self.progress.released.is_none() {
+                if self.progress.ended.is_none() {
                     self.stop(CancelOptions::graceful().reason(reason));
                 }
                 Ok(())
@@ -229,20 +229,22 @@ impl Hold {
 
     /// The last words, and the exit code.
     async fn end(mut self) -> Result<Exit, Failure> {
-        let Some(released) = self.progress.released.take() else {
+        let Some(ended) = self.progress.ended.take() else {
             return Ok(Exit::Done);
         };
-        self.flow.put(&AttachItem::Released(released.clone()))?;
-        let exit = match released.reason {
-            ReleaseReason::Detached => {
-                self.flow.put_id(&released.task.id);
+        self.flow.put(&AttachItem::Ended(ended.clone()))?;
+        let exit = match ended.reason {
+            AttachEndReason::Detached => {
+                self.flow.put_id(&ended.task.id);
                 Exit::Done
             }
-            ReleaseReason::LeaderExited | ReleaseReason::Finished | ReleaseReason::Unspecified => {
+            AttachEndReason::LeaderExited
+            | AttachEndReason::Finished
+            | AttachEndReason::Unspecified => {
                 // One that was stopped while it waited for its turn has no exit code of its own.
-                match (words::exit_code(&released.task), self.progress.signal) {
+                match (words::exit_code(&ended.task), self.progress.signal) {
                     (None, Some(signal)) => Exit::Signalled(signal),
-                    (Some(_), _) | (None, None) => Exit::of(&released.task),
+                    (Some(_), _) | (None, None) => Exit::of(&ended.task),
                 }
             }
         };
@@ -256,7 +258,7 @@ impl Hold {
         if let Some(error) = unwritten {
             return Err(Failure::Unwritten(error));
         }
-        if let Some(text) = farewell::last_words(&released, self.progress.stops) {
+        if let Some(text) = farewell::last_words(&ended, self.progress.stops) {
             out::note(&text);
         }
         match self.progress.resists {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use heeler_client::{
     time,
     v1::{
-        BackgroundTask, ExclusiveMode, ForegroundTimeoutAction, HolderGoneAction, LingeringPolicy,
+        BackgroundTask, DisconnectAction, ExclusiveMode, ForegroundTimeoutAction, OrphanPolicy,
         Placement, StaleAction,
     },
 };
@@ -30,8 +30,11 @@ pub(crate) fn facts(task: &BackgroundTask) -> Vec<(&'static str, String)> {
     }
     facts.push(("foreground", foreground(task)));
     facts.push(("unheld", unheld(task)));
-    facts.push(("lingering", lingering(task.lingering()).to_owned()));
-    for left in &task.left_processes {
+    facts.push((
+        "orphan_policy",
+        orphan_policy(task.orphan_policy()).to_owned(),
+    ));
+    for left in &task.abandoned_processes {
         facts.push(("left behind", format!("{} {}", left.pid, left.command)));
     }
     if let Some(span) = task.idle_timeout {
@@ -71,25 +74,25 @@ fn foreground(task: &BackgroundTask) -> String {
 
 /// What follows when nobody holds it.
 fn unheld(task: &BackgroundTask) -> String {
-    let Some(window) = task.holder_window.map(time::from_proto) else {
+    let Some(window) = task.reattach_window.map(time::from_proto) else {
         return String::new();
     };
     let after = duration::precise(window);
-    match task.on_holder_gone() {
-        HolderGoneAction::Unspecified | HolderGoneAction::Cancel => {
+    match task.on_disconnect() {
+        DisconnectAction::Unspecified | DisconnectAction::Cancel => {
             format!("stopped after {after}")
         }
-        HolderGoneAction::Detach => format!("detached after {after}"),
-        HolderGoneAction::Keep => "stays in the foreground".to_owned(),
+        DisconnectAction::Detach => format!("detached after {after}"),
+        DisconnectAction::Keep => "stays in the foreground".to_owned(),
     }
 }
 
-fn lingering(policy: LingeringPolicy) -> &'static str {
+fn orphan_policy(policy: OrphanPolicy) -> &'static str {
     match policy {
-        LingeringPolicy::Unspecified => "",
-        LingeringPolicy::Track => "it goes on until its last process is gone",
-        LingeringPolicy::Kill => "what outlives its leader is killed",
-        LingeringPolicy::Release => "what outlives its leader is left to itself",
+        OrphanPolicy::Unspecified => "",
+        OrphanPolicy::Track => "it goes on until its last process is gone",
+        OrphanPolicy::Kill => "what outlives its leader is killed",
+        OrphanPolicy::Abandon => "what outlives its leader is left to itself",
     }
 }
 
@@ -120,7 +123,7 @@ fn exclusive(task: &BackgroundTask) -> String {
 
 #[cfg(test)]
 mod tests {
-    use heeler_client::v1::{DetachCause, Detachment, LeftProcess, TaskState};
+    use heeler_client::v1::{AbandonedProcess, DetachCause, Detachment, TaskState};
 
     use super::*;
 
@@ -137,7 +140,7 @@ mod tests {
             state: TaskState::Running.into(),
             placement: Placement::Foreground.into(),
             foreground_timeout: Some(time::to_proto(Duration::from_secs(60))),
-            holder_window: Some(time::to_proto(Duration::from_secs(10))),
+            reattach_window: Some(time::to_proto(Duration::from_secs(10))),
             ..BackgroundTask::default()
         };
         assert_eq!(
@@ -145,7 +148,7 @@ mod tests {
             "placement: in the foreground\nforeground: for 1m, then detached\nunheld: stopped after 10s"
         );
         task.foreground_timeout = Some(time::to_proto(Duration::MAX));
-        task.on_holder_gone = HolderGoneAction::Keep.into();
+        task.on_disconnect = DisconnectAction::Keep.into();
         let text = text(&task);
         assert!(text.contains("for as long as it takes"), "{text}");
         assert!(text.contains("unheld: stays"), "{text}");
@@ -160,8 +163,8 @@ mod tests {
                 cause: DetachCause::ForegroundTimeout.into(),
                 ..Detachment::default()
             }),
-            lingering: LingeringPolicy::Release.into(),
-            left_processes: vec![LeftProcess {
+            orphan_policy: OrphanPolicy::Abandon.into(),
+            abandoned_processes: vec![AbandonedProcess {
                 pid: 7,
                 command: "sleep 9".to_owned(),
             }],

@@ -16,7 +16,7 @@ use crate::{
     duration,
     exit::Failure,
     turn_args::TurnArgs,
-    values::{self, Kind, Lingering, Pair},
+    values::{self, Kind, Orphans, Pair},
 };
 
 /// What a task is to be.
@@ -85,7 +85,7 @@ pub(crate) struct TaskArgs {
 
     /// What becomes of processes that outlive the first one [default: track]
     #[arg(long, value_name = "POLICY")]
-    lingering: Option<Lingering>,
+    orphans: Option<Orphans>,
 
     /// The live task that spawns this one
     #[arg(long, value_name = "ID")]
@@ -148,8 +148,8 @@ impl TaskArgs {
         if let Some(kind) = self.kind {
             spawn = spawn.kind(kind.into());
         }
-        if let Some(policy) = self.lingering {
-            spawn = spawn.lingering(policy.into());
+        if let Some(policy) = self.orphans {
+            spawn = spawn.orphan_policy(policy.into());
         }
         if let Some(timeout) = self.idle_timeout {
             spawn = spawn.idle_timeout(timeout);

@@ -3,7 +3,7 @@
 use clap::{ValueEnum, builder::NonEmptyStringValueParser};
 use heeler_client::{
     Filter,
-    v1::{ForegroundTimeoutAction, HolderGoneAction, LingeringPolicy, TaskEventType, TaskKind},
+    v1::{DisconnectAction, ForegroundTimeoutAction, OrphanPolicy, TaskEventType, TaskKind},
 };
 use nix::sys::signal::Signal;
 
@@ -86,21 +86,21 @@ impl From<Kind> for TaskKind {
 
 /// What may become of processes that outlive the leader.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Lingering {
+pub(crate) enum Orphans {
     /// The task goes on until they are gone.
     Track,
     /// They are killed.
     Kill,
     /// They are left to themselves.
-    Release,
+    Abandon,
 }
 
-impl From<Lingering> for LingeringPolicy {
-    fn from(policy: Lingering) -> Self {
+impl From<Orphans> for OrphanPolicy {
+    fn from(policy: Orphans) -> Self {
         match policy {
-            Lingering::Track => Self::Track,
-            Lingering::Kill => Self::Kill,
-            Lingering::Release => Self::Release,
+            Orphans::Track => Self::Track,
+            Orphans::Kill => Self::Kill,
+            Orphans::Abandon => Self::Abandon,
         }
     }
 }
@@ -125,7 +125,7 @@ impl From<OnForegroundTimeout> for ForegroundTimeoutAction {
 
 /// What may happen to a foreground task that nobody holds.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum OnHolderGone {
+pub(crate) enum OnDisconnect {
     /// It is stopped.
     Cancel,
     /// It goes on in the background.
@@ -134,12 +134,12 @@ pub(crate) enum OnHolderGone {
     Keep,
 }
 
-impl From<OnHolderGone> for HolderGoneAction {
-    fn from(action: OnHolderGone) -> Self {
+impl From<OnDisconnect> for DisconnectAction {
+    fn from(action: OnDisconnect) -> Self {
         match action {
-            OnHolderGone::Cancel => Self::Cancel,
-            OnHolderGone::Detach => Self::Detach,
-            OnHolderGone::Keep => Self::Keep,
+            OnDisconnect::Cancel => Self::Cancel,
+            OnDisconnect::Detach => Self::Detach,
+            OnDisconnect::Keep => Self::Keep,
         }
     }
 }

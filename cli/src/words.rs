@@ -165,7 +165,7 @@ pub(crate) fn reason(reason: EndReason) -> &'static str {
         EndReason::IdleDeadline => "it was silent for too long",
         EndReason::OutputLimit => "it wrote too much",
         EndReason::OutOfMemory => "the kernel, for want of memory",
-        EndReason::OwnerGone => "its holder went away",
+        EndReason::ClientDisconnected => "its holder went away",
         EndReason::SessionEnded => "its session ended",
         EndReason::ServerShutdown => "the daemon stopped its tasks",
         EndReason::HostGone => "its host went away",
@@ -184,7 +184,7 @@ pub(crate) fn detached(detachment: &Detachment) -> String {
         DetachCause::Unspecified => "by means not known to this version",
         DetachCause::Requested => "a detach",
         DetachCause::ForegroundTimeout => return "its foreground timeout".to_owned(),
-        DetachCause::HolderGone => return "its holder went away".to_owned(),
+        DetachCause::ClientDisconnected => return "its holder went away".to_owned(),
     };
     by(cause, detachment.actor.as_ref(), &detachment.reason)
 }

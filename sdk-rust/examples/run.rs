@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use heeler_client::{Client, Error, Spawn, v1::ReleaseReason};
+use heeler_client::{Client, Error, Spawn, v1::AttachEndReason};
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
@@ -10,12 +10,12 @@ async fn main() -> Result<(), Error> {
 
         let mut run = client.run(spawn).await?;
         let show = |chunk: heeler_client::Chunk| print!("{}", String::from_utf8_lossy(&chunk.data));
-        let released = run.released(show).await?;
+        let ended = run.ended(show).await?;
 
-        if released.reason == ReleaseReason::Detached {
+        if ended.reason == AttachEndReason::Detached {
             println!("goes on in the background");
         } else {
-            println!("{:?}", released.task.state());
+            println!("{:?}", ended.task.state());
         }
     }
     Ok(())

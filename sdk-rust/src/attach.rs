@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use heeler_proto::v1::{AttachRequest, BackgroundTask, ReleaseReason, attach_request::Start};
+use heeler_proto::v1::{AttachEndReason, AttachRequest, BackgroundTask, attach_request::Start};
 use tokio_stream::{Stream, StreamExt};
 
 use crate::{client::Client, error::Error, output::Chunk, resume::Resuming, task::Task};
@@ -62,23 +62,23 @@ pub enum AttachItem {
     /// A piece of output, right behind the one before it.
     Output(Chunk),
     /// The last: the hold is over, and everything written before that has been given.
-    Released(Released),
+    Ended(AttachEnded),
 }
 
 /// The end of a hold.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Released {
+pub struct AttachEnded {
     /// The task, as it was then.
     pub task: BackgroundTask,
     /// Why.
-    pub reason: ReleaseReason,
+    pub reason: AttachEndReason,
 }
 
 /// A hold on a task, and its output, across every restart of the daemon.
 ///
 /// A foreground task is held for as long as this lives and is polled or not. Dropping it before the
 /// release lets go: what becomes of the task then, after its holder window, is for its
-/// `on_holder_gone` to say ([`Task::detach`] lets go and keeps it). A task in the background is
+/// `on_disconnect` to say ([`Task::detach`] lets go and keeps it). A task in the background is
 /// followed until its leader exits, and held by nobody.
 ///
 /// ```no_run
@@ -91,7 +91,7 @@ pub struct Released {
 ///     match item? {
 ///         AttachItem::Attached(task) => println!("{:?}", task.placement()),
 ///         AttachItem::Output(chunk) => drop(std::io::stdout().write_all(&chunk.data)),
-///         AttachItem::Released(released) => println!("{:?}", released.reason),
+///         AttachItem::Ended(ended) => println!("{:?}", ended.reason),
 ///     }
 /// }
 /// # Ok(())
@@ -120,15 +120,15 @@ impl Attach {
     }
 
     /// Gives every piece of output to the sink, and then the release.
-    pub async fn released(&mut self, mut sink: impl FnMut(Chunk)) -> Result<Released, Error> {
+    pub async fn ended(&mut self, mut sink: impl FnMut(Chunk)) -> Result<AttachEnded, Error> {
         while let Some(item) = self.next().await {
             match item? {
                 AttachItem::Attached(_) => {}
                 AttachItem::Output(chunk) => sink(chunk),
-                AttachItem::Released(released) => return Ok(released),
+                AttachItem::Ended(ended) => return Ok(ended),
             }
         }
-        Err(Error::Incomplete { field: "released" })
+        Err(Error::Incomplete { field: "ended" })
     }
 }
 

@@ -127,13 +127,13 @@ impl Client {
     /// [`Attach::task`].
     ///
     /// ```no_run
-    /// use heeler_client::{Client, Error, Spawn, v1::ReleaseReason};
+    /// use heeler_client::{Client, Error, Spawn, v1::AttachEndReason};
     ///
     /// # async fn example(client: Client) -> Result<(), Error> {
     /// let mut run = client.run(Spawn::shell("make test").session("s1")).await?;
     /// let released = run.released(|chunk| print!("{}", String::from_utf8_lossy(&chunk.data))).await?;
     /// match released.reason {
-    ///     ReleaseReason::Detached => println!("{} goes on", released.task.id),
+    ///     AttachEndReason::Detached => println!("{} goes on", released.task.id),
     ///     _ => println!("{:?}", released.task.outcome),
     /// }
     /// # Ok(())

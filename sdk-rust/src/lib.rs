@@ -66,7 +66,7 @@ mod wait;
 mod watch;
 
 pub use address::{Address, AddressError};
-pub use attach::{Attach, AttachItem, AttachOptions, Released};
+pub use attach::{Attach, AttachEnded, AttachItem, AttachOptions};
 pub use cancel::CancelOptions;
 pub use client::{Client, Stub};
 pub use credentials::{Bearer, ConnectOptions, CredentialsError};

@@ -3,8 +3,8 @@
 use std::{path::Path, time::Duration};
 
 use heeler_proto::v1::{
-    ArgvCommand, EnvDefaults, ExclusiveMode, ForegroundTimeoutAction, HolderGoneAction,
-    LingeringPolicy, Placement, ShellCommand, SpawnRequest, StaleAction, StopPolicy, TaskKind,
+    ArgvCommand, DisconnectAction, EnvDefaults, ExclusiveMode, ForegroundTimeoutAction,
+    OrphanPolicy, Placement, ShellCommand, SpawnRequest, StaleAction, StopPolicy, TaskKind,
     spawn_request::Command,
 };
 use uuid::Uuid;
@@ -129,21 +129,21 @@ impl Spawn {
     }
 
     /// What happens when nobody holds it any more: it is stopped, if not said.
-    pub fn on_holder_gone(mut self, action: HolderGoneAction) -> Self {
-        self.message.on_holder_gone = action.into();
+    pub fn on_disconnect(mut self, action: DisconnectAction) -> Self {
+        self.message.on_disconnect = action.into();
         self
     }
 
     /// How long nobody may hold it before that happens: 10 s if not said.
-    pub fn holder_window(mut self, window: Duration) -> Self {
-        self.message.holder_window = Some(time::to_proto(window));
+    pub fn reattach_window(mut self, window: Duration) -> Self {
+        self.message.reattach_window = Some(time::to_proto(window));
         self
     }
 
     /// What happens when the leader exits and others of its tree do not: the task goes on until they
     /// are gone, if not said.
-    pub fn lingering(mut self, policy: LingeringPolicy) -> Self {
-        self.message.lingering = policy.into();
+    pub fn orphan_policy(mut self, policy: OrphanPolicy) -> Self {
+        self.message.orphan_policy = policy.into();
         self
     }
 

@@ -61,8 +61,9 @@ impl Task {
     }
 
     /// Waits until it holds nobody in the foreground, and gives its state then.
-    pub async fn wait_released(&self) -> Result<BackgroundTask, Error> {
-        self.wait_for(Wait::all([self.id()]).released()).await
+    pub async fn wait_out_of_foreground(&self) -> Result<BackgroundTask, Error> {
+        self.wait_for(Wait::all([self.id()]).out_of_foreground())
+            .await
     }
 
     async fn wait_for(&self, wait: Wait) -> Result<BackgroundTask, Error> {

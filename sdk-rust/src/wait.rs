@@ -55,8 +55,8 @@ impl Wait {
     }
 
     /// Until they are released rather than over: until they hold nobody in the foreground.
-    pub fn released(mut self) -> Self {
-        self.message.until = WaitCondition::Released.into();
+    pub fn out_of_foreground(mut self) -> Self {
+        self.message.until = WaitCondition::OutOfForeground.into();
         self
     }
 

@@ -201,8 +201,8 @@ impl Journal {
 
     /// What revisions belong to: a state directory, and the time since it last may have lost some that
     /// were told.
-    pub fn state_id(&self) -> Uuid {
-        self.shared.identity.state_id
+    pub fn epoch(&self) -> Uuid {
+        self.shared.identity.epoch
     }
 
     /// Which state directory this is; made once, with its journal.

@@ -20,7 +20,7 @@ use crate::{
     process::{
         self, StateLock,
         boot::BootId,
-        containment::{ContainmentError, Ladder},
+        containment::{ChosenContainment, ContainmentError},
         disk,
         environment::{BaseEnv, Reach},
         own_uid,
@@ -67,7 +67,7 @@ pub enum RunError {
         source: io::Error,
     },
     /// The rung that was asked for cannot be had.
-    #[error("the kill ladder has no cgroup rung here: {0}")]
+    #[error("the kill containment has no cgroup rung here: {0}")]
     Containment(#[from] ContainmentError),
     /// There are tasks, and nothing that knows of them.
     #[error(
@@ -98,7 +98,7 @@ pub struct Ready {
     /// Where the token is that callers over TCP have to show, if any can come.
     pub token_file: Option<PathBuf>,
     /// Which rung of the kill ladder it has.
-    pub ladder: Ladder,
+    pub containment: ChosenContainment,
     /// What it took back.
     pub recovered: Recovered,
 }
@@ -115,7 +115,7 @@ impl fmt::Display for Ready {
                 path.display()
             )?;
         }
-        write!(f, "heeler: kill ladder: {}", self.ladder)?;
+        write!(f, "heeler: kill containment: {}", self.containment)?;
         if self.recovered.tasks > 0 {
             let Recovered { tasks, live } = self.recovered;
             write!(f, "\nheeler: took back {tasks} tasks, {live} of them live")?;
@@ -193,7 +193,7 @@ async fn serve(
         ready(&Ready {
             addresses,
             token_file,
-            ladder: supervisor.parts().ladder.clone(),
+            containment: supervisor.parts().containment.clone(),
             recovered,
         });
         supervisor.parts().shims.stock_up();
@@ -353,7 +353,7 @@ fn assemble(config: &Config, reach: Reach) -> Result<Supervisor, RunError> {
     let shims =
         Shims::unpack(&task_dir, records, descriptors).map_err(failed("unpack the shim"))?;
     let name = journal.directory_id().simple().to_string();
-    let ladder = Ladder::choose(config.containment, &name, &shims)?;
+    let containment = ChosenContainment::choose(config.containment, &name, &shims)?;
     process::leave_reaping_to_the_kernel().map_err(failed("ignore SIGCHLD"))?;
     let base_env = BaseEnv::from_process(reach);
     let home = base_env
@@ -362,7 +362,7 @@ fn assemble(config: &Config, reach: Reach) -> Result<Supervisor, RunError> {
     Ok(Supervisor::new(Parts {
         journal,
         shims,
-        ladder,
+        containment,
         base_env,
         task_dir,
         working_directory: config.working_directory.clone().unwrap_or(home),

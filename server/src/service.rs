@@ -123,17 +123,17 @@ impl Service {
 
     /// A client is about to have this task before its eyes: if it is over, its end has been seen.
     fn tell(&self, task: &Task) {
-        self.supervisor.parts().journal.note_seen(task);
+        self.supervisor.parts().journal.note_delivered(task);
     }
 
     fn info(&self) -> v1::ServerInfo {
         let parts = self.supervisor.parts();
-        let ladder = &parts.ladder;
+        let containment = &parts.containment;
         v1::ServerInfo {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            state_id: parts.journal.state_id().to_string(),
-            containment: convert::containment(ladder.containment()).into(),
-            containment_detail: ladder.detail().to_owned(),
+            epoch: parts.journal.epoch().to_string(),
+            containment: convert::containment(containment.containment()).into(),
+            containment_detail: containment.detail().to_owned(),
             start_time: Some(convert::timestamp(self.started)),
             live_tasks: self.supervisor.running_count() as u32,
             max_live_tasks: parts.limits.tasks as u32,

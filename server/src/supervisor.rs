@@ -46,7 +46,7 @@ pub use ending::Stopped;
 pub use lifecycle::DetachRequest;
 pub use queue::{QueueChange, QueueError};
 pub use recovery::Recovered;
-pub use registry::{Handle, Holding};
+pub use registry::{AttachedClient, Handle};
 pub use requests::{CancelOutcome, Cancelled, DetachOutcome, Detached};
 pub use spawn::{SpawnError, Spawned};
 
@@ -54,7 +54,8 @@ use crate::{
     config::Limits,
     journal::{Journal, JournalError},
     process::{
-        containment::Ladder, environment::BaseEnv, shim::Shims, sweep::Lookout, task_file::TaskDir,
+        containment::ChosenContainment, environment::BaseEnv, shim::Shims, sweep::Lookout,
+        task_file::TaskDir,
     },
     task::{Actor, Filter, StopCause, StopMode, Task, TaskId},
 };
@@ -70,7 +71,7 @@ pub struct Parts {
     /// The shims, those that wait included.
     pub shims: Shims,
     /// The rung in use.
-    pub ladder: Ladder,
+    pub containment: ChosenContainment,
     /// What every task's environment begins with.
     pub base_env: BaseEnv,
     /// Where task files are.

@@ -24,8 +24,8 @@ pub use id::{IdKey, ParseTaskIdError, Seq, TaskId, TaskUid};
 pub use output::{Chunk, Stream, Tail};
 pub use queue::QueueSettings;
 pub use rules::{
-    DEFAULT_FOREGROUND_TIMEOUT, DEFAULT_HOLDER_WINDOW, Exclusive, ExclusiveMode, Foreground,
-    Lingering, OnForegroundTimeout, OnHolderGone, Rules, Stale, StaleAction,
+    DEFAULT_FOREGROUND_TIMEOUT, DEFAULT_REATTACH_WINDOW, Exclusive, ExclusiveMode, Foreground,
+    OnDisconnect, OnForegroundTimeout, OrphanPolicy, Rules, Stale, StaleAction,
 };
 pub use session::{Activity, Fact, FactKind, SessionIdle};
 pub use spec::{Command, EnvDefaults, SpawnRequest, Spec};
@@ -82,7 +82,7 @@ pub struct Task {
     pub stale: Option<Timestamp>,
     /// Who was left to themselves when it ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub left: Vec<Survivor>,
+    pub abandoned: Vec<Survivor>,
     /// What has been done to stop it.
     pub stop: Option<Stop>,
     /// That it is over.
@@ -126,7 +126,7 @@ pub enum DetachCause {
     /// Its time in the foreground was over.
     ForegroundTimeout,
     /// Nobody held it any more.
-    HolderGone,
+    ClientDisconnected,
 }
 
 /// That a leader ran.
@@ -239,7 +239,7 @@ pub enum EndReason {
     /// It was silent for too long.
     IdleDeadline,
     /// Nobody held it any more.
-    OwnerGone,
+    ClientDisconnected,
     /// Another task took its exclusive key.
     Replaced,
     /// The server was told to stop its tasks.
@@ -274,7 +274,7 @@ pub enum Placement {
 
 /// Why a hold is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Release {
+pub enum AttachEnd {
     /// The task goes on in the background.
     Detached,
     /// Its leader is gone, and the rest goes on.
@@ -297,7 +297,7 @@ impl Task {
             leader_end: None,
             detached: None,
             stale: None,
-            left: Vec::new(),
+            abandoned: Vec::new(),
             stop: None,
             ended: None,
             output_bytes: 0,
@@ -350,25 +350,25 @@ impl Task {
 
     /// Whether it goes on without its leader; where the rest is killed or let go, it is as good as over.
     fn is_outlived(&self) -> bool {
-        let tracks = self.spec.rules.lingering == Lingering::Track;
+        let tracks = self.spec.rules.orphan_policy == OrphanPolicy::Track;
         self.is_live() && self.leader_end.is_some() && tracks
     }
 
     /// Why whoever attached to it when it was there is held no more; `None` while that is not so.
-    pub fn release(&self, from: Placement) -> Option<Release> {
+    pub fn attach_end(&self, from: Placement) -> Option<AttachEnd> {
         if !self.is_live() {
-            Some(Release::Finished)
+            Some(AttachEnd::Finished)
         } else if self.is_outlived() {
-            Some(Release::LeaderExited)
+            Some(AttachEnd::LeaderExited)
         } else if from == Placement::Foreground && self.placement() == Placement::Background {
-            Some(Release::Detached)
+            Some(AttachEnd::Detached)
         } else {
             None
         }
     }
 
     /// Whether nobody is held by it, or need be.
-    pub fn is_released(&self) -> bool {
+    pub fn is_out_of_foreground(&self) -> bool {
         !self.is_live() || self.placement() == Placement::Background
     }
 

@@ -132,7 +132,7 @@ pub struct TreeEnd {
     /// How many bytes of output were discarded because of it.
     pub discarded: u64,
     /// Whether the leader alone has ended, and others live on that nobody watches any more.
-    pub released: bool,
+    pub abandoned: bool,
 }
 
 /// Where a record stands in the file.
@@ -347,7 +347,7 @@ impl TreeEnd {
         w.u64(self.max_memory);
         w.i64(i64::from(self.capture_errno));
         w.u64(self.discarded);
-        w.u64(u64::from(self.released));
+        w.u64(u64::from(self.abandoned));
         w.finish()
     }
 
@@ -363,7 +363,7 @@ impl TreeEnd {
             capture_errno: i32::try_from(r.i64()?).ok()?,
             discarded: r.u64()?,
             // The first shims let go of nobody, and did not say so.
-            released: r.u64().is_some_and(|released| released != 0),
+            abandoned: r.u64().is_some_and(|abandoned| abandoned != 0),
         })
     }
 }
@@ -421,7 +421,7 @@ mod tests {
             max_memory: 4,
             capture_errno: 28,
             discarded: 5,
-            released: true,
+            abandoned: true,
         };
         assert_eq!(TreeEnd::decode(&end.encode()), Some(end));
     }
@@ -434,7 +434,7 @@ mod tests {
             w.u64(word);
         }
         let end = TreeEnd::decode(&w.finish()).expect("an older record is read");
-        assert_eq!((end.discarded, end.released), (5, false));
+        assert_eq!((end.discarded, end.abandoned), (5, false));
     }
 
     #[test]

@@ -64,9 +64,9 @@ pub enum Order {
     /// Move output that is in memory to the disk, and write there from now on. What is there already
     /// stays there.
     Spill,
-    /// Once the leader has ended, wait for nobody else: record the end, with `released` if others
+    /// Once the leader has ended, wait for nobody else: record the end, with `abandoned` if others
     /// live on, and end. Taken back by a later Signal or Kill, and of no use during a kill.
-    Release,
+    Abandon,
 }
 
 /// From a shim to the server.
@@ -133,7 +133,7 @@ impl Order {
             Self::Kill { within_millis } => message(b'k', [within_millis, 0, 0]),
             Self::Follow { beyond } => message(b'f', [beyond, 0, 0]),
             Self::Spill => message(b'd', [0; 3]),
-            Self::Release => message(b'r', [0; 3]),
+            Self::Abandon => message(b'r', [0; 3]),
         }
     }
 
@@ -152,7 +152,7 @@ impl Order {
             b'k' => Some(Self::Kill { within_millis: a }),
             b'f' => Some(Self::Follow { beyond: a }),
             b'd' => Some(Self::Spill),
-            b'r' => Some(Self::Release),
+            b'r' => Some(Self::Abandon),
             _ => None,
         }
     }
@@ -248,7 +248,7 @@ mod tests {
             },
             Order::Follow { beyond: 1 << 60 },
             Order::Spill,
-            Order::Release,
+            Order::Abandon,
         ] {
             assert_eq!(Order::decode(&order.encode()), Some(order));
         }

@@ -1,7 +1,7 @@
 //! A hold on a task, read with a deadline.
 
 use heeler_proto::v1::{
-    AttachRequest, AttachResponse, AttachedOutput, BackgroundTask, Released, attach_request,
+    AttachEnded, AttachRequest, AttachResponse, AttachedOutput, BackgroundTask, attach_request,
     attach_response::Item,
 };
 use tonic::{Status, Streaming};
@@ -80,14 +80,14 @@ impl Attachment {
     }
 
     /// Reads to the release, which must be the last message.
-    pub async fn released(&mut self) -> Released {
+    pub async fn ended(&mut self) -> AttachEnded {
         loop {
             match self.try_next().await.expect("a hold that goes on") {
                 Some(Item::Output(_)) => {}
-                Some(Item::Released(released)) => {
+                Some(Item::Ended(ended)) => {
                     let end = self.try_next().await.expect("a clean end");
                     assert_eq!(end, None, "the release comes last");
-                    return released;
+                    return ended;
                 }
                 other @ (Some(Item::Attached(_)) | None) => panic!("no release: {other:?}"),
             }

@@ -35,9 +35,9 @@ impl Builder {
         self
     }
 
-    /// The rung of the kill ladder.
-    pub fn containment(self, rung: &str) -> Self {
-        self.arg("--containment").arg(rung)
+    /// The containment of the kill ladder.
+    pub fn containment(self, containment: &str) -> Self {
+        self.arg("--containment").arg(containment)
     }
 
     /// How many tasks may be live.
@@ -80,13 +80,13 @@ impl Builder {
             .tempdir_in("/dev/shm")
             .unwrap();
         let (child, fixtures) = (None, AtomicU32::new(0));
-        let (state_id, fixture) = (None, OnceLock::new());
+        let (epoch, fixture) = (None, OnceLock::new());
         Daemon {
             dir,
             memory,
             child,
             fixtures,
-            state_id,
+            epoch,
             builder: self,
             fixture,
         }

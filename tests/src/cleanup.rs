@@ -142,7 +142,7 @@ impl Daemon {
 
     /// The cgroup that it keeps its tasks in, if it has one: named for its state directory.
     pub fn cgroup_root(&self) -> Option<PathBuf> {
-        let id = self.state_id.as_ref()?.replace('-', "");
+        let id = self.epoch.as_ref()?.replace('-', "");
         let ours = |path: &PathBuf| {
             let name = path
                 .file_name()
@@ -154,7 +154,7 @@ impl Daemon {
                 .replace('-', "");
             !rest.is_empty() && id.starts_with(&rest)
         };
-        below(&crate::rung::own_cgroup()?).into_iter().find(ours)
+        below(&crate::setting::own_cgroup()?).into_iter().find(ours)
     }
 }
 

@@ -38,7 +38,7 @@ pub struct Daemon {
     pub(crate) memory: TempDir,
     pub(crate) child: Option<Child>,
     pub(crate) fixtures: AtomicU32,
-    pub(crate) state_id: Option<String>,
+    pub(crate) epoch: Option<String>,
     pub(crate) builder: Builder,
     pub(crate) fixture: OnceLock<PathBuf>,
 }
@@ -97,9 +97,9 @@ impl Daemon {
 
     /// Asks whoever serves here which state it has, so that what it leaves can be told.
     pub async fn meet(&mut self) {
-        let state_id = self.api().await.server().await.state_id;
+        let epoch = self.api().await.server().await.epoch;
         // The first names what it leaves, also when revisions begin to mean something else.
-        self.state_id.get_or_insert(state_id);
+        self.epoch.get_or_insert(epoch);
     }
 
     /// The `heeler` program as this daemon's user in this daemon's surroundings.
@@ -223,7 +223,7 @@ impl Daemon {
     pub fn memory_dir(&self) -> PathBuf {
         let own = fs::read_dir(self.memory.path()).ok();
         let own = own.and_then(|mut own| own.next()?.ok());
-        let id = self.state_id.as_deref().unwrap_or_default();
+        let id = self.epoch.as_deref().unwrap_or_default();
         let name = format!("heeler-{}", id.replace('-', ""));
         own.map_or_else(|| self.memory.path().join(name), |own| own.path())
     }

@@ -24,7 +24,7 @@
 //! | [`http2`] | one call without a gRPC library |
 //! | [`grpcurl`] | the same calls by a client that has only reflection |
 //! | [`refusal`] | what a refused call says |
-//! | [`rung`] | the rungs of the kill ladder |
+//! | [`setting`] | the settings of the kill ladder |
 //! | [`sessions`] | what a history says of sessions |
 //! | [`lone_shim`] | a shim without a server |
 //! | [`small_disk`] | a disk that is soon full |
@@ -56,8 +56,8 @@ pub mod lone_shim;
 pub mod process;
 pub mod refusal;
 pub mod request;
-pub mod rung;
 pub mod sessions;
+pub mod setting;
 pub mod small_disk;
 pub mod storm;
 pub mod task_file;
@@ -78,7 +78,7 @@ pub use lone_shim::{LoneShims, LoneTask};
 pub use process::Process;
 pub use refusal::Refusal;
 pub use request::{argv, exclusive, foreground, held, micros, millis, queued, secs, shell};
-pub use rung::Rung;
+pub use setting::Setting;
 pub use small_disk::SmallDisk;
 pub use waiting::{DEADLINE, eventually, eventually_some, within};
 pub use watch::Watch;

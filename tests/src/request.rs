@@ -39,7 +39,7 @@ pub fn foreground(request: SpawnRequest) -> SpawnRequest {
 /// In the foreground, with a holder's window that a slow machine keeps; its command is to be filled in.
 pub fn held() -> SpawnRequest {
     SpawnRequest {
-        holder_window: Some(secs(60)),
+        reattach_window: Some(secs(60)),
         ..foreground(SpawnRequest::default())
     }
 }

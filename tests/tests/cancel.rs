@@ -1,16 +1,16 @@
-//! Cancel means gone: how a tree is asked, killed and proven empty, on every rung of the ladder.
+//! Cancel means gone: how a tree is asked, killed and proven empty, on every setting of the ladder.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use heeler_tests::{
-    Daemon, Rung,
+    Daemon, Setting,
     api::cancel,
-    eventually, micros, millis, on_each_rung, secs,
+    eventually, in_each_setting, micros, millis, secs,
     v1::{outcome::Result as Ended, *},
     watch::{task_of, types},
 };
 
-on_each_rung! {
+in_each_setting! {
     a_term_trap_runs_and_an_exit_with_0_is_still_cancelled,
     ignored_term_is_followed_by_kill_after_the_grace_and_not_before,
     obeyed_term_ends_the_cancel_long_before_the_grace_is_over,
@@ -43,7 +43,7 @@ fn result(task: &BackgroundTask) -> Ended {
 }
 
 /// C1
-async fn a_term_trap_runs_and_an_exit_with_0_is_still_cancelled(daemon: Daemon, _: Rung) {
+async fn a_term_trap_runs_and_an_exit_with_0_is_still_cancelled(daemon: Daemon, _: Setting) {
     let api = daemon.api().await;
     let mut fixture = daemon
         .run(
@@ -66,7 +66,10 @@ async fn a_term_trap_runs_and_an_exit_with_0_is_still_cancelled(daemon: Daemon, 
 }
 
 /// C2
-async fn ignored_term_is_followed_by_kill_after_the_grace_and_not_before(daemon: Daemon, _: Rung) {
+async fn ignored_term_is_followed_by_kill_after_the_grace_and_not_before(
+    daemon: Daemon,
+    _: Setting,
+) {
     let api = daemon.api().await;
     let mut fixture = daemon
         .run(
@@ -105,7 +108,7 @@ async fn ignored_term_is_followed_by_kill_after_the_grace_and_not_before(daemon:
 }
 
 /// C2
-async fn obeyed_term_ends_the_cancel_long_before_the_grace_is_over(daemon: Daemon, _: Rung) {
+async fn obeyed_term_ends_the_cancel_long_before_the_grace_is_over(daemon: Daemon, _: Setting) {
     let api = daemon.api().await;
     let mut fixture = daemon
         .run(&api, "trap TERM [ sleep 10 exit 5 ] pid ready forever")
@@ -131,7 +134,7 @@ async fn obeyed_term_ends_the_cancel_long_before_the_grace_is_over(daemon: Daemo
 }
 
 /// C3
-async fn child_and_grandchild_die_with_the_shell(daemon: Daemon, _: Rung) {
+async fn child_and_grandchild_die_with_the_shell(daemon: Daemon, _: Setting) {
     let api = daemon.api().await;
     let script = "fork [ pid child fork [ pid grandchild forever ] forever ] forever";
     let mut fixture = daemon.run(&api, script).await;
@@ -145,7 +148,7 @@ async fn child_and_grandchild_die_with_the_shell(daemon: Daemon, _: Rung) {
 /// C4
 async fn no_escape_by_setsid_double_fork_closed_descriptors_or_a_cleared_environment(
     daemon: Daemon,
-    _: Rung,
+    _: Setting,
 ) {
     let api = daemon.api().await;
     let script = "fork [ setsid fork [ setsid pid daemon forever ] forever ] \
@@ -179,7 +182,7 @@ async fn no_escape_by_setsid_double_fork_closed_descriptors_or_a_cleared_environ
 }
 
 /// C6
-async fn a_tree_that_has_stopped_itself_hears_its_term(daemon: Daemon, _: Rung) {
+async fn a_tree_that_has_stopped_itself_hears_its_term(daemon: Daemon, _: Setting) {
     let api = daemon.api().await;
     let marker = daemon.file("heard");
     let script = format!(
@@ -210,7 +213,7 @@ async fn a_tree_that_has_stopped_itself_hears_its_term(daemon: Daemon, _: Rung) 
 }
 
 /// C7
-async fn children_left_after_the_leaders_exit_are_reached(daemon: Daemon, _: Rung) {
+async fn children_left_after_the_leaders_exit_are_reached(daemon: Daemon, _: Setting) {
     let api = daemon.api().await;
     let script = "fork [ pid child forever ] double-fork [ setsid pid orphan forever ] exit 4";
     let mut fixture = daemon.run(&api, script).await;
@@ -235,7 +238,7 @@ async fn children_left_after_the_leaders_exit_are_reached(daemon: Daemon, _: Run
 }
 
 /// C8
-async fn two_cancels_at_once_are_one_termination(daemon: Daemon, _: Rung) {
+async fn two_cancels_at_once_are_one_termination(daemon: Daemon, _: Setting) {
     let (one, two) = (daemon.api().await, daemon.api().await);
     let mut fixture = daemon.run(&one, "ignore TERM pid ready forever").await;
     fixture.process("ready").await;
@@ -269,17 +272,17 @@ async fn two_cancels_at_once_are_one_termination(daemon: Daemon, _: Rung) {
 }
 
 /// C14
-async fn the_answer_says_how_emptiness_was_proven(daemon: Daemon, rung: Rung) {
+async fn the_answer_says_how_emptiness_was_proven(daemon: Daemon, setting: Setting) {
     let api = daemon.api().await;
     let mut fixture = daemon
         .run(&api, "fork [ setsid pid child forever ] forever")
         .await;
     fixture.process("child").await;
-    assert_eq!(fixture.task.containment(), rung.containment());
+    assert_eq!(fixture.task.containment(), setting.containment());
     let stopped = api.stop(&fixture.id, CancelMode::Graceful).await;
     fixture.assert_gone();
     let (task, proof) = (stopped.task.unwrap(), stopped.proof.unwrap());
-    assert_eq!(proof.method(), rung.proof());
+    assert_eq!(proof.method(), setting.proof());
     assert_eq!(proof.survivors, []);
     let stop = task.stop.as_ref().unwrap();
     assert_eq!(stop.proof.as_ref(), Some(&proof));
@@ -293,7 +296,7 @@ async fn the_answer_says_how_emptiness_was_proven(daemon: Daemon, rung: Rung) {
 }
 
 /// C16
-async fn force_skips_the_grace(daemon: Daemon, _: Rung) {
+async fn force_skips_the_grace(daemon: Daemon, _: Setting) {
     let api = daemon.api().await;
     let script = "trap TERM [ print never exit 0 ] fork [ ignore TERM pid child forever ] forever";
     let mut fixture = daemon.run(&api, script).await;
@@ -308,7 +311,7 @@ async fn force_skips_the_grace(daemon: Daemon, _: Rung) {
 }
 
 /// C16
-async fn force_cuts_a_running_grace_short(daemon: Daemon, _: Rung) {
+async fn force_cuts_a_running_grace_short(daemon: Daemon, _: Setting) {
     let api = daemon.api().await;
     let mut fixture = daemon.run(&api, "ignore TERM pid ready forever").await;
     fixture.process("ready").await;
@@ -332,7 +335,7 @@ async fn force_cuts_a_running_grace_short(daemon: Daemon, _: Rung) {
 }
 
 /// C16
-async fn a_chosen_signal_is_sent_instead_of_term(daemon: Daemon, _: Rung) {
+async fn a_chosen_signal_is_sent_instead_of_term(daemon: Daemon, _: Setting) {
     let api = daemon.api().await;
     let script = "trap INT [ print interrupted exit 0 ] trap TERM [ print wrong exit 1 ] \
                   trap USR1 [ print own-signal exit 0 ] pid ready forever";
@@ -367,7 +370,7 @@ async fn a_chosen_signal_is_sent_instead_of_term(daemon: Daemon, _: Rung) {
 }
 
 /// C2
-async fn a_grace_of_zero_kills_at_once_after_the_signal(daemon: Daemon, _: Rung) {
+async fn a_grace_of_zero_kills_at_once_after_the_signal(daemon: Daemon, _: Setting) {
     let api = daemon.api().await;
     let policy = StopPolicy {
         grace: Some(secs(0)),

@@ -1,4 +1,4 @@
-//! What a cancel answers, what is kept of it, and what ends it: the same on every rung.
+//! What a cancel answers, what is kept of it, and what ends it: the same on every containment.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use heeler_tests::{
-    Daemon, Process, Rung,
+    Daemon, Process, Setting,
     request::session,
     v1::{cancel_request::Target, *},
 };
@@ -55,7 +55,8 @@ async fn other_tasks_are_not_touched() {
 /// C10
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn two_daemons_keep_their_tasks_in_cgroups_of_their_own() {
-    let (Some(one), Some(two)) = (Rung::Cgroup.start().await, Rung::Cgroup.start().await) else {
+    let (Some(one), Some(two)) = (Setting::Cgroup.start().await, Setting::Cgroup.start().await)
+    else {
         return;
     };
     let mut parents = Vec::new();

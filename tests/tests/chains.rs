@@ -11,58 +11,58 @@ use std::{
 };
 
 use heeler_tests::{
-    Daemon, Rung,
+    Daemon, Setting,
     api::cancel,
-    millis, rung,
+    millis, setting,
     v1::{CancelMode, CancelRequest, ListRequest, TaskState},
 };
 
-/// Makes a test of each function for each rung, which begins when no other is under way.
-macro_rules! on_each_rung_alone {
+/// Makes a test of each function for each setting, which begins when no other is under way.
+macro_rules! in_each_setting_alone {
     ($($behaviour:ident),* $(,)?) => { $(
         mod $behaviour {
-            use super::{Rung, alone};
+            use super::{Setting, alone};
 
-            fn on(rung: Rung, name: &str) {
-                alone(rung, concat!(module_path!(), "::"), name, super::$behaviour);
+            fn on(setting: Setting, name: &str) {
+                alone(setting, concat!(module_path!(), "::"), name, super::$behaviour);
             }
 
             #[test]
             fn on_cgroups() {
-                on(Rung::Cgroup, "on_cgroups");
+                on(Setting::Cgroup, "on_cgroups");
             }
 
             #[test]
             fn on_the_subreaper() {
-                on(Rung::Subreaper, "on_the_subreaper");
+                on(Setting::Subreaper, "on_the_subreaper");
             }
 
             #[test]
             fn on_an_unprivileged_user() {
-                on(Rung::Unprivileged, "on_an_unprivileged_user");
+                on(Setting::Unprivileged, "on_an_unprivileged_user");
             }
         }
     )* };
 }
 
-on_each_rung_alone! {
+in_each_setting_alone! {
     runaway_chains_are_gone_and_the_server_stays_responsive,
     runaway_chains_with_a_session_each_are_gone,
 }
 
 /// Runs a test when it is the only one. The chains take the whole machine, at times down to the last
 /// process number, so that another test could not even begin: it has no runtime before its turn.
-fn alone(rung: Rung, module: &str, name: &str, behaviour: impl AsyncFnOnce(Daemon, Rung)) {
+fn alone(setting: Setting, module: &str, name: &str, behaviour: impl AsyncFnOnce(Daemon, Setting)) {
     // Who runs again as another user does so in the turn of the first.
-    let _turn = (!rung::is_rerun()).then(turn);
-    if rung == Rung::Unprivileged && rung::reruns_as_nobody(&format!("{module}{name}")) {
+    let _turn = (!setting::is_rerun()).then(turn);
+    if setting == Setting::Unprivileged && setting::reruns_as_nobody(&format!("{module}{name}")) {
         return;
     }
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(1).enable_all().build().unwrap();
     runtime.block_on(async {
-        if let Some(daemon) = rung.start().await {
-            behaviour(daemon, rung).await;
+        if let Some(daemon) = setting.start().await {
+            behaviour(daemon, setting).await;
         }
     });
 }
@@ -82,7 +82,7 @@ fn turn() -> UnixListener {
 const RESPONSIVE: Duration = Duration::from_secs(10);
 
 /// C5
-async fn runaway_chains_are_gone_and_the_server_stays_responsive(daemon: Daemon, rung: Rung) {
+async fn runaway_chains_are_gone_and_the_server_stays_responsive(daemon: Daemon, setting: Setting) {
     let api = daemon.api().await;
     let mut fixture = daemon
         .run(&api, "ignore TERM chains 64 plain pid ready forever")
@@ -108,12 +108,15 @@ async fn runaway_chains_are_gone_and_the_server_stays_responsive(daemon: Daemon,
     assert!(fixture.leash_is_loose(), "a chain goes on");
     fixture.assert_gone();
     let proof = stopped.proof.expect("a proof");
-    assert_eq!((proof.method(), proof.survivors.len()), (rung.proof(), 0));
+    assert_eq!(
+        (proof.method(), proof.survivors.len()),
+        (setting.proof(), 0)
+    );
     assert_eq!(stopped.task.unwrap().state(), TaskState::Cancelled);
 }
 
 /// C5
-async fn runaway_chains_with_a_session_each_are_gone(daemon: Daemon, rung: Rung) {
+async fn runaway_chains_with_a_session_each_are_gone(daemon: Daemon, setting: Setting) {
     let api = daemon.api().await;
     let mut fixture = daemon
         .run(&api, "ignore TERM chains 64 setsid pid ready forever")
@@ -123,5 +126,8 @@ async fn runaway_chains_with_a_session_each_are_gone(daemon: Daemon, rung: Rung)
     assert!(fixture.leash_is_loose(), "a chain goes on");
     fixture.assert_gone();
     let proof = stopped.proof.expect("a proof");
-    assert_eq!((proof.method(), proof.survivors.len()), (rung.proof(), 0));
+    assert_eq!(
+        (proof.method(), proof.survivors.len()),
+        (setting.proof(), 0)
+    );
 }

@@ -75,7 +75,7 @@ async fn a_wal_with_a_hole_is_told_and_set_aside_and_ends_are_learned_again() {
     daemon.terminate();
     daemon.restart().await;
     let api = daemon.api().await;
-    let state_id = api.server().await.state_id;
+    let epoch = api.server().await.epoch;
     gate.open();
     api.ended(&fixture.id).await;
     let late = api.start(daemon.script("print late")).await.id;
@@ -97,8 +97,8 @@ async fn a_wal_with_a_hole_is_told_and_set_aside_and_ends_are_learned_again() {
     assert_eq!(end, Some(Ended::ExitCode(6)), "the task file has it");
     assert_eq!(api.lines(&fixture.id).await, ["before"]);
     assert!(api.history().await.len() > known);
-    let now = api.server().await.state_id;
-    assert_ne!(now, state_id, "revisions may mean something else");
+    let now = api.server().await.epoch;
+    assert_ne!(now, epoch, "revisions may mean something else");
     let stray = daemon.path("state/strays").join(&late);
     eventually("the file of the lost task is kept", || stray.exists()).await;
     assert_sound(&daemon, &api).await;

@@ -22,8 +22,8 @@ async fn a_detach_releases_the_holder_and_keeps_the_process() {
     let gate = daemon.gate("gate");
     let script = format!("print one gate {} print two exit 5", daemon.file("gate"));
     let request = SpawnRequest {
-        holder_window: Some(millis(0)),
-        on_holder_gone: HolderGoneAction::Keep.into(),
+        reattach_window: Some(millis(0)),
+        on_disconnect: DisconnectAction::Keep.into(),
         ..held()
     };
     let fixture = daemon.run_as(&api, request, &script).await;
@@ -36,9 +36,9 @@ async fn a_detach_releases_the_holder_and_keeps_the_process() {
     };
     let answer = api.detach(request).await.unwrap();
     assert_eq!(answer.results[0].outcome(), DetachOutcome::Detached);
-    let released = hold.released().await;
-    assert_eq!(released.reason(), ReleaseReason::Detached);
-    let task = released.task.unwrap();
+    let ended = hold.ended().await;
+    assert_eq!(ended.reason(), AttachEndReason::Detached);
+    let task = ended.task.unwrap();
     assert_eq!(task, *answer.results[0].task.as_ref().unwrap());
     assert_eq!(task.placement(), Placement::Background);
     assert_eq!(task.leader, fixture.task.leader, "the same process");
@@ -72,7 +72,7 @@ async fn after_a_detach_a_holder_that_goes_away_is_not_missed() {
     let gate = daemon.gate("gate");
     let script = format!("gate {}", daemon.file("gate"));
     let request = SpawnRequest {
-        holder_window: Some(secs(2)),
+        reattach_window: Some(secs(2)),
         ..held()
     };
     let fixture = daemon.run_as(&api, request, &script).await;
@@ -81,13 +81,13 @@ async fn after_a_detach_a_holder_that_goes_away_is_not_missed() {
     drop(hold);
     // Past the window in which it would have been cancelled: another one was.
     let request = SpawnRequest {
-        holder_window: Some(secs(2)),
+        reattach_window: Some(secs(2)),
         ..held()
     };
     let missed = daemon.run_as(&api, request, "forever").await;
     assert_eq!(
         api.ended(&missed.id).await.end_reason(),
-        EndReason::OwnerGone
+        EndReason::ClientDisconnected
     );
     gate.open();
     assert_eq!(api.ended(&fixture.id).await.state(), TaskState::Completed);
@@ -115,7 +115,7 @@ async fn output_from_before_and_after_a_detach_is_one_sequence() {
         let mut hold = api.attach(&task.id).await;
         hold.until("ready\n").await;
         api.detach_one(&task.id).await;
-        assert_eq!(hold.released().await.reason(), ReleaseReason::Detached);
+        assert_eq!(hold.ended().await.reason(), AttachEndReason::Detached);
         gate.open();
         api.ended(&task.id).await;
         let all = api.output(&task.id).await;
@@ -244,14 +244,16 @@ async fn a_task_that_ends_as_it_is_detached_gives_its_real_end_and_its_last_byte
 }
 
 async fn check_end(api: &Api, id: &str, mut hold: heeler_tests::Attachment) {
-    let released = hold.released().await;
+    let ended = hold.ended().await;
     let task = api.ended(id).await;
     assert_eq!(task.outcome.unwrap().result, Some(Ended::ExitCode(9)));
     assert_eq!(api.output(id).await, b"last\n");
-    match released.reason() {
-        ReleaseReason::Finished => assert_eq!(hold.output, b"last\n"),
-        ReleaseReason::Detached => assert!(b"last\n".starts_with(&hold.output[..])),
-        other @ (ReleaseReason::LeaderExited | ReleaseReason::Unspecified) => panic!("{other:?}"),
+    match ended.reason() {
+        AttachEndReason::Finished => assert_eq!(hold.output, b"last\n"),
+        AttachEndReason::Detached => assert!(b"last\n".starts_with(&hold.output[..])),
+        other @ (AttachEndReason::LeaderExited | AttachEndReason::Unspecified) => {
+            panic!("{other:?}")
+        }
     }
 }
 
@@ -262,12 +264,12 @@ async fn a_detach_survives_a_crash_right_after_it() {
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
     let request = SpawnRequest {
-        holder_window: Some(millis(100)),
+        reattach_window: Some(millis(100)),
         ..held()
     };
     let script = format!("print one gate {} print two", daemon.file("gate"));
     let request = SpawnRequest {
-        on_holder_gone: HolderGoneAction::Keep.into(),
+        on_disconnect: DisconnectAction::Keep.into(),
         ..request
     };
     let fixture = daemon.run_as(&api, request, &script).await;

@@ -256,22 +256,19 @@ async fn a_revision_that_is_not_there_is_refused_with_both_bounds() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn another_state_directory_is_refused() {
     let (daemon, other) = (Daemon::start().await, Daemon::start().await);
-    let (api, own) = (
-        daemon.api().await,
-        daemon.api().await.server().await.state_id,
-    );
-    let foreign = other.api().await.server().await.state_id;
+    let (api, own) = (daemon.api().await, daemon.api().await.server().await.epoch);
+    let foreign = other.api().await.server().await.epoch;
     assert_ne!(own, foreign);
-    let request = |state_id: &str| WatchEventsRequest {
-        state_id: state_id.into(),
+    let request = |epoch: &str| WatchEventsRequest {
+        epoch: epoch.into(),
         ..after(0)
     };
-    for state_id in [&*foreign, "nonsense"] {
-        let refused = api.watch(request(state_id)).await;
-        Refusal::expect(refused, Code::FailedPrecondition, "FOREIGN_STATE");
+    for epoch in [&*foreign, "nonsense"] {
+        let refused = api.watch(request(epoch)).await;
+        Refusal::expect(refused, Code::FailedPrecondition, "EPOCH_MISMATCH");
     }
     let mut watch = api.watch(request(&own)).await.unwrap();
-    assert_eq!(watch.bookmark().await.state_id, own);
+    assert_eq!(watch.bookmark().await.epoch, own);
 }
 
 /// E5
@@ -424,7 +421,7 @@ async fn bookmarks_come_while_nothing_matches() {
     };
     let mut watch = api.watch(request).await.unwrap();
     let first = watch.bookmark().await;
-    assert_eq!(first.state_id, api.server().await.state_id);
+    assert_eq!(first.epoch, api.server().await.epoch);
     let task = api
         .start(SpawnRequest {
             session_id: "loud".into(),

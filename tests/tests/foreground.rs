@@ -22,11 +22,11 @@ async fn a_holder_gets_all_output_and_then_the_end() {
         task.on_foreground_timeout(),
         ForegroundTimeoutAction::Detach
     );
-    assert_eq!(task.on_holder_gone(), HolderGoneAction::Cancel);
+    assert_eq!(task.on_disconnect(), DisconnectAction::Cancel);
     let mut hold = api.attach(&task.id).await;
-    let released = hold.released().await;
-    assert_eq!(released.reason(), ReleaseReason::Finished);
-    let task = released.task.unwrap();
+    let ended = hold.ended().await;
+    assert_eq!(ended.reason(), AttachEndReason::Finished);
+    let task = ended.task.unwrap();
     assert_eq!(task.state(), TaskState::Failed);
     assert_eq!(task.outcome.unwrap().result, Some(Ended::ExitCode(3)));
     let mut output = hold.output.clone();
@@ -34,7 +34,7 @@ async fn a_holder_gets_all_output_and_then_the_end() {
     assert_eq!(output, b"enootw", "order between two pipes is not kept");
     // Afterwards too: from the start, and to the end at once.
     let mut again = api.attach(&task.id).await;
-    assert_eq!(again.released().await.reason(), ReleaseReason::Finished);
+    assert_eq!(again.ended().await.reason(), AttachEndReason::Finished);
     assert_eq!(again.output, hold.output);
 }
 
@@ -49,10 +49,10 @@ async fn at_the_foreground_deadline_a_task_is_detached() {
     };
     let fixture = daemon.run_as(&api, request, "print before forever").await;
     let mut hold = api.attach(&fixture.id).await;
-    let released = hold.released().await;
-    assert_eq!(released.reason(), ReleaseReason::Detached);
+    let ended = hold.ended().await;
+    assert_eq!(ended.reason(), AttachEndReason::Detached);
     assert_eq!(hold.output, b"before\n");
-    let task = released.task.unwrap();
+    let task = ended.task.unwrap();
     assert_eq!(
         (task.state(), task.placement()),
         (TaskState::Running, Placement::Background)
@@ -76,9 +76,9 @@ async fn at_the_foreground_deadline_a_task_is_timed_out_if_that_was_asked_for() 
     };
     let mut fixture = daemon.run_as(&api, request, "forever").await;
     let mut hold = api.attach(&fixture.id).await;
-    let released = hold.released().await;
-    assert_eq!(released.reason(), ReleaseReason::Finished);
-    let task = released.task.unwrap();
+    let ended = hold.ended().await;
+    assert_eq!(ended.reason(), AttachEndReason::Finished);
+    let task = ended.task.unwrap();
     assert_eq!(
         (task.state(), task.end_reason()),
         (TaskState::TimedOut, EndReason::Deadline)
@@ -92,14 +92,14 @@ async fn a_task_that_nobody_comes_to_hold_is_cancelled() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let request = SpawnRequest {
-        holder_window: Some(millis(500)),
+        reattach_window: Some(millis(500)),
         ..held()
     };
     let mut fixture = daemon.run_as(&api, request, "forever").await;
     let task = api.ended(&fixture.id).await;
     assert_eq!(
         (task.state(), task.end_reason()),
-        (TaskState::Cancelled, EndReason::OwnerGone)
+        (TaskState::Cancelled, EndReason::ClientDisconnected)
     );
     fixture.assert_gone();
 }
@@ -110,12 +110,12 @@ async fn when_the_last_holder_leaves_the_policy_applies_once_after_the_window() 
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     for (policy, last) in [
-        (HolderGoneAction::Cancel, TaskEventType::Stopping),
-        (HolderGoneAction::Detach, TaskEventType::Detached),
+        (DisconnectAction::Cancel, TaskEventType::Stopping),
+        (DisconnectAction::Detach, TaskEventType::Detached),
     ] {
         let request = SpawnRequest {
-            holder_window: Some(millis(1500)),
-            on_holder_gone: policy.into(),
+            reattach_window: Some(millis(1500)),
+            on_disconnect: policy.into(),
             ..held()
         };
         let fixture = daemon.run_as(&api, request, "print up forever").await;
@@ -147,8 +147,8 @@ async fn a_holder_that_comes_back_in_time_keeps_the_task_and_reads_on_where_it_w
     drop(hold);
     let mut hold = api.attach_at(&fixture.id, 4).await.unwrap();
     gate.open();
-    let released = hold.released().await;
-    assert_eq!(released.task.unwrap().state(), TaskState::Completed);
+    let ended = hold.ended().await;
+    assert_eq!(ended.task.unwrap().state(), TaskState::Completed);
     assert_eq!(hold.output, b"two\n");
 }
 
@@ -158,8 +158,8 @@ async fn a_task_that_is_kept_waits_for_whoever_comes() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let request = SpawnRequest {
-        holder_window: Some(millis(0)),
-        on_holder_gone: HolderGoneAction::Keep.into(),
+        reattach_window: Some(millis(0)),
+        on_disconnect: DisconnectAction::Keep.into(),
         ..held()
     };
     let gate = daemon.gate("gate");
@@ -183,10 +183,10 @@ async fn a_leader_that_exits_releases_its_holder_while_children_live() {
     let script = "fork [ pid child forever ] print bye exit 7";
     let fixture = daemon.run_as(&api, held(), script).await;
     let mut hold = api.attach(&fixture.id).await;
-    let released = hold.released().await;
-    assert_eq!(released.reason(), ReleaseReason::LeaderExited);
+    let ended = hold.ended().await;
+    assert_eq!(ended.reason(), AttachEndReason::LeaderExited);
     assert_eq!(hold.output, b"bye\n");
-    let task = released.task.unwrap();
+    let task = ended.task.unwrap();
     assert_eq!(
         (task.state(), task.placement()),
         (TaskState::Running, Placement::Background)
@@ -206,7 +206,7 @@ async fn with_kill_the_rest_of_the_tree_ends_with_its_leader() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let request = SpawnRequest {
-        lingering: LingeringPolicy::Kill.into(),
+        orphan_policy: OrphanPolicy::Kill.into(),
         ..held()
     };
     let up = daemon.file("up");
@@ -214,9 +214,9 @@ async fn with_kill_the_rest_of_the_tree_ends_with_its_leader() {
         format!("fork [ setsid ignore TERM pid child touch {up} forever ] await {up} exit 7");
     let mut fixture = daemon.run_as(&api, request, &script).await;
     fixture.process("child").await;
-    let released = api.attach(&fixture.id).await.released().await;
-    assert_eq!(released.reason(), ReleaseReason::Finished, "all at once");
-    let task = released.task.unwrap();
+    let ended = api.attach(&fixture.id).await.ended().await;
+    assert_eq!(ended.reason(), AttachEndReason::Finished, "all at once");
+    let task = ended.task.unwrap();
     fixture.assert_gone();
     assert_eq!(
         (task.state(), task.end_reason()),
@@ -233,7 +233,7 @@ async fn a_server_that_dies_or_ends_is_no_holder_that_leaves() {
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
     let request = SpawnRequest {
-        holder_window: Some(secs(20)),
+        reattach_window: Some(secs(20)),
         ..held()
     };
     let script = format!("print one gate {} print two", daemon.file("gate"));
@@ -251,7 +251,7 @@ async fn a_server_that_dies_or_ends_is_no_holder_that_leaves() {
     let api = daemon.api().await;
     let mut hold = api.attach_at(&fixture.id, 4).await.unwrap();
     gate.open();
-    assert_eq!(hold.released().await.reason(), ReleaseReason::Finished);
+    assert_eq!(hold.ended().await.reason(), AttachEndReason::Finished);
     assert_eq!(hold.output, b"two\n");
     let told = types(&api.history_of(&fixture.id).await);
     assert_eq!(
@@ -297,6 +297,6 @@ async fn a_thousand_holders_keep_nobody_else_from_calling() {
     api.ended(&other.id).await;
     api.detach_one(&fixture.id).await;
     for mut hold in holds {
-        assert_eq!(hold.released().await.reason(), ReleaseReason::Detached);
+        assert_eq!(hold.ended().await.reason(), AttachEndReason::Detached);
     }
 }

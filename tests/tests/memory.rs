@@ -37,7 +37,7 @@ async fn a_foreground_task_that_ends_leaves_no_output_on_disk_and_can_be_read() 
     let api = daemon.api().await;
     let task = api.start(holding("seq 1 20000; exit 3")).await;
     let mut hold = api.attach(&task.id).await;
-    assert_eq!(hold.released().await.reason(), ReleaseReason::Finished);
+    assert_eq!(hold.ended().await.reason(), AttachEndReason::Finished);
     assert_eq!(on_disk(&daemon, &task.id), 0, "not a block");
     let expected: String = (1..=20000).map(|number| format!("{number}\n")).collect();
     assert!(api.output(&task.id).await == expected.as_bytes());
@@ -111,15 +111,15 @@ async fn with_release_a_task_ends_with_its_leader_and_names_whom_it_left() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let request = SpawnRequest {
-        lingering: LingeringPolicy::Release.into(),
+        orphan_policy: OrphanPolicy::Abandon.into(),
         ..foreground(SpawnRequest::default())
     };
     let up = daemon.file("up");
     let script = format!("fork [ pid child touch {up} forever ] await {up} print bye exit 7");
     let fixture = daemon.run_as(&api, request, &script).await;
-    let released = api.attach(&fixture.id).await.released().await;
-    assert_eq!(released.reason(), ReleaseReason::Finished, "all at once");
-    let task = released.task.unwrap();
+    let ended = api.attach(&fixture.id).await.ended().await;
+    assert_eq!(ended.reason(), AttachEndReason::Finished, "all at once");
+    let task = ended.task.unwrap();
     assert_eq!(
         (task.state(), task.end_reason()),
         (TaskState::Failed, EndReason::Exited)
@@ -127,7 +127,11 @@ async fn with_release_a_task_ends_with_its_leader_and_names_whom_it_left() {
     assert_eq!(task.outcome.unwrap().result, Some(Ended::ExitCode(7)));
     assert_eq!(api.lines(&fixture.id).await, ["bye"]);
     let child = fixture.process("child").await;
-    let left: Vec<i32> = task.left_processes.iter().map(|left| left.pid).collect();
+    let left: Vec<i32> = task
+        .abandoned_processes
+        .iter()
+        .map(|left| left.pid)
+        .collect();
     assert_eq!(left, [child.pid]);
     assert!(child.is_alive(), "left to itself");
     // Cancel means gone, of what is the task's; this one is not any more.
@@ -159,7 +163,7 @@ async fn a_directory_in_memory_that_is_anothers_is_neither_used_nor_read() {
     );
     let task = api.start(holding("echo real")).await;
     let mut hold = api.attach(&task.id).await;
-    assert_eq!(hold.released().await.reason(), ReleaseReason::Finished);
+    assert_eq!(hold.ended().await.reason(), AttachEndReason::Finished);
     assert_eq!(hold.output, b"real\n");
     assert!(
         on_disk(&daemon, &task.id) > 0,

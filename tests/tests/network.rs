@@ -14,10 +14,9 @@ use std::{
 
 use heeler_tests::{
     Api, Daemon, Refusal, argv, binary,
+    containment::NOBODY,
     daemon::SERVICE,
-    http2,
-    rung::NOBODY,
-    secs, shell, skipped,
+    http2, secs, shell, skipped,
     v1::{ListRequest, WaitRequest},
     within,
 };

@@ -43,7 +43,7 @@ async fn place(api: &Api) -> WatchEventsRequest {
     api.ended(&task.id).await;
     WatchEventsRequest {
         after_revision: Some(api.revision().await),
-        state_id: api.server().await.state_id,
+        epoch: api.server().await.epoch,
         ..Default::default()
     }
 }
@@ -64,9 +64,9 @@ async fn a_watcher_is_told_that_a_power_cut_may_have_taken_what_it_has_seen() {
     daemon.restart().await;
     let api = daemon.api().await;
     let refused = api.watch(seen.clone()).await;
-    let refusal = Refusal::expect(refused, Code::FailedPrecondition, "FOREIGN_STATE");
-    let state_id = api.server().await.state_id;
-    assert_eq!(refusal.value("state_id"), state_id);
+    let refusal = Refusal::expect(refused, Code::FailedPrecondition, "EPOCH_MISMATCH");
+    let epoch = api.server().await.epoch;
+    assert_eq!(refusal.value("epoch"), epoch);
     daemon.logged("watchers of before have to begin anew").await;
 
     // A machine that is shut down lets its servers end.

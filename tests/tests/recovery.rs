@@ -5,14 +5,14 @@
 use std::{fs, path::PathBuf};
 
 use heeler_tests::{
-    Api, Daemon, Fixture, Process, Rung, eventually, eventually_some, on_each_rung,
+    Api, Daemon, Fixture, Process, Setting, eventually, eventually_some, in_each_setting,
     task_file::{TREE_END, of_another_boot, shim_of},
     v1::{outcome::Result as Ended, *},
     watch::types,
 };
 use nix::sys::signal::Signal::SIGKILL;
 
-on_each_rung! {
+in_each_setting! {
     a_tree_without_its_shim_is_stopped_and_its_task_lost,
     a_shim_that_is_killed_is_noticed_at_once_and_its_tree_stopped,
     an_exit_that_a_dead_shim_has_seen_stays_true,
@@ -110,7 +110,7 @@ async fn a_living_shim_is_called_and_the_task_goes_on() {
 }
 
 /// R2
-async fn a_tree_without_its_shim_is_stopped_and_its_task_lost(mut daemon: Daemon, _rung: Rung) {
+async fn a_tree_without_its_shim_is_stopped_and_its_task_lost(mut daemon: Daemon, _rung: Setting) {
     let fixture = daemon.run(&daemon.api().await, TREE).await;
     let tree = fixture.processes(&["leader", "away", "bare"]).await;
     has_printed(&daemon.api().await, &fixture).await;
@@ -135,7 +135,7 @@ async fn a_tree_without_its_shim_is_stopped_and_its_task_lost(mut daemon: Daemon
 /// R2
 async fn a_shim_that_is_killed_is_noticed_at_once_and_its_tree_stopped(
     daemon: Daemon,
-    _rung: Rung,
+    _rung: Setting,
 ) {
     let api = daemon.api().await;
     let fixture = daemon.run(&api, TREE).await;
@@ -152,7 +152,7 @@ async fn a_shim_that_is_killed_is_noticed_at_once_and_its_tree_stopped(
 }
 
 /// R2
-async fn an_exit_that_a_dead_shim_has_seen_stays_true(mut daemon: Daemon, _rung: Rung) {
+async fn an_exit_that_a_dead_shim_has_seen_stays_true(mut daemon: Daemon, _rung: Setting) {
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
     let script = format!(
@@ -178,7 +178,7 @@ async fn an_exit_that_a_dead_shim_has_seen_stays_true(mut daemon: Daemon, _rung:
 }
 
 /// R2
-async fn a_cancel_whose_shim_dies_is_still_a_cancel(mut daemon: Daemon, _rung: Rung) {
+async fn a_cancel_whose_shim_dies_is_still_a_cancel(mut daemon: Daemon, _rung: Setting) {
     let api = daemon.api().await;
     let fixture = daemon.run(&api, "ignore TERM pid deaf forever").await;
     let deaf = fixture.process("deaf").await;
@@ -274,7 +274,7 @@ struct HalfBorn {
 
 impl HalfBorn {
     async fn new() -> Option<Self> {
-        let mut daemon = Rung::Cgroup.start().await?;
+        let mut daemon = Setting::Cgroup.start().await?;
         let api = daemon.api().await;
         let root = daemon.cgroup_root().expect("tasks have cgroups");
         fs::write(root.join("cgroup.freeze"), "1").unwrap();
@@ -388,7 +388,7 @@ async fn what_a_remove_did_not_come_to_delete_is_deleted_at_the_next_start() {
 /// R4: the journal has lost its latest tasks, which live on.
 async fn a_tree_that_the_journal_does_not_know_is_stopped_and_its_output_kept(
     mut daemon: Daemon,
-    _rung: Rung,
+    _rung: Setting,
 ) {
     daemon.terminate();
     let (journal, earlier) = (daemon.path("state/journal.db"), daemon.path("earlier.db"));

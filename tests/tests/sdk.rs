@@ -5,10 +5,10 @@
 use std::time::Duration;
 
 use heeler_client::{
-    Attach, AttachItem, AttachOptions, CancelOptions, Chunk, Client, DetachOptions, Error,
-    Released, Spawn, StreamExt, WatchItem, WatchOptions,
+    Attach, AttachEnded, AttachItem, AttachOptions, CancelOptions, Chunk, Client, DetachOptions,
+    Error, Spawn, StreamExt, WatchItem, WatchOptions,
     v1::{
-        CancelOutcome, DetachOutcome, HolderGoneAction, LingeringPolicy, Placement, ReleaseReason,
+        AttachEndReason, CancelOutcome, DetachOutcome, DisconnectAction, OrphanPolicy, Placement,
         TaskEvent, TaskEventType, TaskState, outcome::Result as Ended,
     },
 };
@@ -143,14 +143,14 @@ async fn no_daemon_is_told_as_such() {
 }
 
 /// What an attachment has given by its release.
-async fn released(attach: &mut Attach) -> (String, Released) {
+async fn ended(attach: &mut Attach) -> (String, AttachEnded) {
     let mut all = Vec::new();
     let sink = |chunk: Chunk| {
         assert_eq!(chunk.offset, all.len() as u64, "no loss and no repeat");
         all.extend_from_slice(&chunk.data);
     };
-    let released = within("the release", attach.released(sink)).await.unwrap();
-    (String::from_utf8(all).unwrap(), released)
+    let ended = within("the release", attach.ended(sink)).await.unwrap();
+    (String::from_utf8(all).unwrap(), ended)
 }
 
 async fn first_output(attach: &mut Attach) {
@@ -164,13 +164,13 @@ async fn a_run_gives_the_output_and_then_the_release() {
     let daemon = Daemon::start().await;
     let client = client(&daemon).await;
     let mut run = client
-        .run(Spawn::shell("echo one; exit 3").lingering(LingeringPolicy::Kill))
+        .run(Spawn::shell("echo one; exit 3").orphan_policy(OrphanPolicy::Kill))
         .await
         .unwrap();
-    let (output, end) = released(&mut run).await;
+    let (output, end) = ended(&mut run).await;
     assert_eq!(
         (output.as_str(), end.reason),
-        ("one\n", ReleaseReason::Finished)
+        ("one\n", AttachEndReason::Finished)
     );
     assert_eq!(end.task.outcome.unwrap().result, Some(Ended::ExitCode(3)));
     assert_eq!(end.task.foreground_timeout, Some(heeler_tests::secs(60)));
@@ -187,13 +187,13 @@ async fn a_detach_releases_whoever_is_attached_or_waits() {
     let task = run.task().clone();
     let waiting = tokio::spawn({
         let task = task.clone();
-        async move { task.wait_released().await }
+        async move { task.wait_out_of_foreground().await }
     });
     let options = DetachOptions::new().reason("r").actor("a");
     let result = client.detach_session("s", options.clone()).await.unwrap();
     assert_eq!(result[0].outcome(), DetachOutcome::Detached);
-    let end = within("the release", run.released(|_| {})).await.unwrap();
-    assert_eq!(end.reason, ReleaseReason::Detached);
+    let end = within("the release", run.ended(|_| {})).await.unwrap();
+    assert_eq!(end.reason, AttachEndReason::Detached);
     assert_eq!(end.task.detached.unwrap().reason, "r");
     let waited = within("the wait", waiting).await.unwrap().unwrap();
     assert_eq!(waited.placement(), Placement::Background);
@@ -203,10 +203,10 @@ async fn a_detach_releases_whoever_is_attached_or_waits() {
     assert_eq!(client.detach_session("s", options).await.unwrap(), []);
     // Whoever comes too late to be held is let go, and not made to follow it.
     let mut late = task.attach_with(AttachOptions::from_offset(0).foreground_only());
-    let (output, end) = released(&mut late).await;
+    let (output, end) = ended(&mut late).await;
     assert_eq!(
         (output.as_str(), end.reason),
-        ("one\n", ReleaseReason::Detached)
+        ("one\n", AttachEndReason::Detached)
     );
     assert_eq!(task.snapshot().await.unwrap().state(), TaskState::Running);
 }
@@ -229,14 +229,14 @@ async fn an_attachment_goes_on_across_crashes_without_loss_or_repeats() {
                     assert_eq!(chunk.offset, all.len() as u64, "no loss and no repeat");
                     all.extend_from_slice(&chunk.data);
                 }
-                AttachItem::Released(released) => panic!("{released:?}"),
+                AttachItem::Ended(ended) => panic!("{ended:?}"),
             }
         }
         daemon.kill9();
         daemon.restart().await;
         gate.write("\n");
     }
-    let end = within("the release", run.released(|_| {})).await.unwrap();
+    let end = within("the release", run.ended(|_| {})).await.unwrap();
     assert_eq!(end.task.state(), TaskState::Completed);
     assert_eq!(all, b"1\n2\n3\n4\n");
 }
@@ -246,13 +246,13 @@ async fn an_attachment_goes_on_across_crashes_without_loss_or_repeats() {
 async fn a_hold_that_was_detached_during_a_break_is_released_and_not_followed() {
     let mut daemon = Daemon::start().await;
     let client = client(&daemon).await.retry_for(heeler_tests::DEADLINE);
-    let spawn = Spawn::shell("echo one; exec sleep 60").on_holder_gone(HolderGoneAction::Keep);
+    let spawn = Spawn::shell("echo one; exec sleep 60").on_disconnect(DisconnectAction::Keep);
     let mut run = client.run(spawn).await.unwrap();
     first_output(&mut run).await;
     // Nobody polls it meanwhile, so that it cannot have come back before the detach.
     daemon.kill9();
     daemon.restart().await;
     run.task().detach(DetachOptions::new()).await.unwrap();
-    let end = within("the release", run.released(|_| {})).await.unwrap();
-    assert_eq!(end.reason, ReleaseReason::Detached);
+    let end = within("the release", run.ended(|_| {})).await.unwrap();
+    assert_eq!(end.reason, AttachEndReason::Detached);
 }

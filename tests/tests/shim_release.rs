@@ -8,14 +8,14 @@ use heeler_shim::{
     wire::{After, Order, Report},
 };
 use heeler_tests::{
-    Daemon, LoneShims, LoneTask, Process, Rung, eventually, eventually_some, on_each_rung, rung,
-    shell, skipped,
+    Daemon, LoneShims, LoneTask, Process, Setting, eventually, eventually_some, in_each_setting,
+    setting, shell, skipped,
     v1::{TaskState, outcome::Result as Ended},
     within,
 };
 use nix::sys::signal::Signal;
 
-on_each_rung! {
+in_each_setting! {
     a_release_on_record_is_the_end_and_nobody_is_looked_for,
 }
 
@@ -46,14 +46,14 @@ async fn once_the_leader_has_ended_the_others_are_let_go_and_live() {
     let child = child_of(&task).await;
     assert!(task.records().tree_end.whole().is_none());
     let shim = task.shim().unwrap();
-    task.order(Order::Release).await;
+    task.order(Order::Abandon).await;
     task.reported("the end", |report| {
         report == Report::TreeEnded { shim: After::Ends }
     })
     .await;
     let records = task.records();
     let end = records.tree_end.whole().unwrap();
-    assert!(end.released && !end.cgroup_empty, "{end:?}");
+    assert!(end.ended && !end.cgroup_empty, "{end:?}");
     let exit = records.leader_exit.whole().unwrap();
     assert_eq!(exit.exit, Exit::Code(7));
     assert_eq!(end.output_end, exit.output_end);
@@ -73,7 +73,7 @@ async fn an_order_to_let_go_waits_for_the_leader() {
     );
     let mut task = shims.start(&script).await;
     let child = child_of(&task).await;
-    task.order(Order::Release).await;
+    task.order(Order::Abandon).await;
     // Heard, as what comes behind it is.
     task.order(Order::Follow { beyond: 0 }).await;
     task.reported("output", |report| matches!(report, Report::Output { .. }))
@@ -83,7 +83,7 @@ async fn an_order_to_let_go_waits_for_the_leader() {
     task.hang_up();
     std::fs::write(gate, "").unwrap();
     let end = task.recorded_end().await;
-    assert!(end.released);
+    assert!(end.ended);
     assert!(task.output().ends_with(b"last\n"));
     assert!(child.is_alive());
     stop(&child);
@@ -96,9 +96,9 @@ async fn a_tree_of_which_nobody_is_left_was_not_let_go() {
     let gate = shims.path("gate");
     let script = format!("while ! test -e {}; do sleep 0.01; done", gate.display());
     let mut task = shims.start(&script).await;
-    task.order(Order::Release).await;
+    task.order(Order::Abandon).await;
     std::fs::write(gate, "").unwrap();
-    assert!(!task.ended().await.released);
+    assert!(!task.ended().await.ended);
 }
 
 /// C3
@@ -109,9 +109,9 @@ async fn whoever_is_to_be_stopped_is_not_let_go() {
         within_millis: 10_000,
     };
     for orders in [
-        [Order::Release, Order::Signal { number: 15 }, kill],
-        [Order::Release, kill, Order::Release],
-        [kill, Order::Release, Order::Spill],
+        [Order::Abandon, Order::Signal { number: 15 }, kill],
+        [Order::Abandon, kill, Order::Abandon],
+        [kill, Order::Abandon, Order::Spill],
     ] {
         let script = "trap '' TERM; sleep 600 & echo $!; sleep 600";
         let mut task = shims.start(script).await;
@@ -120,7 +120,7 @@ async fn whoever_is_to_be_stopped_is_not_let_go() {
             // A kill may be done before the next order is sent.
             task.order_if_there(order).await;
         }
-        assert!(!task.ended().await.released);
+        assert!(!task.ended().await.ended);
         assert!(!child.is_alive());
     }
 }
@@ -128,17 +128,17 @@ async fn whoever_is_to_be_stopped_is_not_let_go() {
 /// F11
 #[tokio::test]
 async fn a_cgroup_with_somebody_in_it_stays() {
-    if !rung::cgroups_are_usable() {
+    if !setting::cgroups_are_usable() {
         return skipped("this machine has no cgroup v2 that a shim of this user could use");
     }
-    let own = rung::own_cgroup().unwrap();
-    let leaf = own.join(format!("heeler-released-{}", std::process::id()));
+    let own = setting::own_cgroup().unwrap();
+    let leaf = own.join(format!("heeler-ended-{}", std::process::id()));
     let shims = LoneShims::new();
     let mut task = shims.start_in(Some(&leaf), LEAVES_A_CHILD).await;
     let child = child_of(&task).await;
-    task.order(Order::Release).await;
+    task.order(Order::Abandon).await;
     let end = task.ended().await;
-    assert!(end.released && !end.cgroup_empty, "{end:?}");
+    assert!(end.ended && !end.cgroup_empty, "{end:?}");
     let members = std::fs::read_to_string(leaf.join("cgroup.procs")).unwrap();
     assert_eq!(members.trim(), child.pid.to_string());
     stop(&child);
@@ -146,7 +146,7 @@ async fn a_cgroup_with_somebody_in_it_stays() {
 }
 
 /// F11, R1
-async fn a_release_on_record_is_the_end_and_nobody_is_looked_for(mut daemon: Daemon, _: Rung) {
+async fn a_release_on_record_is_the_end_and_nobody_is_looked_for(mut daemon: Daemon, _: Setting) {
     let api = daemon.api().await;
     let task = api.start(shell(LEAVES_A_CHILD)).await;
     let pid = eventually_some("the child's pid", || {
@@ -160,7 +160,7 @@ async fn a_release_on_record_is_the_end_and_nobody_is_looked_for(mut daemon: Dae
     daemon.kill9();
     // As a server that dies before it has taken the end in.
     let mut link = Link::connect(uid).unwrap();
-    link.send(Order::Release).await.unwrap();
+    link.send(Order::Abandon).await.unwrap();
     within("the shim's end", async {
         while link.next().await.is_some() {}
     })

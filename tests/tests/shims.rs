@@ -5,14 +5,14 @@
 use std::{collections::HashSet, time::Duration};
 
 use heeler_tests::{
-    Daemon, Process, Rung, argv, eventually, eventually_some, on_each_rung,
+    Daemon, Process, Setting, argv, eventually, eventually_some, in_each_setting,
     process::shims_of,
     shell,
     v1::{CancelMode, SpawnRequest, TaskState, outcome::Result as Ended},
 };
 use nix::sys::signal::Signal;
 
-on_each_rung! {
+in_each_setting! {
     tasks_in_a_row_share_a_few_shims,
     a_shim_that_had_to_kill_ends_with_its_task,
     a_task_that_stops_its_shim_is_gone_all_the_same,
@@ -30,7 +30,7 @@ fn shim_of(daemon: &Daemon, id: &str) -> Option<Process> {
 }
 
 /// S1
-async fn tasks_in_a_row_share_a_few_shims(daemon: Daemon, _rung: Rung) {
+async fn tasks_in_a_row_share_a_few_shims(daemon: Daemon, _rung: Setting) {
     let api = daemon.api().await;
     let mut seen = HashSet::new();
     for n in 0..30 {
@@ -44,7 +44,7 @@ async fn tasks_in_a_row_share_a_few_shims(daemon: Daemon, _rung: Rung) {
 }
 
 /// C5
-async fn a_shim_that_had_to_kill_ends_with_its_task(daemon: Daemon, _rung: Rung) {
+async fn a_shim_that_had_to_kill_ends_with_its_task(daemon: Daemon, _rung: Setting) {
     let api = daemon.api().await;
     let fixture = daemon.run(&api, "ignore TERM pid ready forever").await;
     let shim = shim_of(&daemon, &fixture.id).unwrap();
@@ -53,7 +53,7 @@ async fn a_shim_that_had_to_kill_ends_with_its_task(daemon: Daemon, _rung: Rung)
 }
 
 /// C4
-async fn a_task_that_stops_its_shim_is_gone_all_the_same(daemon: Daemon, _rung: Rung) {
+async fn a_task_that_stops_its_shim_is_gone_all_the_same(daemon: Daemon, _rung: Setting) {
     let api = daemon.api().await;
     // Also before the shim can say that it runs, and while it is to be killed.
     let script = "while kill -STOP $PPID; do sleep 0.05; done";
@@ -64,7 +64,7 @@ async fn a_task_that_stops_its_shim_is_gone_all_the_same(daemon: Daemon, _rung: 
 }
 
 /// R4
-async fn a_task_whose_file_goes_while_it_runs_still_ends(daemon: Daemon, _rung: Rung) {
+async fn a_task_whose_file_goes_while_it_runs_still_ends(daemon: Daemon, _rung: Setting) {
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
     let script = format!("pid ready gate {} exit 3", daemon.file("gate"));

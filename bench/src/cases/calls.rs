@@ -13,7 +13,7 @@ use crate::{
     Result,
     bare_server::{self, BareServer},
     bench::Bench,
-    daemon::Rung,
+    daemon::Containment,
     figures::{median, median_ratio, rate},
     program::TRUE,
     report::{Goal, Row},
@@ -29,7 +29,7 @@ const TASKS: usize = 50;
 const GOAL: Goal = Goal::at_least(0.5, 0.8);
 
 pub(super) async fn run(bench: &Bench) -> Result {
-    let daemon = bench.daemon(Rung::Best).await?;
+    let daemon = bench.daemon(Containment::Best).await?;
     let bare = BareServer::start(bench).await?;
     tasks::sleepers(&daemon.socket(), TASKS).await?;
     let (mut stub, ends) = (daemon.stub().await?, Ends::watch(&daemon.socket()).await?);

@@ -1,4 +1,4 @@
-//! The end of 200 processes that are hard to end, by a Cancel that forces and waits, on both rungs,
+//! The end of 200 processes that are hard to end, by a Cancel that forces and waits, on both containments,
 //! against a bare `cgroup.kill` of the same.
 
 use std::{
@@ -12,7 +12,7 @@ use crate::{
     Result,
     bench::Bench,
     connection::Stub,
-    daemon::{Daemon, Rung},
+    daemon::{Containment, Daemon},
     figures::{median, millis, time},
     program,
     report::{Goal, Row},
@@ -23,8 +23,8 @@ use crate::{
 const ROUNDS: usize = 12;
 
 pub(super) async fn run(bench: &Bench) -> Result {
-    let best = bench.daemon(Rung::Best).await?;
-    let lower = bench.daemon(Rung::Subreaper).await?;
+    let best = bench.daemon(Containment::Best).await?;
+    let lower = bench.daemon(Containment::Subreaper).await?;
     let escapees = format!("cancel of {COUNT} processes with escapees, p50");
     measure(
         &escapees,
@@ -61,10 +61,10 @@ async fn measure(what: &str, kind: Kind, goal: Goal, best: &Daemon, lower: &Daem
             floor.survived
         );
     }
-    for (rung, kills) in [("cgroup", on_best), ("subreaper", on_lower)] {
+    for (containment, kills) in [("cgroup", on_best), ("subreaper", on_lower)] {
         let figure = median(&kills.millis);
         tell(Row {
-            what: format!("{what}: {rung}"),
+            what: format!("{what}: {containment}"),
             figure: time(figure),
             floor: time(median(&floor.millis)),
             value: figure / median(&floor.millis),

@@ -12,7 +12,7 @@ use crate::{
     Result,
     bench::Bench,
     connection::Stub,
-    daemon::{Daemon, Rung},
+    daemon::{Containment, Daemon},
     figures::{median, median_ratio, throughput},
     program,
     report::{Goal, Row},
@@ -30,7 +30,7 @@ const SIZES: [(&str, usize, usize, Goal); 3] = [
 ];
 
 pub(super) async fn run(bench: &Bench) -> Result {
-    let daemon = bench.daemon(Rung::Best).await?;
+    let daemon = bench.daemon(Containment::Best).await?;
     for (name, size, count, goal) in SIZES {
         let (mut figures, mut floors) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {

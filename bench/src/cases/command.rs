@@ -12,7 +12,7 @@ use crate::{
     Result,
     bare::Bare,
     bench::Bench,
-    daemon::{Daemon, Rung},
+    daemon::{Containment, Daemon},
     figures::{median, millis, time},
     program::TRUE,
     report::{Goal, Row},
@@ -23,7 +23,7 @@ const CALLS: usize = 100;
 const WARM_UP: usize = 5;
 
 pub(super) async fn run(bench: &Bench) -> Result {
-    let daemon = bench.daemon(Rung::Best).await?;
+    let daemon = bench.daemon(Containment::Best).await?;
     let spooler = Spooler::find(bench)?;
     let (mut ours, mut theirs, mut bare) = (Vec::new(), Vec::new(), Vec::new());
     let program = Bare::new(&[TRUE])?;

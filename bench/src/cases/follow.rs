@@ -19,7 +19,7 @@ use crate::{
     Result,
     bench::Bench,
     connection::Stub,
-    daemon::{Daemon, Rung},
+    daemon::{Containment, Daemon},
     figures::{median, median_ratio, throughput},
     program,
     report::{Goal, Row},
@@ -35,7 +35,7 @@ const READ: u32 = 1 << 20;
 const READERS: [(usize, usize); 3] = [(1, 16 << 10), (10, 4 << 10), (100, 1 << 10)];
 
 pub(super) async fn run(bench: &Bench) -> Result {
-    let daemon = bench.daemon(Rung::Best).await?;
+    let daemon = bench.daemon(Containment::Best).await?;
     one_reader(&daemon).await?;
     for (readers, pieces) in READERS {
         let (mut figures, mut floors) = (Vec::new(), Vec::new());

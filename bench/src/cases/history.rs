@@ -4,7 +4,7 @@ use super::spawn_latency::one;
 use crate::{
     Result,
     bench::Bench,
-    daemon::{Daemon, Rung},
+    daemon::{Containment, Daemon},
     figures::{median, median_ratio, rate, time},
     program::TRUE,
     report::{Goal, Row},
@@ -19,7 +19,7 @@ const GOAL: Goal = Goal::at_most(1.2, 1.05);
 
 pub(super) async fn run(bench: &Bench) -> Result {
     let old = bench.daemon_on(bench.long_past().await?).await?;
-    let young = bench.daemon(Rung::Best).await?;
+    let young = bench.daemon(Containment::Best).await?;
     for daemon in [&old, &young] {
         tasks::throughput(&daemon.socket(), TRUE, Naming::Named, TASKS).await?;
     }

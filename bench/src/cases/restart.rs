@@ -5,7 +5,7 @@ use heeler_proto::v1::ListRequest;
 use crate::{
     Result,
     bench::Bench,
-    daemon::Rung,
+    daemon::Containment,
     figures::{median, millis, time},
     report::{Goal, Row},
     tasks, tell,
@@ -15,7 +15,7 @@ const ROUNDS: usize = 5;
 const TASKS: usize = 1000;
 
 pub(super) async fn run(bench: &Bench) -> Result {
-    let mut daemon = bench.daemon(Rung::Best).await?;
+    let mut daemon = bench.daemon(Containment::Best).await?;
     tasks::sleepers(&daemon.socket(), TASKS).await?;
     let mut figures = Vec::new();
     for _ in 0..ROUNDS {

@@ -15,7 +15,7 @@ use crate::{
     Result,
     bare::Bare,
     bench::Bench,
-    daemon::Rung,
+    daemon::Containment,
     figures::median,
     process,
     program::TRUE,
@@ -68,7 +68,7 @@ pub(super) async fn run(bench: &Bench) -> Result {
 }
 
 async fn per_task(bench: &Bench) -> Result {
-    let daemon = bench.daemon(Rung::Best).await?;
+    let daemon = bench.daemon(Containment::Best).await?;
     tokio::time::sleep(SETTLE).await;
     megabytes(
         "daemon, idle: RSS",

@@ -8,7 +8,7 @@ use crate::{
     bare::Bare,
     bench::Bench,
     connection::Stub,
-    daemon::{Daemon, Rung},
+    daemon::{Containment, Daemon},
     figures::{median, millis, percentile, time},
     program::{NOTHING, TRUE},
     report::{Goal, Row},
@@ -21,8 +21,8 @@ const WARM_UP: usize = 20;
 const GOAL: Goal = Goal::at_most(3.0, 2.0);
 
 pub(super) async fn run(bench: &Bench) -> Result {
-    let best = bench.daemon(Rung::Best).await?;
-    let lower = bench.daemon(Rung::Subreaper).await?;
+    let best = bench.daemon(Containment::Best).await?;
+    let lower = bench.daemon(Containment::Subreaper).await?;
     for (daemon, program, naming, name) in [
         (&best, TRUE, Naming::Unnamed, "true"),
         (&best, TRUE, Naming::Named, "true, with a request_id"),

@@ -5,7 +5,7 @@ use crate::{
     Result,
     bare::Bare,
     bench::Bench,
-    daemon::{Daemon, Rung},
+    daemon::{Containment, Daemon},
     figures::{median, median_ratio, rate},
     program::{NOTHING, TRUE},
     report::{Goal, Row},
@@ -18,8 +18,8 @@ const TASKS: usize = 300;
 const GOAL: Goal = Goal::at_least(0.45, 0.65);
 
 pub(super) async fn run(bench: &Bench) -> Result {
-    let best = bench.daemon(Rung::Best).await?;
-    let lower = bench.daemon(Rung::Subreaper).await?;
+    let best = bench.daemon(Containment::Best).await?;
+    let lower = bench.daemon(Containment::Subreaper).await?;
     for (daemon, program, naming, name) in [
         (&best, TRUE, Naming::Unnamed, "true"),
         (&best, TRUE, Naming::Named, "true, with a request_id"),

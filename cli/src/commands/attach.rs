@@ -62,7 +62,7 @@ impl Attach {
         let flow = Flow::open(cx.json).map_err(Failure::begin)?;
         let keyboard = Keyboard::open(self.detach_key).map_err(Failure::begin)?;
         Hold::new(task, Role::Visitor, flow, keyboard, signals)
-            .until_released(attach)
+            .until_ended(attach)
             .await
     }
 }

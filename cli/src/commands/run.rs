@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::Args;
 use heeler_client::{
-    AttachItem, AttachOptions, Error, Released,
-    v1::{BackgroundTask, ReleaseReason, SpawnResponse, TaskState},
+    AttachEnded, AttachItem, AttachOptions, Error,
+    v1::{AttachEndReason, BackgroundTask, SpawnResponse, TaskState},
 };
 use nix::sys::signal::Signal;
 
@@ -19,7 +19,7 @@ use crate::{
     signals::{Heard, Signals},
     task_args::TaskArgs,
     terminal::Keyboard,
-    values::{self, DetachKey, OnForegroundTimeout, OnHolderGone},
+    values::{self, DetachKey, OnDisconnect, OnForegroundTimeout},
     words,
 };
 
@@ -30,7 +30,7 @@ const EXAMPLES: &str = "\
 Examples:
   heeler run -- make -j4
   heeler run --foreground-timeout 2m -c 'npm test'
-  heeler run --on-holder-gone detach --session s1 -- ./build.sh
+  heeler run --on-disconnect detach --session s1 -- ./build.sh
 
 Its stdout goes to stdout, its stderr to stderr; it has no stdin, and the daemon's environment but for
 --env. The command exits with the task's own exit
@@ -39,7 +39,7 @@ if its output is not read any more, which stops it.
 
 Ctrl-C (and SIGTERM, SIGQUIT) is passed on to the whole task, which is killed when its grace is over,
 or at once the second time; the command ends when nothing of it is left, or at once the third time.
-SIGHUP ends the command alone, as does a kill: --on-holder-gone says what becomes of the task then.
+SIGHUP ends the command alone, as does a kill: --on-disconnect says what becomes of the task then.
 
 Ctrl-B puts the task into the background, if stdin is a terminal: its id is printed, as the last line
 of stdout, and the command exits with 0. So it is when the foreground timeout passes, or when somebody
@@ -67,11 +67,11 @@ pub(crate) struct Run {
 
     /// What happens to it when this command is gone without having detached it [default: cancel]
     #[arg(long, value_name = "ACTION")]
-    on_holder_gone: Option<OnHolderGone>,
+    on_disconnect: Option<OnDisconnect>,
 
     /// How long after that, 1s or more: an attach within it keeps the task [default: 10s]
-    #[arg(long, value_name = "T", value_parser = holder_window, allow_hyphen_values = true)]
-    holder_window: Option<Duration>,
+    #[arg(long, value_name = "T", value_parser = reattach_window, allow_hyphen_values = true)]
+    reattach_window: Option<Duration>,
 
     /// The key that puts it into the background: ctrl- and a letter, or none
     #[arg(long, value_name = "KEY", default_value = "ctrl-b", value_parser = values::detach_key)]
@@ -114,7 +114,7 @@ impl Run {
         let keyboard = Keyboard::open(self.detach_key).map_err(Failure::begin)?;
         let mut hold = Hold::new(task, Role::Owner(by), flow, keyboard, signals);
         early.and_then(|heard| hold.hear(heard));
-        hold.until_released(attach).await
+        hold.until_ended(attach).await
     }
 
     fn request(&self) -> Result<heeler_client::Spawn, Failure> {
@@ -126,11 +126,11 @@ impl Run {
         if let Some(action) = self.on_foreground_timeout {
             spawn = spawn.on_foreground_timeout(action.into());
         }
-        if let Some(action) = self.on_holder_gone {
-            spawn = spawn.on_holder_gone(action.into());
+        if let Some(action) = self.on_disconnect {
+            spawn = spawn.on_disconnect(action.into());
         }
-        if let Some(window) = self.holder_window {
-            spawn = spawn.holder_window(window);
+        if let Some(window) = self.reattach_window {
+            spawn = spawn.reattach_window(window);
         }
         Ok(spawn)
     }
@@ -139,14 +139,14 @@ impl Run {
 /// A script that ends with an `&` has asked for the background itself: all there is to say is the id.
 async fn in_background(mut flow: Flow, task: BackgroundTask) -> Result<Exit, Failure> {
     let id = task.id.clone();
-    let reason = ReleaseReason::Detached;
-    flow.put(&AttachItem::Released(Released { task, reason }))?;
+    let reason = AttachEndReason::Detached;
+    flow.put(&AttachItem::Ended(AttachEnded { task, reason }))?;
     flow.put_id(&id);
     flow.finish().await?;
     Ok(Exit::Done)
 }
 
-fn holder_window(text: &str) -> Result<Duration, String> {
+fn reattach_window(text: &str) -> Result<Duration, String> {
     match duration::parse(text)? {
         window if window < SHORTEST_WINDOW => Err(format!(
             "it must be {} or more: the command needs a moment to take hold of its task",
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(request.placement(), Placement::Foreground);
         let years = request.foreground_timeout.unwrap().seconds / (365 * 24 * 3600);
         assert!(years > 1000, "{years}");
-        assert_eq!((request.on_holder_gone, request.holder_window), (0, None));
+        assert_eq!((request.on_disconnect, request.reattach_window), (0, None));
     }
 
     #[test]
@@ -217,21 +217,11 @@ mod tests {
             .is_ok()
         );
         assert!(parse(&["--on-foreground-timeout", "cancel", "--", "x"]).is_err());
-        assert!(
-            parse(&[
-                "--on-holder-gone",
-                "keep",
-                "--detach-key",
-                "none",
-                "--",
-                "x"
-            ])
-            .is_ok()
-        );
+        assert!(parse(&["--on-disconnect", "keep", "--detach-key", "none", "--", "x"]).is_ok());
         assert!(parse(&["--detach-key", "ctrl-c", "--", "x"]).is_err());
-        assert!(parse(&["--holder-window", "1s", "--", "x"]).is_ok());
-        let error = parse(&["--holder-window", "999ms", "--", "x"]).unwrap_err();
-        assert!(error.to_string().contains("--holder-window"), "{error}");
+        assert!(parse(&["--reattach-window", "1s", "--", "x"]).is_ok());
+        let error = parse(&["--reattach-window", "999ms", "--", "x"]).unwrap_err();
+        assert!(error.to_string().contains("--reattach-window"), "{error}");
         assert!(parse(&[]).is_err());
     }
 }

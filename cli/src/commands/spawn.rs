@@ -85,7 +85,7 @@ mod tests {
         let request = SpawnRequest::from(args.task.request().unwrap());
         assert_eq!(request.stop_policy, None);
         assert_eq!(request.timeout, None);
-        assert_eq!((request.placement, request.lingering), (0, 0));
+        assert_eq!((request.placement, request.orphan_policy), (0, 0));
         assert_eq!(request.working_directory, "/");
     }
 }

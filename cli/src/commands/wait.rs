@@ -20,7 +20,7 @@ Examples:
   heeler wait shell-4k2mzq7xda && echo ok
   heeler wait --any --timeout 30s shell-4k2mzq7xda shell-7rw3hm2pqe
   heeler wait --session s1
-  heeler wait --until released shell-4k2mzq7xda
+  heeler wait --until background shell-4k2mzq7xda
 
 For one task it exits with the task's own exit code, 128+n if signal n ended it, and 1 if it never ran
 or nobody saw its end; with 0 if it was released and goes on in the background. One that was stopped is
@@ -62,14 +62,14 @@ enum Until {
     /// The task is over
     Finished,
     /// It holds nobody in the foreground: it is in the background, or over
-    Released,
+    Background,
 }
 
 impl Until {
     fn word(self) -> &'static str {
         match self {
             Self::Finished => "over",
-            Self::Released => "released",
+            Self::Background => "background",
         }
     }
 }
@@ -105,7 +105,7 @@ impl Wait {
         };
         let wait = match self.until {
             Until::Finished => wait,
-            Until::Released => wait.released(),
+            Until::Background => wait.out_of_foreground(),
         };
         self.timeout.into_iter().fold(wait, sdk::Wait::timeout)
     }
@@ -204,18 +204,18 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_was_released_and_goes_on_is_no_failure() {
+    fn a_task_that_goes_on_in_the_background_is_no_failure() {
         let running = BackgroundTask {
             state: TaskState::Running.into(),
             ..BackgroundTask::default()
         };
         let bad = ended(TaskState::Failed, Ended::ExitCode(7));
         let leader_exited = ended(TaskState::Running, Ended::ExitCode(7));
-        let args = ["a", "--until", "released"];
+        let args = ["a", "--until", "background"];
         assert_eq!(exit(&args, vec![running.clone()]), 0);
         assert_eq!(exit(&args, vec![bad.clone()]), 7);
         assert_eq!(exit(&args, vec![leader_exited]), 7);
-        let args = ["a", "b", "--until", "released"];
+        let args = ["a", "b", "--until", "background"];
         assert_eq!(exit(&args, vec![running.clone(), running.clone()]), 0);
         assert_eq!(exit(&args, vec![running, bad]), 1);
     }
@@ -232,7 +232,7 @@ mod tests {
         assert!(parse(&["a", "--session", "s"]).is_err());
         assert!(parse(&["--session", "s", "--any"]).is_err());
         assert!(parse(&["a", "--until", "finished"]).is_ok());
-        assert!(parse(&["a", "--until", "released"]).is_ok());
+        assert!(parse(&["a", "--until", "background"]).is_ok());
         assert!(parse(&["a", "--until", "ready"]).is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use heeler_client::{AttachItem, Chunk, Error, Released, v1::ReleaseReason};
+use heeler_client::{AttachEnded, AttachItem, Chunk, Error, v1::AttachEndReason};
 
 use super::{Answer, Hold, Role};
 use crate::{
@@ -13,11 +13,11 @@ use crate::{
 
 impl Hold {
     pub(super) fn take(&mut self, item: Option<Result<AttachItem, Error>>) -> Result<(), Failure> {
-        let item = item.ok_or(Error::Incomplete { field: "released" })?;
+        let item = item.ok_or(Error::Incomplete { field: "ended" })?;
         let item = item.inspect_err(|_| self.lost_sight())?;
         self.progress.found = true;
         match item {
-            AttachItem::Released(released) => self.released(released),
+            AttachItem::Ended(ended) => self.ended(ended),
             AttachItem::Output(chunk) => self.output(chunk)?,
             AttachItem::Attached(_) => self.flow.put(&item)?,
         }
@@ -44,9 +44,9 @@ impl Hold {
 
     /// Where those who outlive the leader are not to live on, their end is waited for; where they may,
     /// whose command it is still sees what they write at once.
-    fn released(&mut self, released: Released) {
-        if released.reason == ReleaseReason::LeaderExited {
-            let near = farewell::is_near(&released.task);
+    fn ended(&mut self, ended: AttachEnded) {
+        if ended.reason == AttachEndReason::LeaderExited {
+            let near = farewell::is_near(&ended.task);
             match self.role {
                 Role::Owner(_) => {
                     let patience = if near {
@@ -60,7 +60,7 @@ impl Hold {
                 Role::Visitor => {}
             }
         }
-        self.progress.released = Some(released);
+        self.progress.ended = Some(ended);
     }
 
     pub(super) fn drained(&mut self, rest: Drained) -> Result<(), Failure> {
@@ -70,8 +70,8 @@ impl Hold {
             Drained::Enough => false,
         };
         self.rest = None;
-        let released = self.progress.released.as_ref();
-        if over || released.is_some_and(|released| farewell::is_near(&released.task)) {
+        let ended = self.progress.ended.as_ref();
+        if over || ended.is_some_and(|ended| farewell::is_near(&ended.task)) {
             self.await_end();
         }
         Ok(())

@@ -7,7 +7,7 @@ use heeler_proto::v1::{
     attach_response::Item,
 };
 
-use super::{AttachItem, Released};
+use super::{AttachEnded, AttachItem};
 use crate::{
     backoff,
     client::Stub,
@@ -35,7 +35,7 @@ enum Stage {
     /// What is held has not been said.
     New,
     Attached,
-    Released,
+    Ended,
 }
 
 impl Cursor {
@@ -53,7 +53,7 @@ impl Cursor {
             self.stage = Stage::Attached;
             // Whoever was held once must not follow the task in the background after a break.
             self.request.foreground_only |= task.placement() == Placement::Foreground;
-            if let Some(window) = task.holder_window {
+            if let Some(window) = task.reattach_window {
                 self.longest_pause = time::from_proto(window) / TRIES_IN_A_WINDOW;
             }
             self.ready.push_back(AttachItem::Attached(task));
@@ -79,12 +79,12 @@ impl resume::Cursor for Cursor {
                 let chunks = output.chunks.into_iter().map(Chunk::from);
                 self.ready.extend(chunks.map(AttachItem::Output));
             }
-            Some(Item::Released(released)) => {
-                let reason = released.reason();
-                let task = released.task.ok_or_else(missing)?;
-                self.stage = Stage::Released;
+            Some(Item::Ended(ended)) => {
+                let reason = ended.reason();
+                let task = ended.task.ok_or_else(missing)?;
+                self.stage = Stage::Ended;
                 self.ready
-                    .push_back(AttachItem::Released(Released { task, reason }));
+                    .push_back(AttachItem::Ended(AttachEnded { task, reason }));
             }
             // From a newer daemon, and for newer clients.
             None => {}
@@ -104,14 +104,14 @@ impl resume::Cursor for Cursor {
     }
 
     fn is_over(&self) -> bool {
-        self.stage == Stage::Released
+        self.stage == Stage::Ended
     }
 }
 
 #[cfg(test)]
 mod tests {
     use heeler_proto::v1::{
-        self, Attached, AttachedOutput, OutputChunk, ReleaseReason, output_chunk::Content,
+        self, AttachEndReason, Attached, AttachedOutput, OutputChunk, output_chunk::Content,
     };
 
     use super::{resume::Cursor as _, *};
@@ -123,7 +123,7 @@ mod tests {
     fn attached(placement: Placement) -> AttachResponse {
         let task = BackgroundTask {
             placement: placement.into(),
-            holder_window: Some(time::to_proto(Duration::from_secs(2))),
+            reattach_window: Some(time::to_proto(Duration::from_secs(2))),
             ..BackgroundTask::default()
         };
         message(Item::Attached(Attached { task: Some(task) }))
@@ -182,20 +182,20 @@ mod tests {
     #[test]
     fn the_release_is_the_end() {
         let mut cursor = Cursor::new(AttachRequest::default());
-        let released = v1::Released {
+        let ended = v1::AttachEnded {
             task: Some(BackgroundTask::default()),
-            reason: ReleaseReason::Detached.into(),
+            reason: AttachEndReason::Detached.into(),
         };
-        cursor.take(message(Item::Released(released))).unwrap();
+        cursor.take(message(Item::Ended(ended))).unwrap();
         assert!(cursor.is_over());
         assert!(matches!(
             items(&mut cursor)[..],
-            [AttachItem::Released(Released {
-                reason: ReleaseReason::Detached,
+            [AttachItem::Ended(AttachEnded {
+                reason: AttachEndReason::Detached,
                 ..
             })]
         ));
-        let bare = message(Item::Released(v1::Released::default()));
+        let bare = message(Item::Ended(v1::AttachEnded::default()));
         assert!(cursor.take(bare).is_err());
     }
 }

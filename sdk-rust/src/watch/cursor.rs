@@ -44,7 +44,7 @@ impl Cursor {
         WatchEventsRequest {
             after_revision: Some(seen.revision),
             initial_state: false,
-            state_id: seen.state_id.clone(),
+            epoch: seen.epoch.clone(),
             ..self.first.clone()
         }
     }
@@ -59,10 +59,10 @@ impl Cursor {
         match message.item {
             Some(Item::Initial(task)) => self.initial.push(task),
             Some(Item::Event(event)) => {
-                let first = self.first.state_id.clone();
+                let first = self.first.epoch.clone();
                 let seen = self.seen.get_or_insert(Bookmark {
                     revision: 0,
-                    state_id: first,
+                    epoch: first,
                 });
                 if event.revision > seen.revision {
                     seen.revision = event.revision;
@@ -144,7 +144,7 @@ mod tests {
     fn bookmark(revision: u64) -> WatchEventsResponse {
         message(Item::Bookmark(Bookmark {
             revision,
-            state_id: "here".to_owned(),
+            epoch: "here".to_owned(),
         }))
     }
 
@@ -184,7 +184,7 @@ mod tests {
         cursor.broke();
         let request = cursor.request();
         assert_eq!(request.after_revision, Some(8));
-        assert_eq!(request.state_id, "here");
+        assert_eq!(request.epoch, "here");
         assert_eq!(request.types, [6], "the filters stay");
         assert_eq!(
             given(&mut cursor),

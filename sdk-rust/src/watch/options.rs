@@ -70,7 +70,7 @@ impl WatchOptions {
     /// directory.
     pub fn after_bookmark(bookmark: &Bookmark) -> Self {
         let mut options = Self::after(bookmark.revision);
-        options.message.state_id.clone_from(&bookmark.state_id);
+        options.message.epoch.clone_from(&bookmark.epoch);
         options
     }
 

@@ -55,7 +55,7 @@ pub(super) fn enter(
     }
     if let (true, Some(era)) = (now.era != found.era, now.era) {
         tracing::warn!(
-            state_id = %era,
+            epoch = %era,
             "facts that were told may be lost: watchers of before have to begin anew"
         );
     }

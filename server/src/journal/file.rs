@@ -88,7 +88,7 @@ pub(super) fn open_writer(
     }
     let (mut identity, mark) = identity(&connection, path)?;
     if let Some(era) = era::enter(&connection, &mark, soundness, durability, boot) {
-        identity.state_id = era;
+        identity.epoch = era;
     }
     match soundness {
         Soundness::Whole => {}
@@ -110,17 +110,17 @@ fn identity(connection: &Connection, path: &Path) -> Result<(Identity, Mark), Jo
         let id = |column| row.get::<_, Option<String>>(column);
         Ok((id(0)?, row.get::<_, i64>(1)?, id(2)?, id(3)?))
     };
-    let (state_id, id_key, era, unsynced) = connection
+    let (epoch, id_key, era, unsynced) = connection
         .query_row(sql::IDENTITY, [], row)
         .map_err(JournalError::storage("reading whose it is"))?;
     let id = |text: String| {
         let foreign = |_| JournalError::Foreign { path: path.into() };
         text.parse().map_err(foreign)
     };
-    let state_id = id(state_id.unwrap_or_default())?;
+    let epoch = id(epoch.unwrap_or_default())?;
     let identity = Identity {
-        directory_id: state_id,
-        state_id,
+        directory_id: epoch,
+        epoch,
         id_key: IdKey(id_key.cast_unsigned()),
     };
     let mark = Mark {

@@ -27,7 +27,7 @@ pub(super) const STEPS: [&str; 5] = [VERSION_1, VERSION_2, VERSION_3, VERSION_4,
 ///   it.
 const VERSION_1: &str = "
 CREATE TABLE journal (
-    state_id TEXT NOT NULL,
+    epoch TEXT NOT NULL,
     id_key INTEGER NOT NULL,
     highest_removed_seq INTEGER NOT NULL
 );
@@ -131,7 +131,7 @@ ALTER TABLE journal ADD COLUMN unsynced_boot TEXT;
 pub(super) struct Identity {
     pub(super) directory_id: Uuid,
     /// The era: the same, unless facts were lost since.
-    pub(super) state_id: Uuid,
+    pub(super) epoch: Uuid,
     pub(super) id_key: IdKey,
 }
 

@@ -27,7 +27,7 @@ pub struct Candidate {
 
 impl Journal {
     /// A client is being told of this task's end; of a live one nothing is noted.
-    pub fn note_seen(&self, task: &Task) {
+    pub fn note_delivered(&self, task: &Task) {
         self.shared.seen.note(task);
     }
 

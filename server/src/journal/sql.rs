@@ -18,9 +18,9 @@ pub(super) const QUEUES: &str = "SELECT name, slots, paused FROM queues";
 
 statements! {
     TABLE_COUNT = "SELECT count(*) FROM sqlite_schema";
-    NEW_IDENTITY = "INSERT INTO journal (state_id, id_key, highest_removed_seq)
+    NEW_IDENTITY = "INSERT INTO journal (epoch, id_key, highest_removed_seq)
         VALUES (?1, random(), 0)";
-    IDENTITY = "SELECT state_id, id_key, era, unsynced_boot FROM journal";
+    IDENTITY = "SELECT epoch, id_key, era, unsynced_boot FROM journal";
     SET_ERA = "UPDATE journal SET era = ?1, unsynced_boot = ?2";
     SET_SYNCED = "UPDATE journal SET unsynced_boot = NULL";
 

@@ -28,7 +28,7 @@ pub enum Wanted {
 
 /// The rung in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ladder {
+pub enum ChosenContainment {
     /// Tasks get leaves in this cgroup.
     Cgroup {
         /// Its directory.
@@ -65,7 +65,7 @@ pub enum ContainmentError {
     },
 }
 
-impl Ladder {
+impl ChosenContainment {
     /// Finds the best rung that is wanted and works.
     pub fn choose(wanted: Wanted, name: &str, shim: &Shims) -> Result<Self, ContainmentError> {
         match wanted {
@@ -124,7 +124,7 @@ impl Ladder {
     }
 }
 
-impl fmt::Display for Ladder {
+impl fmt::Display for ChosenContainment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cgroup { .. } => f.write_str("cgroup"),

@@ -13,8 +13,8 @@ use super::{
     stream::{Messages, Source},
 };
 use crate::{
-    supervisor::{Handle, Holding},
-    task::{Placement, Release, Task},
+    supervisor::{AttachedClient, Handle},
+    task::{AttachEnd, Placement, Task},
 };
 
 /// How much is read at once: what a client costs that does not read on.
@@ -28,7 +28,7 @@ pub struct Attachment {
     stage: Stage,
     expects: Expectation,
     /// Until it is released, if it was in the foreground.
-    holding: Option<Holding>,
+    client: Option<AttachedClient>,
     _permit: Option<CallPermit>,
 }
 
@@ -49,9 +49,9 @@ enum Stage {
     /// Output is being sent.
     Following { from: Placement },
     /// All is sent that was written before the release, but for what is before this offset.
-    Released {
+    Ending {
         task: Arc<Task>,
-        reason: v1::ReleaseReason,
+        reason: v1::AttachEndReason,
         until: u64,
     },
     /// The release is said.
@@ -85,7 +85,7 @@ pub(super) async fn attach(
             true => Expectation::Foreground,
             false => Expectation::AsItIs,
         },
-        holding: None,
+        client: None,
         _permit: permit,
     }))
 }
@@ -98,7 +98,7 @@ impl Source for Attachment {
             let item = match self.stage {
                 Stage::New => Some(self.begin().await?),
                 Stage::Following { from } => self.follow(from).await?,
-                Stage::Released { until, .. } => self.finish(until).await?,
+                Stage::Ending { until, .. } => self.finish(until).await?,
                 Stage::Over => return Ok(Vec::new()),
             };
             if let Some(item) = item {
@@ -111,11 +111,11 @@ impl Source for Attachment {
 impl Attachment {
     async fn begin(&mut self) -> Result<Item, Refusal> {
         if let Some(handle) = self.service.supervisor.live(&self.read.id) {
-            self.holding = Some(handle.hold());
+            self.client = Some(handle.attach());
         }
         let task = self.service.find(&self.read.id).await?;
         if task.placement() == Placement::Background {
-            self.holding = None;
+            self.client = None;
         }
         let from = match self.expects {
             Expectation::AsItIs => task.placement(),
@@ -132,10 +132,10 @@ impl Attachment {
         let handle = self.service.supervisor.live(&self.read.id);
         // Whether it is released is asked before what it wrote: see `finish`.
         let task = self.service.find(&self.read.id).await?;
-        if let Some(release) = task.release(from) {
+        if let Some(release) = task.attach_end(from) {
             let reason = reason(release);
             let until = output::end(&self.service, &self.read.id).await?;
-            self.stage = Stage::Released {
+            self.stage = Stage::Ending {
                 task,
                 reason,
                 until,
@@ -161,10 +161,10 @@ impl Attachment {
         let Some(handle) = handle else { return Ok(()) };
         tokio::select! {
             () = handle.output_beyond(end) => Ok(()),
-            _ = handle.let_go(from) => Ok(()),
+            _ = handle.attach_ended(from) => Ok(()),
             () = self.service.closing.begun() => {
                 // It is the server that goes: the holder has not let go.
-                std::mem::forget(self.holding.take());
+                std::mem::forget(self.client.take());
                 Err(Refusal::not_serving("the server is shutting down"))
             }
         }
@@ -179,24 +179,24 @@ impl Attachment {
                 return Ok(Some(output_item(piece)));
             }
         }
-        self.holding = None;
-        let Stage::Released { task, reason, .. } = std::mem::replace(&mut self.stage, Stage::Over)
+        self.client = None;
+        let Stage::Ending { task, reason, .. } = std::mem::replace(&mut self.stage, Stage::Over)
         else {
             return Ok(None);
         };
         self.service.tell(&task);
-        Ok(Some(Item::Released(v1::Released {
+        Ok(Some(Item::Ended(v1::AttachEnded {
             task: Some(convert::task(&task)),
             reason: reason.into(),
         })))
     }
 }
 
-fn reason(release: Release) -> v1::ReleaseReason {
+fn reason(release: AttachEnd) -> v1::AttachEndReason {
     match release {
-        Release::Detached => v1::ReleaseReason::Detached,
-        Release::LeaderExited => v1::ReleaseReason::LeaderExited,
-        Release::Finished => v1::ReleaseReason::Finished,
+        AttachEnd::Detached => v1::AttachEndReason::Detached,
+        AttachEnd::LeaderExited => v1::AttachEndReason::LeaderExited,
+        AttachEnd::Finished => v1::AttachEndReason::Finished,
     }
 }
 

@@ -61,7 +61,7 @@ pub(super) fn task(task: &Task) -> v1::BackgroundTask {
         capture_error: task.capture_error.clone().unwrap_or_default(),
         revision: task.revision.0,
         detached: task.detached.as_ref().map(detached),
-        left_processes: task.left.iter().map(left).collect(),
+        abandoned_processes: task.abandoned.iter().map(abandoned).collect(),
         ..v1::BackgroundTask::default()
     };
     rules::show(task, &mut shown);
@@ -221,7 +221,7 @@ fn reason(reason: EndReason) -> v1::EndReason {
         EndReason::Cancelled => v1::EndReason::Cancelled,
         EndReason::Deadline => v1::EndReason::Deadline,
         EndReason::IdleDeadline => v1::EndReason::IdleDeadline,
-        EndReason::OwnerGone => v1::EndReason::OwnerGone,
+        EndReason::ClientDisconnected => v1::EndReason::ClientDisconnected,
         EndReason::Replaced => v1::EndReason::Replaced,
         EndReason::ServerShutdown => v1::EndReason::ServerShutdown,
         EndReason::SupervisionLost => v1::EndReason::SupervisionLost,
@@ -261,7 +261,7 @@ fn stop(stop: &Stop) -> v1::StopRecord {
             StopCause::Deadline => v1::EndReason::Deadline,
             StopCause::Shutdown => v1::EndReason::ServerShutdown,
             StopCause::IdleDeadline => v1::EndReason::IdleDeadline,
-            StopCause::OwnerGone => v1::EndReason::OwnerGone,
+            StopCause::ClientDisconnected => v1::EndReason::ClientDisconnected,
             StopCause::Replaced => v1::EndReason::Replaced,
         }
         .into(),
@@ -282,7 +282,7 @@ fn detached(detached: &Detached) -> v1::Detachment {
         cause: match detached.cause {
             DetachCause::Requested => v1::DetachCause::Requested,
             DetachCause::ForegroundTimeout => v1::DetachCause::ForegroundTimeout,
-            DetachCause::HolderGone => v1::DetachCause::HolderGone,
+            DetachCause::ClientDisconnected => v1::DetachCause::ClientDisconnected,
         }
         .into(),
         actor: Some(actor(&detached.actor)),
@@ -291,8 +291,8 @@ fn detached(detached: &Detached) -> v1::Detachment {
     }
 }
 
-fn left(left: &Survivor) -> v1::LeftProcess {
-    v1::LeftProcess {
+fn abandoned(left: &Survivor) -> v1::AbandonedProcess {
+    v1::AbandonedProcess {
         pid: left.pid,
         command: left.command.clone(),
     }

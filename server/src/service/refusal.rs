@@ -99,7 +99,7 @@ impl Refusal {
         )
     }
 
-    pub(super) fn foreign_state(given: &str, own: impl ToString) -> Self {
+    pub(super) fn epoch_mismatch(given: &str, own: impl ToString) -> Self {
         let own = own.to_string();
         let shown: String = given
             .chars()
@@ -108,8 +108,12 @@ impl Refusal {
             .collect();
         let message =
             format!("revisions of state {shown} mean nothing to this server's state {own}");
-        Self::new(Code::FailedPrecondition, ErrorReason::ForeignState, message)
-            .with("state_id", own)
+        Self::new(
+            Code::FailedPrecondition,
+            ErrorReason::EpochMismatch,
+            message,
+        )
+        .with("epoch", own)
     }
 
     /// A message that was not even read.

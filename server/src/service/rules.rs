@@ -6,8 +6,8 @@ use heeler_proto::v1;
 
 use super::{check, convert::duration, refusal::Refusal};
 use crate::task::{
-    DEFAULT_FOREGROUND_TIMEOUT, DEFAULT_HOLDER_WINDOW, Exclusive, ExclusiveMode, Foreground,
-    Lingering, OnForegroundTimeout, OnHolderGone, Placement, Rules, Stale, StaleAction, Task,
+    DEFAULT_FOREGROUND_TIMEOUT, DEFAULT_REATTACH_WINDOW, Exclusive, ExclusiveMode, Foreground,
+    OnDisconnect, OnForegroundTimeout, OrphanPolicy, Placement, Rules, Stale, StaleAction, Task,
 };
 
 /// The rules that a request asks for.
@@ -25,7 +25,7 @@ pub(super) fn read(request: &v1::SpawnRequest) -> Result<Rules, Refusal> {
     }
     Ok(Rules {
         foreground: foreground(request)?,
-        lingering: lingering(check::enumerated("lingering", request.lingering)?),
+        orphan_policy: orphan_policy(check::enumerated("orphan_policy", request.orphan_policy)?),
         idle_timeout: span("idle_timeout", request.idle_timeout)?,
         stale: stale(request)?,
         exclusive,
@@ -36,7 +36,7 @@ pub(super) fn read(request: &v1::SpawnRequest) -> Result<Rules, Refusal> {
 fn foreground(request: &v1::SpawnRequest) -> Result<Option<Foreground>, Refusal> {
     let placement = check::enumerated("placement", request.placement)?;
     let on_timeout = check::enumerated("on_foreground_timeout", request.on_foreground_timeout)?;
-    let on_holder_gone = check::enumerated("on_holder_gone", request.on_holder_gone)?;
+    let on_disconnect = check::enumerated("on_disconnect", request.on_disconnect)?;
     match placement {
         v1::Placement::Unspecified | v1::Placement::Background => {
             let given = [
@@ -46,10 +46,10 @@ fn foreground(request: &v1::SpawnRequest) -> Result<Option<Foreground>, Refusal>
                     on_timeout != v1::ForegroundTimeoutAction::Unspecified,
                 ),
                 (
-                    "on_holder_gone",
-                    on_holder_gone != v1::HolderGoneAction::Unspecified,
+                    "on_disconnect",
+                    on_disconnect != v1::DisconnectAction::Unspecified,
                 ),
-                ("holder_window", request.holder_window.is_some()),
+                ("reattach_window", request.reattach_window.is_some()),
             ];
             match given.into_iter().find(|(_, given)| *given) {
                 Some((field, _)) => Err(Refusal::field(
@@ -68,49 +68,49 @@ fn foreground(request: &v1::SpawnRequest) -> Result<Option<Foreground>, Refusal>
                 }
                 v1::ForegroundTimeoutAction::Cancel => OnForegroundTimeout::Cancel,
             },
-            on_holder_gone: match on_holder_gone {
-                v1::HolderGoneAction::Unspecified | v1::HolderGoneAction::Cancel => {
-                    OnHolderGone::Cancel
+            on_disconnect: match on_disconnect {
+                v1::DisconnectAction::Unspecified | v1::DisconnectAction::Cancel => {
+                    OnDisconnect::Cancel
                 }
-                v1::HolderGoneAction::Detach => OnHolderGone::Detach,
-                v1::HolderGoneAction::Keep => OnHolderGone::Keep,
+                v1::DisconnectAction::Detach => OnDisconnect::Detach,
+                v1::DisconnectAction::Keep => OnDisconnect::Keep,
             },
-            holder_window: holder_window(request, on_holder_gone)?,
+            reattach_window: reattach_window(request, on_disconnect)?,
         })),
     }
 }
 
 /// Without any, nobody could come in time.
-fn holder_window(
+fn reattach_window(
     request: &v1::SpawnRequest,
-    on_holder_gone: v1::HolderGoneAction,
+    on_disconnect: v1::DisconnectAction,
 ) -> Result<Duration, Refusal> {
     let window = request
-        .holder_window
-        .map(|window| check::duration("holder_window", window))
+        .reattach_window
+        .map(|window| check::duration("reattach_window", window))
         .transpose()?
-        .unwrap_or(DEFAULT_HOLDER_WINDOW);
-    match on_holder_gone {
-        v1::HolderGoneAction::Keep => Ok(window),
-        v1::HolderGoneAction::Unspecified
-        | v1::HolderGoneAction::Cancel
-        | v1::HolderGoneAction::Detach
+        .unwrap_or(DEFAULT_REATTACH_WINDOW);
+    match on_disconnect {
+        v1::DisconnectAction::Keep => Ok(window),
+        v1::DisconnectAction::Unspecified
+        | v1::DisconnectAction::Cancel
+        | v1::DisconnectAction::Detach
             if window.is_zero() =>
         {
             let problem = "is zero: nobody could hold the task in time";
-            Err(Refusal::field("holder_window", problem))
+            Err(Refusal::field("reattach_window", problem))
         }
-        v1::HolderGoneAction::Unspecified
-        | v1::HolderGoneAction::Cancel
-        | v1::HolderGoneAction::Detach => Ok(window),
+        v1::DisconnectAction::Unspecified
+        | v1::DisconnectAction::Cancel
+        | v1::DisconnectAction::Detach => Ok(window),
     }
 }
 
-fn lingering(lingering: v1::LingeringPolicy) -> Lingering {
-    match lingering {
-        v1::LingeringPolicy::Unspecified | v1::LingeringPolicy::Track => Lingering::Track,
-        v1::LingeringPolicy::Kill => Lingering::Kill,
-        v1::LingeringPolicy::Release => Lingering::Release,
+fn orphan_policy(orphan_policy: v1::OrphanPolicy) -> OrphanPolicy {
+    match orphan_policy {
+        v1::OrphanPolicy::Unspecified | v1::OrphanPolicy::Track => OrphanPolicy::Track,
+        v1::OrphanPolicy::Kill => OrphanPolicy::Kill,
+        v1::OrphanPolicy::Abandon => OrphanPolicy::Abandon,
     }
 }
 
@@ -183,10 +183,10 @@ pub(super) fn show(task: &Task, shown: &mut v1::BackgroundTask) {
     if let Some(foreground) = &rules.foreground {
         show_foreground(foreground, shown);
     }
-    shown.lingering = match rules.lingering {
-        Lingering::Track => v1::LingeringPolicy::Track,
-        Lingering::Kill => v1::LingeringPolicy::Kill,
-        Lingering::Release => v1::LingeringPolicy::Release,
+    shown.orphan_policy = match rules.orphan_policy {
+        OrphanPolicy::Track => v1::OrphanPolicy::Track,
+        OrphanPolicy::Kill => v1::OrphanPolicy::Kill,
+        OrphanPolicy::Abandon => v1::OrphanPolicy::Abandon,
     }
     .into();
     shown.idle_timeout = rules.idle_timeout.map(duration);
@@ -218,11 +218,11 @@ fn show_foreground(foreground: &Foreground, shown: &mut v1::BackgroundTask) {
         OnForegroundTimeout::Cancel => v1::ForegroundTimeoutAction::Cancel,
     }
     .into();
-    shown.on_holder_gone = match foreground.on_holder_gone {
-        OnHolderGone::Cancel => v1::HolderGoneAction::Cancel,
-        OnHolderGone::Detach => v1::HolderGoneAction::Detach,
-        OnHolderGone::Keep => v1::HolderGoneAction::Keep,
+    shown.on_disconnect = match foreground.on_disconnect {
+        OnDisconnect::Cancel => v1::DisconnectAction::Cancel,
+        OnDisconnect::Detach => v1::DisconnectAction::Detach,
+        OnDisconnect::Keep => v1::DisconnectAction::Keep,
     }
     .into();
-    shown.holder_window = Some(duration(foreground.holder_window));
+    shown.reattach_window = Some(duration(foreground.reattach_window));
 }

@@ -23,7 +23,7 @@ enum Goal {
 #[derive(Debug, Clone, Copy)]
 enum Until {
     Finished,
-    Released,
+    OutOfForeground,
 }
 
 /// Events that are read at once.
@@ -39,7 +39,7 @@ pub(super) async fn wait(
 ) -> Result<v1::WaitResponse, Refusal> {
     let until = match check::enumerated("until", request.until)? {
         v1::WaitCondition::Unspecified | v1::WaitCondition::Finished => Until::Finished,
-        v1::WaitCondition::Released => Until::Released,
+        v1::WaitCondition::OutOfForeground => Until::OutOfForeground,
     };
     let timeout = request
         .timeout
@@ -56,7 +56,7 @@ impl Until {
     fn is_met(self, task: &Task) -> bool {
         match self {
             Self::Finished => !task.is_live(),
-            Self::Released => task.is_released(),
+            Self::OutOfForeground => task.is_out_of_foreground(),
         }
     }
 
@@ -64,7 +64,7 @@ impl Until {
     async fn met(self, handle: &Handle) -> Option<Arc<Task>> {
         match self {
             Self::Finished => handle.ended().await,
-            Self::Released => handle.released().await,
+            Self::OutOfForeground => handle.out_of_foreground().await,
         }
     }
 }

@@ -69,9 +69,9 @@ pub(super) async fn watch_events(
     let permit = request.extensions().get::<CallPermit>().cloned();
     let request = request.into_inner();
     let journal = service.supervisor.parts().journal.clone();
-    let state_id = journal.state_id().to_string();
-    if !request.state_id.is_empty() && request.state_id != state_id {
-        return Err(Refusal::foreign_state(&request.state_id, state_id));
+    let epoch = journal.epoch().to_string();
+    if !request.epoch.is_empty() && request.epoch != epoch {
+        return Err(Refusal::epoch_mismatch(&request.epoch, epoch));
     }
     let filter = check::filter("filter", request.filter.unwrap_or_default())?;
     let kinds = check::event_kinds(request.types, &filter)?;
@@ -197,7 +197,7 @@ impl Watcher {
             self.cursor = fact.revision();
             if self.wants(&fact) {
                 if let Some(event) = fact.event() {
-                    self.journal.note_seen(&event.task);
+                    self.journal.note_delivered(&event.task);
                 }
                 let message = self.encodings.event(&fact);
                 bytes += message.encoded_len();
@@ -215,7 +215,7 @@ impl Watcher {
         self.bookmark_due = Instant::now() + self.bookmark_every;
         let bookmark = v1::Bookmark {
             revision: self.cursor.0,
-            state_id: self.journal.state_id().to_string(),
+            epoch: self.journal.epoch().to_string(),
         };
         Encoded::new(&v1::WatchEventsResponse {
             item: Some(Item::Bookmark(bookmark)),

@@ -17,7 +17,7 @@ use tokio::{
 
 use super::{
     CancelRequest, Cascade, Presence, Shared,
-    lifecycle::{Effect, Hold, Input, Life, StopOrder, Timer},
+    lifecycle::{Clients, Effect, Input, Life, StopOrder, Timer},
     observe::LeaderExits,
     registry::Ends,
     requests::Message,
@@ -50,7 +50,7 @@ enum Turn {
     Asked(Message),
     Due(Timer),
     /// Somebody has come to hold it, or has left; or only now somebody can.
-    Holders,
+    Clients,
     CallAgain,
     /// A start, or a kill, takes long.
     Rouse,
@@ -129,7 +129,7 @@ impl TaskActor {
                 Turn::Report(report) => self.heard(report).await,
                 Turn::Asked(message) => self.asked(message).await,
                 Turn::Due(timer) => self.due(timer).await,
-                Turn::Holders => self.count_holders().await,
+                Turn::Clients => self.count_clients().await,
                 Turn::CallAgain => {
                     self.call_again = (self.call_again * 2).min(CALL_SELDOM);
                     self.call_at = None;
@@ -170,10 +170,10 @@ impl TaskActor {
             _ = leaving.wait_for(|leaving| *leaving) => Turn::Leave,
             report = next_report(&mut self.link) => Turn::Report(report),
             due = sleep_until(timer) => Turn::Due(due),
-            Ok(()) = self.ends.holders.changed() => Turn::Holders,
+            Ok(()) = self.ends.clients.changed() => Turn::Clients,
             () = served(&self.shared), if !self.served => {
                 self.served = true;
-                Turn::Holders
+                Turn::Clients
             }
             Some(message) = self.ends.inbox.recv() => Turn::Asked(message),
             () = tokio::time::sleep_until(call_at), if self.unreachable => Turn::CallAgain,
@@ -229,11 +229,11 @@ impl TaskActor {
             Timer::Deadline => self.learn(Input::DeadlineReached).await,
             Timer::Foreground => self.learn(Input::ForegroundOver).await,
             // Nobody could have come yet.
-            Timer::Holder if !self.served => self.learn(Input::Hold(Hold::Held)).await,
-            Timer::Holder => {
+            Timer::Reattach if !self.served => self.learn(Input::Clients(Clients::Attached)).await,
+            Timer::Reattach => {
                 // Somebody may have come in this instant.
-                self.count_holders().await;
-                self.learn(Input::HolderGone).await;
+                self.count_clients().await;
+                self.learn(Input::ClientDisconnected).await;
             }
             Timer::Silence => {
                 let (last_output, output_bytes) = self.last_output();
@@ -247,13 +247,13 @@ impl TaskActor {
         }
     }
 
-    async fn count_holders(&mut self) {
-        let holders = *self.ends.holders.borrow_and_update();
+    async fn count_clients(&mut self) {
+        let holders = *self.ends.clients.borrow_and_update();
         let hold = match holders {
-            0 => Hold::Unheld(Timestamp::now()),
-            _ => Hold::Held,
+            0 => Clients::None(Timestamp::now()),
+            _ => Clients::Attached,
         };
-        self.learn(Input::Hold(hold)).await;
+        self.learn(Input::Clients(hold)).await;
     }
 
     /// Takes in something that has happened. That cannot be refused: where it cannot be recorded, it
@@ -279,7 +279,7 @@ impl TaskActor {
             Effect::Kill => self.kill().await,
             Effect::StopChildren => self.stop_children(),
             Effect::Spill => self.spill().await,
-            Effect::LetGo => self.let_go().await,
+            Effect::Abandon => self.abandon_orphans().await,
             Effect::Listen => self.listen().await,
         }
         Ok(())

@@ -179,7 +179,7 @@ fn look(shared: &Shared, id: &TaskId) -> io::Result<Option<(Seen, Sweep)>> {
         })),
         cgroup: match &identity {
             Some(identity) => cgroup_path(&identity.cgroup),
-            None => shared.parts.ladder.leaf(id),
+            None => shared.parts.containment.leaf(id),
         },
         leader: None,
         spared: None,
@@ -221,7 +221,7 @@ fn put_away(shared: &Shared, id: &TaskId, memory: Memory) -> io::Result<()> {
 /// Removes the cgroups that nobody uses any more, and empties those that nobody may.
 async fn clear_cgroups(shared: &Shared) -> Result<(), LeftoverError> {
     let mut idle = Vec::new();
-    for leaf in shared.parts.ladder.leaves() {
+    for leaf in shared.parts.containment.leaves() {
         match task_of(&leaf) {
             Some(id) if is_live(shared, &id) => {}
             Some(id) => idle.push((id, leaf)),
@@ -232,8 +232,8 @@ async fn clear_cgroups(shared: &Shared) -> Result<(), LeftoverError> {
     let unknown = unknown(shared, ids).await?;
     for (id, leaf) in idle {
         containment::remove_tree(&leaf);
-        let stray =
-            unknown.contains(&(id.clone(), Memory::None)) && !shared.parts.task_dir.has_let_go(&id);
+        let stray = unknown.contains(&(id.clone(), Memory::None))
+            && !shared.parts.task_dir.has_abandoned(&id);
         if stray && leaf.exists() && !empty(&leaf).await {
             tracing::error!(task = %id, "the cgroup of no known task cannot be emptied");
         }
@@ -243,12 +243,12 @@ async fn clear_cgroups(shared: &Shared) -> Result<(), LeftoverError> {
 
 /// Removes the cgroups of tasks that are over: processes that were let go may have been in them.
 pub(super) fn remove_idle_cgroups(shared: &Shared) {
-    for leaf in shared.parts.ladder.leaves() {
+    for leaf in shared.parts.containment.leaves() {
         if task_of(&leaf).is_some_and(|id| !is_live(shared, &id)) {
             containment::remove_tree(&leaf);
         }
     }
-    shared.parts.ladder.leave();
+    shared.parts.containment.leave();
 }
 
 /// An actor that has just told its task's end may still be there.

@@ -26,7 +26,7 @@ pub(super) use clock::Timer;
 pub(super) use stopping::{StopOrder, StopRequest};
 
 use crate::task::{
-    Actor, DetachCause, Detached, EndReason, EndState, Ended, EventKind, LeaderEnd, Lingering,
+    Actor, DetachCause, Detached, EndReason, EndState, Ended, EventKind, LeaderEnd, OrphanPolicy,
     Outcome, Placement, Proof, ProofMethod, SentSignal, Signal, SpawnFailure, Started, StopCause,
     Survivor, Task, Timestamp,
 };
@@ -42,16 +42,16 @@ pub(super) struct Life {
     /// When it last wrote output, as far as anybody has looked.
     last_output: Timestamp,
     /// Whether somebody holds it.
-    hold: Hold,
+    clients: Clients,
 }
 
 /// Whether somebody holds a task, if it is in the foreground. Nobody does when a server begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hold {
+pub(super) enum Clients {
     /// Somebody.
-    Held,
+    Attached,
     /// Nobody, since then.
-    Unheld(Timestamp),
+    None(Timestamp),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,13 +91,13 @@ pub(super) enum Input {
     /// Somebody wants it in the background.
     Detach(DetachRequest),
     /// Somebody has begun to hold it, or the last one has let go.
-    Hold(Hold),
+    Clients(Clients),
     /// [`Timer::Deadline`] is due.
     DeadlineReached,
     /// [`Timer::Foreground`] is due.
     ForegroundOver,
-    /// [`Timer::Holder`] is due.
-    HolderGone,
+    /// [`Timer::Reattach`] is due.
+    ClientDisconnected,
     /// [`Timer::Silence`] is due: when it last wrote, and how much there is.
     Silence {
         last_output: Timestamp,
@@ -124,7 +124,7 @@ pub(super) struct TreeEnded {
     pub(super) output_bytes: u64,
     pub(super) capture_error: Option<String>,
     /// Whether others of the tree were left to themselves.
-    pub(super) released: bool,
+    pub(super) abandoned: bool,
     pub(super) cpu: Duration,
     pub(super) max_memory: u64,
 }
@@ -154,7 +154,7 @@ pub(super) enum Effect {
     /// Keep its output on disk from now on.
     Spill,
     /// Leave its tree to itself.
-    LetGo,
+    Abandon,
     /// Look for output; [`Input::Wrote`] is the answer.
     Listen,
 }
@@ -172,7 +172,7 @@ impl Life {
             over: None,
             children,
             last_output: Timestamp::default(),
-            hold: Hold::Unheld(now),
+            clients: Clients::None(now),
         }
     }
 
@@ -209,13 +209,13 @@ impl Life {
             } => self.unseen(end, method, output_bytes, now),
             Input::StopRequested(request) => self.stop_requested(request, now),
             Input::Detach(request) => self.detach(DetachCause::Requested, request, now),
-            Input::Hold(hold) => {
-                self.hold = hold;
+            Input::Clients(hold) => {
+                self.clients = hold;
                 Vec::new()
             }
             Input::DeadlineReached => self.run_out(StopCause::Deadline, now),
             Input::ForegroundOver => self.foreground_over(now),
-            Input::HolderGone => self.holder_gone(now),
+            Input::ClientDisconnected => self.holder_gone(now),
             Input::Silence {
                 last_output,
                 output_bytes,
@@ -236,8 +236,8 @@ impl Life {
             Some(queued) if queued.admitted.is_none() && self.task.stop.is_none() => {
                 queued.admitted = Some(now);
                 // While it waited there was nothing to hold.
-                if let Hold::Unheld(_) = self.hold {
-                    self.hold = Hold::Unheld(now);
+                if let Clients::None(_) = self.clients {
+                    self.clients = Clients::None(now);
                 }
                 vec![Effect::Record(EventKind::Admitted)]
             }
@@ -282,7 +282,7 @@ impl Life {
                 method: ProofMethod::NeverStarted,
                 output_bytes: 0,
                 capture_error: None,
-                released: false,
+                abandoned: false,
                 cpu: Duration::ZERO,
                 max_memory: 0,
             },
@@ -302,15 +302,15 @@ impl Life {
         let held = self.task.placement() == Placement::Foreground;
         self.task.leader_end = Some(end);
         self.task.output_bytes = output_bytes;
-        self.task.left = others;
+        self.task.abandoned = others;
         let mut effects = vec![Effect::Record(EventKind::LeaderExited)];
-        match self.task.spec.rules.lingering {
-            Lingering::Track if held => effects.push(Effect::Spill),
-            Lingering::Track => {}
-            Lingering::Kill => effects.push(Effect::Kill),
+        match self.task.spec.rules.orphan_policy {
+            OrphanPolicy::Track if held => effects.push(Effect::Spill),
+            OrphanPolicy::Track => {}
+            OrphanPolicy::Kill => effects.push(Effect::Kill),
             // A stop that is under way reaches everybody.
-            Lingering::Release if self.task.stop.is_none() => effects.push(Effect::LetGo),
-            Lingering::Release => {}
+            OrphanPolicy::Abandon if self.task.stop.is_none() => effects.push(Effect::Abandon),
+            OrphanPolicy::Abandon => {}
         }
         effects
     }
@@ -353,7 +353,7 @@ impl Life {
                 method,
                 output_bytes,
                 capture_error: None,
-                released: false,
+                abandoned: false,
                 cpu: Duration::ZERO,
                 max_memory: 0,
             },
@@ -379,8 +379,8 @@ impl Life {
         }
         task.output_bytes = over.output_bytes.max(task.output_bytes);
         task.capture_error = over.capture_error;
-        if !over.released || task.stop.is_some() {
-            task.left = Vec::new();
+        if !over.abandoned || task.stop.is_some() {
+            task.abandoned = Vec::new();
         }
         if let Some(stop) = &mut task.stop {
             stop.proof = Some(Proof {
@@ -418,7 +418,7 @@ fn verdict(task: &Task) -> (EndState, EndReason) {
             StopCause::Deadline => (EndState::TimedOut, EndReason::Deadline),
             StopCause::IdleDeadline => (EndState::TimedOut, EndReason::IdleDeadline),
             StopCause::Shutdown => (EndState::Cancelled, EndReason::ServerShutdown),
-            StopCause::OwnerGone => (EndState::Cancelled, EndReason::OwnerGone),
+            StopCause::ClientDisconnected => (EndState::Cancelled, EndReason::ClientDisconnected),
             StopCause::Replaced => (EndState::Cancelled, EndReason::Replaced),
         };
     }

@@ -19,7 +19,7 @@ use crate::{
         tree,
     },
     task::{
-        Command, Containment, LeaderEnd, Lingering, Outcome, ProofMethod, Signal, SpawnFailure,
+        Command, Containment, LeaderEnd, OrphanPolicy, Outcome, ProofMethod, Signal, SpawnFailure,
         Started, Survivor, Task, Timestamp,
     },
 };
@@ -72,12 +72,14 @@ impl TaskActor {
 
     /// Those who outlive the leader, if they are to be left.
     async fn others(&self) -> Vec<Survivor> {
-        match (self.life.task.spec.rules.lingering, self.shim_pid) {
-            (Lingering::Release, Some(shim_pid)) => {
+        match (self.life.task.spec.rules.orphan_policy, self.shim_pid) {
+            (OrphanPolicy::Abandon, Some(shim_pid)) => {
                 let walked = spawn_blocking(move || survivors_below(shim_pid)).await;
                 walked.unwrap_or_default()
             }
-            (Lingering::Release, None) | (Lingering::Track | Lingering::Kill, _) => Vec::new(),
+            (OrphanPolicy::Abandon, None) | (OrphanPolicy::Track | OrphanPolicy::Kill, _) => {
+                Vec::new()
+            }
         }
     }
 
@@ -139,7 +141,7 @@ impl TaskActor {
             return;
         }
         let stopped = self.life.task.stop.is_some();
-        let method = match (end.cgroup_empty, end.released && stopped) {
+        let method = match (end.cgroup_empty, end.abandoned && stopped) {
             (true, _) => ProofMethod::CgroupEmpty,
             // Let go before the shim heard of the stop.
             (false, true) => ProofMethod::Sweep,
@@ -163,7 +165,7 @@ impl TaskActor {
             method,
             output_bytes: end.output_end,
             capture_error: capture_error(&end),
-            released: end.released,
+            abandoned: end.abandoned,
             cpu: Duration::from_micros(end.cpu_micros),
             max_memory: end.max_memory,
         };

@@ -72,8 +72,8 @@ impl TaskActor {
     }
 
     /// Its tree is no longer its own.
-    pub(super) async fn let_go(&mut self) {
-        self.order(Order::Release).await;
+    pub(super) async fn abandon_orphans(&mut self) {
+        self.order(Order::Abandon).await;
     }
 
     /// To hear of the next output: of a task that is stale.

@@ -27,16 +27,16 @@ pub struct Handle {
     inbox: mpsc::Sender<Message>,
     state: watch::Receiver<Arc<Task>>,
     output_end: watch::Receiver<u64>,
-    holders: watch::Sender<usize>,
+    clients: watch::Sender<usize>,
 }
 
 /// A hold on a task, until it is dropped.
 #[derive(Debug)]
-pub struct Holding(watch::Sender<usize>);
+pub struct AttachedClient(watch::Sender<usize>);
 
-impl Drop for Holding {
+impl Drop for AttachedClient {
     fn drop(&mut self) {
-        self.0.send_modify(|holders| *holders -= 1);
+        self.0.send_modify(|clients| *clients -= 1);
     }
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Ends {
     pub(super) state: watch::Sender<Arc<Task>>,
     pub(super) output_end: watch::Sender<u64>,
     /// How many hold it.
-    pub(super) holders: watch::Receiver<usize>,
+    pub(super) clients: watch::Receiver<usize>,
     /// Hears when its turn has come, if it waits for that.
     pub(super) turn: Option<oneshot::Receiver<()>>,
 }
@@ -217,21 +217,21 @@ impl Places {
         let (inbox, inbox_end) = mpsc::channel(INBOX);
         let (state_end, state) = watch::channel(Arc::clone(task));
         let (output_end_end, output_end) = watch::channel(0);
-        let (holders, holders_end) = watch::channel(0);
+        let (clients, clients_end) = watch::channel(0);
         self.tasks.insert(
             task.id.clone(),
             Handle {
                 inbox,
                 state,
                 output_end,
-                holders,
+                clients,
             },
         );
         Ends {
             inbox: inbox_end,
             state: state_end,
             output_end: output_end_end,
-            holders: holders_end,
+            clients: clients_end,
             turn,
         }
     }
@@ -251,23 +251,26 @@ impl Handle {
     }
 
     /// Holds the task, if it is in the foreground, as long as what this gives is kept.
-    pub fn hold(&self) -> Holding {
-        self.holders.send_modify(|holders| *holders += 1);
-        Holding(self.holders.clone())
+    pub fn attach(&self) -> AttachedClient {
+        self.clients.send_modify(|clients| *clients += 1);
+        AttachedClient(self.clients.clone())
     }
 
     /// Waits until the task holds nobody; `None` if the server lets go of it first.
-    pub async fn released(&self) -> Option<Arc<Task>> {
+    pub async fn out_of_foreground(&self) -> Option<Arc<Task>> {
         let mut state = self.state.clone();
-        let task = state.wait_for(|task| task.is_released()).await.ok()?;
+        let task = state
+            .wait_for(|task| task.is_out_of_foreground())
+            .await
+            .ok()?;
         Some(Arc::clone(&task))
     }
 
     /// Waits until whoever attached to it when it was there is held no more; `None` if the server lets go
     /// of it first.
-    pub async fn let_go(&self, from: Placement) -> Option<Arc<Task>> {
+    pub async fn attach_ended(&self, from: Placement) -> Option<Arc<Task>> {
         let mut state = self.state.clone();
-        let settled = |task: &Arc<Task>| task.release(from).is_some();
+        let settled = |task: &Arc<Task>| task.attach_end(from).is_some();
         let task = state.wait_for(settled).await.ok()?;
         Some(Arc::clone(&task))
     }

@@ -203,7 +203,7 @@ impl TaskActor {
             uid: task.uid,
             cgroup: match cgroup {
                 Some(cgroup) => super::observe::cgroup_path(&cgroup),
-                None => self.shared.parts.ladder.leaf(&task.id),
+                None => self.shared.parts.containment.leaf(&task.id),
             },
             leader: recorded.or(known).filter(|_| boot == Boot::This),
             spared: None,
@@ -227,7 +227,7 @@ impl TaskActor {
         match self.life.order() {
             Some(StopOrder::Ask(signal)) => self.signal(signal).await,
             Some(StopOrder::Kill) => self.kill().await,
-            Some(StopOrder::LetGo) => self.let_go().await,
+            Some(StopOrder::Abandon) => self.abandon_orphans().await,
             None => {}
         }
         let task = &self.life.task;

@@ -260,7 +260,10 @@ impl TaskActor {
     pub(super) async fn launch(&mut self, executable: &Executable, env: &EnvBlock) {
         let parts = &self.shared.parts;
         let task = &self.life.task;
-        let (task_file, cgroup) = (parts.task_dir.path(&task.id), parts.ladder.leaf(&task.id));
+        let (task_file, cgroup) = (
+            parts.task_dir.path(&task.id),
+            parts.containment.leaf(&task.id),
+        );
         let memory = match task.placement() {
             Placement::Foreground => parts.task_dir.memory_place(&task.id),
             Placement::Background => None,

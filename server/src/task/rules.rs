@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// How long a task may stay in the foreground, where nobody says otherwise.
 pub const DEFAULT_FOREGROUND_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a foreground task may be held by nobody, where nobody says otherwise.
-pub const DEFAULT_HOLDER_WINDOW: Duration = Duration::from_secs(10);
+pub const DEFAULT_REATTACH_WINDOW: Duration = Duration::from_secs(10);
 
 /// All of them. Records from before there were any have none.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -16,7 +16,7 @@ pub struct Rules {
     /// That it begins in the foreground, and what ends that.
     pub foreground: Option<Foreground>,
     /// What becomes of those who outlive the leader.
-    pub lingering: Lingering,
+    pub orphan_policy: OrphanPolicy,
     /// How long it may be silent before it is stopped.
     pub idle_timeout: Option<Duration>,
     /// When it counts as stale.
@@ -42,9 +42,9 @@ pub struct Foreground {
     /// What happens then.
     pub on_timeout: OnForegroundTimeout,
     /// What happens when nobody is held any more.
-    pub on_holder_gone: OnHolderGone,
+    pub on_disconnect: OnDisconnect,
     /// How long that must have been so.
-    pub holder_window: Duration,
+    pub reattach_window: Duration,
 }
 
 /// What happens to a task that has been in the foreground for too long.
@@ -60,7 +60,7 @@ pub enum OnForegroundTimeout {
 /// What happens to a foreground task that nobody holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum OnHolderGone {
+pub enum OnDisconnect {
     /// It is stopped.
     Cancel,
     /// It goes on in the background.
@@ -72,14 +72,14 @@ pub enum OnHolderGone {
 /// What becomes of those who outlive the leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Lingering {
+pub enum OrphanPolicy {
     /// The task goes on until they are gone.
     #[default]
     Track,
     /// They are killed.
     Kill,
     /// They are left to themselves.
-    Release,
+    Abandon,
 }
 
 /// When a task counts as stale.

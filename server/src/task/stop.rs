@@ -67,7 +67,7 @@ pub enum StopCause {
     /// It was silent for too long.
     IdleDeadline,
     /// Nobody held it any more.
-    OwnerGone,
+    ClientDisconnected,
     /// Another task took its exclusive key.
     Replaced,
 }

@@ -78,7 +78,7 @@ impl Control {
                     | Order::Kill { .. }
                     | Order::Follow { .. }
                     | Order::Spill
-                    | Order::Release,
+                    | Order::Abandon,
                 ) => {}
                 None => self.wait(),
             }

@@ -131,7 +131,7 @@ impl Shim {
             max_memory: 0,
             capture_errno: 0,
             discarded: 0,
-            released: false,
+            abandoned: false,
         });
         let after = self.control.after();
         file.settle(&mut self.control, after);

@@ -48,13 +48,13 @@ pub(super) struct Supervision<'a> {
     /// Whether there are statuses to take.
     child_ended: bool,
     kill: Option<Kill>,
-    lingering: Lingering,
+    orphan_policy: OrphanPolicy,
     pace: Pace,
 }
 
 /// What becomes of those who outlive the leader.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Lingering {
+enum OrphanPolicy {
     /// The end waits for them.
     Awaited,
     /// They are let go.
@@ -97,7 +97,7 @@ impl<'a> Supervision<'a> {
             looks: 0,
             child_ended: false,
             kill: None,
-            lingering: Lingering::Awaited,
+            orphan_policy: OrphanPolicy::Awaited,
             pace: Pace::Normal,
         }
     }
@@ -181,7 +181,7 @@ impl<'a> Supervision<'a> {
                     self.control.output_is_at(self.capture.end());
                 }
                 Order::Spill => self.capture.output().spill(self.file.fd()),
-                Order::Release => self.release(),
+                Order::Abandon => self.release(),
             }
         }
     }
@@ -189,13 +189,13 @@ impl<'a> Supervision<'a> {
     /// Whoever is to be stopped is not let go, unless that has happened.
     fn hold(&mut self) {
         if self.file.tree_end.is_unknown() {
-            self.lingering = Lingering::Awaited;
+            self.orphan_policy = OrphanPolicy::Awaited;
         }
     }
 
     fn release(&mut self) {
         if self.kill.is_none() {
-            self.lingering = Lingering::Released;
+            self.orphan_policy = OrphanPolicy::Released;
         }
     }
 
@@ -263,15 +263,15 @@ impl<'a> Supervision<'a> {
 
     /// Another task gets a shim that has been through nothing out of the ordinary.
     fn after(&self) -> After {
-        match (&self.kill, self.pace, self.lingering) {
-            (None, Pace::Normal, Lingering::Awaited) => self.control.after(),
+        match (&self.kill, self.pace, self.orphan_policy) {
+            (None, Pace::Normal, OrphanPolicy::Awaited) => self.control.after(),
             (None | Some(_), _, _) => After::Ends,
         }
     }
 
     /// How it is over, if it is and the file is not to say so yet.
     fn over(&self) -> Option<Over> {
-        let lets_go = self.lingering == Lingering::Released && self.kill.is_none();
+        let lets_go = self.orphan_policy == OrphanPolicy::Released && self.kill.is_none();
         if !self.file.tree_end.is_unknown() {
             None
         } else if self.tree.is_empty() {
@@ -303,7 +303,7 @@ impl<'a> Supervision<'a> {
 
     /// The record of it; `None` if the cgroup should be looked at again.
     fn tree_end(&mut self, over: Over) -> Option<TreeEnd> {
-        let (cgroup_empty, released) = match over {
+        let (cgroup_empty, abandoned) = match over {
             Over::Empty => (self.cgroup_is_empty()?, false),
             Over::Released => (false, true),
         };
@@ -317,7 +317,7 @@ impl<'a> Supervision<'a> {
             max_memory: self.tree.max_memory(),
             capture_errno: loss.errno,
             discarded: loss.bytes,
-            released,
+            abandoned,
         })
     }
 }

@@ -2,7 +2,7 @@
 //! ends and how often its command may run, which is once.
 
 use heeler_proto::v1::{
-    BackgroundTask, ForegroundTimeoutAction, HolderGoneAction, SpawnRequest, TaskState,
+    BackgroundTask, DisconnectAction, ForegroundTimeoutAction, SpawnRequest, TaskState,
     outcome::Result::{self as Outcome, ExitCode, Signal},
 };
 
@@ -152,7 +152,7 @@ fn in_foreground(request: SpawnRequest) -> SpawnRequest {
     SpawnRequest {
         foreground_timeout: Some(request.timeout.unwrap_or(secs(3600))),
         on_foreground_timeout: ForegroundTimeoutAction::Cancel.into(),
-        on_holder_gone: HolderGoneAction::Keep.into(),
+        on_disconnect: DisconnectAction::Keep.into(),
         ..foreground(request)
     }
 }

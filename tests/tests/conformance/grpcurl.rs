@@ -131,16 +131,16 @@ impl Grpcurl {
     }
 
     async fn attach(&self, request: Value) -> Called {
-        let (mut out, mut err, mut released) = (String::new(), String::new(), Value::Null);
+        let (mut out, mut err, mut ended) = (String::new(), String::new(), Value::Null);
         for message in self.call("Attach", &request).await? {
             let (stdout, stderr) = said(&message["output"]["chunks"]);
             out += &stdout;
             err += &stderr;
-            if !message["released"].is_null() {
-                released = message["released"].clone();
+            if !message["ended"].is_null() {
+                ended = message["ended"].clone();
             }
         }
-        let held = json!({ "stdout": out, "stderr": err, "released": released });
+        let held = json!({ "stdout": out, "stderr": err, "ended": ended });
         Ok((held, None))
     }
 

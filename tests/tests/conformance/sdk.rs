@@ -152,13 +152,13 @@ impl Rust {
 
     async fn held(&self, mut attach: Attach) -> Result<Value, Error> {
         let mut said = Said::default();
-        let released = attach.released(|chunk| said.take(&chunk)).await?;
-        let released = v1::Released {
-            task: Some(released.task),
-            reason: released.reason.into(),
+        let ended = attach.ended(|chunk| said.take(&chunk)).await?;
+        let ended = v1::AttachEnded {
+            task: Some(ended.task),
+            reason: ended.reason.into(),
         };
         let mut result = Value::from(said);
-        result["released"] = self.json("Released", &released);
+        result["ended"] = self.json("AttachEnded", &ended);
         Ok(result)
     }
 

@@ -80,7 +80,7 @@ fn points_in(dir: &Path, before: &str) -> BTreeSet<String> {
     found
 }
 
-/// What is installed or released is the package by itself.
+/// What is installed or ended is the package by itself.
 #[test]
 fn a_build_of_the_heeler_package_has_no_crash_points() {
     let features = |of: &[&str]| {

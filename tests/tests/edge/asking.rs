@@ -229,7 +229,7 @@ async fn bad_watches_are_named() {
         ..none()
     };
     let foreign = WatchEventsRequest {
-        state_id: "foreign".into(),
+        epoch: "foreign".into(),
         ..after(0)
     };
     let mut cases = vec![
@@ -270,7 +270,7 @@ async fn bad_watches_are_named() {
         ),
         refused(
             Code::FailedPrecondition,
-            "FOREIGN_STATE",
+            "EPOCH_MISMATCH",
             Call::Watch(foreign),
         ),
     ];

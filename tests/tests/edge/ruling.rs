@@ -31,17 +31,17 @@ async fn rules_for_the_foreground_are_refused_in_the_background() {
             },
         ),
         spawn(
-            "on_holder_gone",
+            "on_disconnect",
             SpawnRequest {
-                on_holder_gone: HolderGoneAction::Keep.into(),
+                on_disconnect: DisconnectAction::Keep.into(),
                 ..ok()
             },
         ),
         spawn(
-            "holder_window",
+            "reattach_window",
             SpawnRequest {
                 placement: Placement::Background.into(),
-                holder_window: Some(secs(5)),
+                reattach_window: Some(secs(5)),
                 ..ok()
             },
         ),
@@ -86,9 +86,9 @@ async fn spans_that_are_none_and_values_that_nobody_knows_are_refused() {
                 },
             ),
             spawn(
-                "holder_window",
+                "reattach_window",
                 SpawnRequest {
-                    holder_window: span,
+                    reattach_window: span,
                     ..held()
                 },
             ),
@@ -110,9 +110,9 @@ async fn spans_that_are_none_and_values_that_nobody_knows_are_refused() {
             },
         ),
         spawn(
-            "lingering",
+            "orphan_policy",
             SpawnRequest {
-                lingering: 9,
+                orphan_policy: 9,
                 ..ok()
             },
         ),
@@ -124,9 +124,9 @@ async fn spans_that_are_none_and_values_that_nobody_knows_are_refused() {
             },
         ),
         spawn(
-            "on_holder_gone",
+            "on_disconnect",
             SpawnRequest {
-                on_holder_gone: 9,
+                on_disconnect: 9,
                 ..ok()
             },
         ),

@@ -147,12 +147,12 @@ async fn a_foreground_timeout_can_end_it() {
 async fn a_run_that_is_killed_leaves_its_task_to_the_rule() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let mut command = run(&daemon, &["--holder-window", "3s", "--", "sleep", "60"]);
+    let mut command = run(&daemon, &["--reattach-window", "3s", "--", "sleep", "60"]);
     let task = the_task(&api).await;
     command.kill().await.unwrap();
     let task = api.ended(&task.id).await;
     assert_eq!(task.state(), TaskState::Cancelled);
-    assert_eq!(task.end_reason(), EndReason::OwnerGone);
+    assert_eq!(task.end_reason(), EndReason::ClientDisconnected);
 }
 
 /// F6
@@ -160,7 +160,7 @@ async fn a_run_that_is_killed_leaves_its_task_to_the_rule() {
 async fn a_hang_up_ends_the_command_alone() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let args = "--on-holder-gone detach --holder-window 3s -- sleep 60";
+    let args = "--on-disconnect detach --reattach-window 3s -- sleep 60";
     let args: Vec<&str> = args.split(' ').collect();
     let command = run(&daemon, &args);
     let task = the_task(&api).await;
@@ -176,7 +176,7 @@ async fn a_hang_up_ends_the_command_alone() {
         (&task.id, TaskState::Running)
     );
     let cause = detached.detached.unwrap().cause();
-    assert_eq!(cause, DetachCause::HolderGone);
+    assert_eq!(cause, DetachCause::ClientDisconnected);
 }
 
 /// F6
@@ -205,14 +205,14 @@ async fn under_nohup_a_hang_up_is_not_heard() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn with_no_daemon_to_ask_the_command_can_still_be_ended() {
     let mut daemon = Daemon::start().await;
-    let args = ["--holder-window", "3s", "--", "sleep", "60"];
+    let args = ["--reattach-window", "3s", "--", "sleep", "60"];
     let mut command = run(&daemon, &args);
     let task = the_task(&daemon.api().await).await;
     daemon.kill9();
     assert_eq!(insisted(&mut command, Signal::SIGINT).await, Some(130));
     daemon.restart().await;
     let task = daemon.api().await.ended(&task.id).await;
-    assert_eq!(task.end_reason(), EndReason::OwnerGone);
+    assert_eq!(task.end_reason(), EndReason::ClientDisconnected);
 }
 
 /// The exit code of a command that is told again and again to end.

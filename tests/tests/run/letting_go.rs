@@ -16,7 +16,7 @@ async fn a_detach_by_another_prints_the_id_and_leaves_the_task_alone() {
     let task = the_task(&api).await;
     let ps = daemon.heeler(["ps"]).await.ok().stdout;
     assert!(ps.contains("fg"), "{ps}");
-    let waiting = daemon.cli(["wait", "--until", "released", &task.id]);
+    let waiting = daemon.cli(["wait", "--until", "ended", &task.id]);
     let waiting = tokio::spawn(Said::of(waiting));
 
     let args = ["detach", &task.id, "--reason", "enough", "--timeout", "10m"];
@@ -93,7 +93,7 @@ async fn processes_that_outlive_the_first_go_on_in_the_background_or_are_killed(
     assert_eq!(the_task(&api).await.placement(), Placement::Background);
 
     let said = daemon
-        .heeler(["run", "--lingering", "kill", "-c", script])
+        .heeler(["run", "--orphan_policy", "kill", "-c", script])
         .await;
     let found = (said.code, &*said.stderr);
     assert_eq!(found, (Some(3), ""), "{said:?}");
@@ -117,7 +117,7 @@ async fn what_is_written_right_after_the_first_process_is_not_lost() {
         } else {
             let last = said.stdout.lines().last().unwrap();
             assert!(said.stdout.contains("bGF0ZQo="), "{said:?}");
-            assert!(last.contains("RELEASE_REASON_FINISHED"), "{said:?}");
+            assert!(last.contains("ATTACH_END_REASON_FINISHED"), "{said:?}");
         }
     }
     let script = "exec > >(tee log.txt) 2>&1; echo start; echo end";
@@ -138,17 +138,17 @@ async fn a_script_that_asks_for_the_background_is_told_by_its_id_alone() {
 
     let said = daemon.heeler(["run", "--json", "-c", "echo hi &"]).await;
     let line: serde_json::Value = serde_json::from_str(&said.ok().stdout).unwrap();
-    assert_eq!(line["released"]["reason"], "RELEASE_REASON_DETACHED");
+    assert_eq!(line["ended"]["reason"], "ATTACH_END_REASON_DETACHED");
 }
 
 /// F6
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_window_too_short_to_take_hold_of_it_is_refused() {
     let daemon = Daemon::start().await;
-    let args = ["run", "--holder-window", "100ms", "--", "sleep", "60"];
+    let args = ["run", "--reattach-window", "100ms", "--", "sleep", "60"];
     let said = daemon.heeler(args).await;
     assert_eq!(said.code, Some(2), "{said:?}");
-    assert!(said.stderr.contains("--holder-window"), "{said:?}");
+    assert!(said.stderr.contains("--reattach-window"), "{said:?}");
     assert!(said.stderr.contains("1s or more"), "{said:?}");
     assert!(daemon.api().await.all().await.is_empty());
 }

@@ -72,7 +72,7 @@ async fn each_stream_goes_where_it_would_and_the_exit_code_is_the_commands() {
     assert_eq!(found, (Some(7), "out\n", "err\n"));
     let task = daemon.api().await.all().await.pop().unwrap();
     assert_eq!(task.state(), TaskState::Failed);
-    assert_eq!(task.on_holder_gone(), HolderGoneAction::Cancel);
+    assert_eq!(task.on_disconnect(), DisconnectAction::Cancel);
 }
 
 /// S4
@@ -158,8 +158,8 @@ async fn json_is_the_stream_of_the_contract() {
     assert_eq!(task["placement"], "PLACEMENT_FOREGROUND");
     assert_eq!(lines[1]["output"]["chunks"][0]["data"], "aGkK");
     assert_eq!(lines[1]["output"]["nextOffset"], "3");
-    let released = &lines[2]["released"];
-    assert_eq!(released["reason"], "RELEASE_REASON_FINISHED");
-    assert_eq!(released["task"]["id"], task["id"]);
+    let ended = &lines[2]["ended"];
+    assert_eq!(ended["reason"], "ATTACH_END_REASON_FINISHED");
+    assert_eq!(ended["task"]["id"], task["id"]);
     assert_eq!((said.code, lines.len()), (Some(0), 3));
 }

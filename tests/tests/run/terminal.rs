@@ -73,7 +73,7 @@ async fn the_terminal_is_given_back_however_it_ends() {
     assert_eq!(run.exit().await, Some(3));
     assert_eq!(run.modes(), Modes::Usual);
 
-    let args = ["run", "--on-holder-gone", "keep", "--", "sleep", "60"];
+    let args = ["run", "--on-disconnect", "keep", "--", "sleep", "60"];
     for (signal, code) in [(Signal::SIGTERM, 143), (Signal::SIGHUP, 129)] {
         let mut run = daemon.at_terminal(args, None);
         run.becomes(Modes::Keys).await;

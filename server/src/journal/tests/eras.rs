@@ -19,7 +19,7 @@ async fn left(durability: Durability) -> (tempfile::TempDir, [uuid::Uuid; 2]) {
 }
 
 fn ids(journal: &Journal) -> [uuid::Uuid; 2] {
-    [journal.state_id(), journal.directory_id()]
+    [journal.epoch(), journal.directory_id()]
 }
 
 fn opened(dir: &Path, durability: Durability, boot: Boot) -> [uuid::Uuid; 2] {

@@ -8,7 +8,7 @@ use crate::journal::{JournalError, schema::VERSION};
 #[tokio::test]
 async fn a_state_directory_keeps_its_identity_and_every_other_has_its_own() {
     let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let identity = |journal: &Journal| (journal.state_id(), journal.id_key());
+    let identity = |journal: &Journal| (journal.epoch(), journal.id_key());
     let first = identity(&open(dir.path()));
     assert_eq!(identity(&open(dir.path())), first);
     let second = identity(&open(other.path()));

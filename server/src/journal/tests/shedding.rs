@@ -120,7 +120,7 @@ async fn ends_that_were_seen_come_before_those_that_nobody_has_seen() {
     let live = new_task(&journal);
     append(&journal, EventKind::Created, &live).await;
     for seen in [&tasks[3], &tasks[1], &live] {
-        journal.note_seen(seen);
+        journal.note_delivered(seen);
     }
     journal.write_seen().await.unwrap();
     for journal in [journal.clone(), open(dir.path())] {
@@ -144,7 +144,7 @@ async fn what_was_seen_of_a_task_that_is_gone_is_not_written_down() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
     let task = finish_one(&journal).await;
-    journal.note_seen(&task);
+    journal.note_delivered(&task);
     journal.remove(vec![task.id.clone()]).await.unwrap();
     journal.write_seen().await.unwrap();
     assert_eq!(rows(dir.path(), "seen"), 0);

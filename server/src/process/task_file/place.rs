@@ -138,13 +138,13 @@ impl TaskDir {
     }
 
     /// Whether a task's file, here or set aside, says that some of its processes were let go.
-    pub fn has_let_go(&self, id: &TaskId) -> bool {
+    pub fn has_abandoned(&self, id: &TaskId) -> bool {
         let places = [self.path(id), self.strays().join(id.as_str())];
         places.iter().any(|path| {
             let file = open_if_there(path, 0).ok().flatten();
             let records = file.and_then(|file| self.task_file(id, file).records().ok());
             let end = records.and_then(|records| records.tree_end.whole());
-            end.is_some_and(|end| end.released)
+            end.is_some_and(|end| end.abandoned)
         })
     }
 
@@ -207,9 +207,9 @@ mod tests {
 
     /// F11
     #[test]
-    fn whom_a_stray_has_let_go_is_known() {
+    fn whom_a_stray_has_abandoned_is_known() {
         let (_temp, dir, id) = dir();
-        let end = |released| TreeEnd {
+        let end = |abandoned| TreeEnd {
             time_micros: 1,
             output_end: 0,
             cgroup_empty: false,
@@ -217,16 +217,16 @@ mod tests {
             max_memory: 0,
             capture_errno: 0,
             discarded: 0,
-            released,
+            abandoned,
         };
-        for released in [false, true] {
+        for abandoned in [false, true] {
             let mut file = vec![0; position::TREE_END as usize];
-            file.extend(end(released).encode());
+            file.extend(end(abandoned).encode());
             fs::write(dir.path(&id), file).expect("room");
-            assert_eq!(dir.has_let_go(&id), released);
+            assert_eq!(dir.has_abandoned(&id), abandoned);
         }
         dir.set_aside(&id).expect("room");
-        assert!(dir.has_let_go(&id));
+        assert!(dir.has_abandoned(&id));
     }
 
     #[test]

@@ -35,7 +35,7 @@ fn end() -> TreeEnd {
         max_memory: 0,
         capture_errno: 0,
         discarded: 0,
-        released: false,
+        abandoned: false,
     }
 }
 
@@ -198,7 +198,7 @@ fn a_release_on_record_is_an_end_whoever_is_left() {
     released.leader_exit = Slot::Whole(exit());
     let end = TreeEnd {
         cgroup_empty: false,
-        released: true,
+        abandoned: true,
         ..end()
     };
     released.tree_end = Slot::Whole(end);

@@ -1,10 +1,10 @@
 //! What time does to a task. Every timer is read off its facts, so that none is left behind by a task
 //! that is over, and none is lost with a server.
 
-use super::{DetachRequest, Effect, Hold, Life, heeler};
+use super::{Clients, DetachRequest, Effect, Life, heeler};
 use crate::task::{
-    DetachCause, EventKind, Lingering, OnForegroundTimeout, OnHolderGone, Placement, StaleAction,
-    StopCause, StopMode, Timestamp,
+    DetachCause, EventKind, OnDisconnect, OnForegroundTimeout, OrphanPolicy, Placement,
+    StaleAction, StopCause, StopMode, Timestamp,
 };
 
 /// What a task waits for the clock for.
@@ -15,7 +15,7 @@ pub(in crate::supervisor) enum Timer {
     /// The end of its time in the foreground.
     Foreground,
     /// The end of the time in which somebody must come to hold it.
-    Holder,
+    Reattach,
     /// It may have been silent for too long: whether it was is seen by looking.
     Silence,
     /// The end of the time it has to obey.
@@ -39,14 +39,14 @@ impl Life {
             };
         }
         // The rest is being killed or let go: no time is left to run out.
-        if task.leader_end.is_some() && task.spec.rules.lingering != Lingering::Track {
+        if task.leader_end.is_some() && task.spec.rules.orphan_policy != OrphanPolicy::Track {
             return None;
         }
         let timers = [
             self.deadline().map(|due| (due, Timer::Deadline)),
             self.foreground_deadline()
                 .map(|due| (due, Timer::Foreground)),
-            self.holder_deadline().map(|due| (due, Timer::Holder)),
+            self.holder_deadline().map(|due| (due, Timer::Reattach)),
             self.silence_deadline().map(|due| (due, Timer::Silence)),
         ];
         timers.into_iter().flatten().min_by_key(|(due, _)| *due)
@@ -67,11 +67,11 @@ impl Life {
     fn holder_deadline(&self) -> Option<Timestamp> {
         let rules = &self.task.spec.rules;
         let foreground = rules.foreground.as_ref().filter(|_| self.holds())?;
-        match (foreground.on_holder_gone, self.hold) {
-            (OnHolderGone::Cancel | OnHolderGone::Detach, Hold::Unheld(since)) => {
-                Some(since.saturating_add(foreground.holder_window))
+        match (foreground.on_disconnect, self.clients) {
+            (OnDisconnect::Cancel | OnDisconnect::Detach, Clients::None(since)) => {
+                Some(since.saturating_add(foreground.reattach_window))
             }
-            (OnHolderGone::Keep, _) | (_, Hold::Held) => None,
+            (OnDisconnect::Keep, _) | (_, Clients::Attached) => None,
         }
     }
 
@@ -109,13 +109,13 @@ impl Life {
     pub(super) fn holder_gone(&mut self, now: Timestamp) -> Vec<Effect> {
         let rules = &self.task.spec.rules;
         let foreground = rules.foreground.as_ref().filter(|_| self.holds());
-        let (Some(foreground), Hold::Unheld(_)) = (foreground, self.hold) else {
+        let (Some(foreground), Clients::None(_)) = (foreground, self.clients) else {
             return Vec::new();
         };
-        match foreground.on_holder_gone {
-            OnHolderGone::Cancel => self.run_out(StopCause::OwnerGone, now),
-            OnHolderGone::Detach => self.detach(DetachCause::HolderGone, unasked(), now),
-            OnHolderGone::Keep => Vec::new(),
+        match foreground.on_disconnect {
+            OnDisconnect::Cancel => self.run_out(StopCause::ClientDisconnected, now),
+            OnDisconnect::Detach => self.detach(DetachCause::ClientDisconnected, unasked(), now),
+            OnDisconnect::Keep => Vec::new(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Children, Effect, Life, heeler};
 use crate::task::{
-    Actor, Containment, EventKind, Lingering, Proof, ProofMethod, SentSignal, Signal, Stop,
+    Actor, Containment, EventKind, OrphanPolicy, Proof, ProofMethod, SentSignal, Signal, Stop,
     StopCause, StopMode, Survivor, Timestamp,
 };
 
@@ -26,7 +26,7 @@ pub(in crate::supervisor) enum StopOrder {
     /// Kill it.
     Kill,
     /// Leave it to itself.
-    LetGo,
+    Abandon,
 }
 
 impl Life {
@@ -40,10 +40,10 @@ impl Life {
             return None;
         }
         let Some(stop) = &self.task.stop else {
-            return match (self.task.spec.rules.lingering, &self.task.leader_end) {
-                (Lingering::Kill, Some(_)) => Some(StopOrder::Kill),
-                (Lingering::Release, Some(_)) => Some(StopOrder::LetGo),
-                (Lingering::Track, _) | (_, None) => None,
+            return match (self.task.spec.rules.orphan_policy, &self.task.leader_end) {
+                (OrphanPolicy::Kill, Some(_)) => Some(StopOrder::Kill),
+                (OrphanPolicy::Abandon, Some(_)) => Some(StopOrder::Abandon),
+                (OrphanPolicy::Track, _) | (_, None) => None,
             };
         };
         match stop.mode {

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::task::{
-    Command, Containment, Foreground, IdKey, Kind, OnForegroundTimeout, OnHolderGone, Queued,
+    Command, Containment, Foreground, IdKey, Kind, OnDisconnect, OnForegroundTimeout, Queued,
     Rules, Seq, Spec, State, StopMode, StopPolicy,
 };
 
@@ -60,7 +60,7 @@ fn tree_ended(code: i32) -> Input {
         method: ProofMethod::CgroupEmpty,
         output_bytes: 3,
         capture_error: None,
-        released: false,
+        abandoned: false,
         cpu: Duration::ZERO,
         max_memory: 0,
     })
@@ -96,8 +96,8 @@ fn waiting() -> Life {
     spec.rules.foreground = Some(Foreground {
         timeout: Duration::from_secs(1),
         on_timeout: OnForegroundTimeout::Cancel,
-        on_holder_gone: OnHolderGone::Cancel,
-        holder_window: Duration::from_secs(1),
+        on_disconnect: OnDisconnect::Cancel,
+        reattach_window: Duration::from_secs(1),
     });
     life.task.spec = spec.into();
     life.task.queued = Some(Queued { admitted: None });
@@ -293,7 +293,7 @@ fn time_does_nothing_to_a_task_that_waits() {
     let mut life = waiting();
     assert_eq!(life.timer(), None);
     life.step(Input::Admitted, Timestamp(5_000_000));
-    assert_eq!(life.timer(), Some((Timestamp(6_000_000), Timer::Holder)));
+    assert_eq!(life.timer(), Some((Timestamp(6_000_000), Timer::Reattach)));
 }
 
 /// X1
@@ -368,9 +368,9 @@ fn any_input() -> impl Strategy<Value = Input> {
         Just(Input::DeadlineReached),
         Just(Input::Admitted),
         Just(Input::ForegroundOver),
-        Just(Input::HolderGone),
-        Just(Input::Hold(Hold::Held)),
-        Just(Input::Hold(Hold::Unheld(Timestamp(0)))),
+        Just(Input::ClientDisconnected),
+        Just(Input::Clients(Clients::Attached)),
+        Just(Input::Clients(Clients::None(Timestamp(0)))),
         Just(Input::Wrote),
         Just(Input::Detach(DetachRequest {
             actor: Actor::default(),
@@ -421,7 +421,7 @@ proptest! {
                 | Effect::Kill
                 | Effect::StopChildren
                 | Effect::Spill
-                | Effect::LetGo
+                | Effect::Abandon
                 | Effect::Listen => None,
             })
             .collect();
@@ -474,7 +474,7 @@ proptest! {
             for effect in life.step(input, Timestamp(at as u64)) {
                 match effect {
                     Effect::Record(EventKind::Stopping) => intent = true,
-                    Effect::Record(_) | Effect::Spill | Effect::LetGo | Effect::Listen => {}
+                    Effect::Record(_) | Effect::Spill | Effect::Abandon | Effect::Listen => {}
                     Effect::Signal(_) | Effect::Kill | Effect::StopChildren => prop_assert!(intent),
                 }
             }

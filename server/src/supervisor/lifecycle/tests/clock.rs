@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::task::{
-    DEFAULT_HOLDER_WINDOW, Foreground, OnForegroundTimeout, OnHolderGone, Stale, StaleAction,
+    DEFAULT_REATTACH_WINDOW, Foreground, OnDisconnect, OnForegroundTimeout, Stale, StaleAction,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -17,8 +17,8 @@ fn foreground() -> Foreground {
     Foreground {
         timeout: 60 * SECOND,
         on_timeout: OnForegroundTimeout::Detach,
-        on_holder_gone: OnHolderGone::Cancel,
-        holder_window: DEFAULT_HOLDER_WINDOW,
+        on_disconnect: OnDisconnect::Cancel,
+        reattach_window: DEFAULT_REATTACH_WINDOW,
     }
 }
 
@@ -39,7 +39,7 @@ fn held(foreground: Foreground, timeout: Option<Duration>) -> Life {
         ..Rules::default()
     };
     let mut life = running_by(rules, timeout);
-    assert_eq!(life.step(Input::Hold(Hold::Held), at(0)), []);
+    assert_eq!(life.step(Input::Clients(Clients::Attached), at(0)), []);
     life
 }
 
@@ -102,39 +102,43 @@ fn at_the_foreground_deadline_it_is_detached_or_timed_out() {
 #[test]
 fn whoever_comes_back_within_the_window_keeps_the_task() {
     let mut life = held(foreground(), None);
-    life.step(Input::Hold(Hold::Unheld(at(5))), at(5));
-    assert_eq!(life.timer(), Some((at(15), Timer::Holder)));
-    life.step(Input::Hold(Hold::Held), at(14));
+    life.step(Input::Clients(Clients::None(at(5))), at(5));
+    assert_eq!(life.timer(), Some((at(15), Timer::Reattach)));
+    life.step(Input::Clients(Clients::Attached), at(14));
     assert_eq!(life.timer(), Some((at(60), Timer::Foreground)));
-    assert_eq!(life.step(Input::HolderGone, at(15)), [], "it is not");
+    assert_eq!(
+        life.step(Input::ClientDisconnected, at(15)),
+        [],
+        "it is not"
+    );
 }
 
 /// F6
 #[test]
 fn when_the_holder_stays_away_the_policy_applies_once() {
-    let gone = |on_holder_gone| {
+    let gone = |on_disconnect| {
         let mut life = held(
             Foreground {
-                on_holder_gone,
+                on_disconnect,
                 ..foreground()
             },
             None,
         );
-        life.step(Input::Hold(Hold::Unheld(at(5))), at(5));
+        life.step(Input::Clients(Clients::None(at(5))), at(5));
         life
     };
-    let mut cancelled = gone(OnHolderGone::Cancel);
-    assert_ne!(cancelled.step(Input::HolderGone, at(15)), []);
-    assert_eq!(cancelled.step(Input::HolderGone, at(16)), []);
+    let mut cancelled = gone(OnDisconnect::Cancel);
+    assert_ne!(cancelled.step(Input::ClientDisconnected, at(15)), []);
+    assert_eq!(cancelled.step(Input::ClientDisconnected, at(16)), []);
     cancelled.step(tree_ended(0), at(17));
     assert_eq!(
         end_of(&cancelled),
-        Some((EndState::Cancelled, EndReason::OwnerGone))
+        Some((EndState::Cancelled, EndReason::ClientDisconnected))
     );
-    let mut detached = gone(OnHolderGone::Detach);
-    assert_eq!(detached.step(Input::HolderGone, at(15)), DETACHED);
+    let mut detached = gone(OnDisconnect::Detach);
+    assert_eq!(detached.step(Input::ClientDisconnected, at(15)), DETACHED);
     assert_eq!(detached.timer(), None);
-    let kept = gone(OnHolderGone::Keep);
+    let kept = gone(OnDisconnect::Keep);
     assert_eq!(kept.timer(), Some((at(60), Timer::Foreground)));
 }
 
@@ -165,7 +169,7 @@ fn a_leader_that_exits_releases_its_holder_and_the_rest_runs_in_the_background()
         effects,
         [Effect::Record(EventKind::LeaderExited), Effect::Spill]
     );
-    assert!(life.task.is_released() && life.task.is_live());
+    assert!(life.task.is_out_of_foreground() && life.task.is_live());
     assert_eq!(life.timer(), Some((at(107), Timer::Deadline)));
 }
 
@@ -174,7 +178,7 @@ fn a_leader_that_exits_releases_its_holder_and_the_rest_runs_in_the_background()
 fn a_task_whose_rest_is_killed_runs_out_of_no_time() {
     let rules = Rules {
         foreground: Some(foreground()),
-        lingering: Lingering::Kill,
+        orphan_policy: OrphanPolicy::Kill,
         idle_timeout: Some(SECOND),
         ..Rules::default()
     };

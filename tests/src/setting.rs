@@ -1,4 +1,4 @@
-//! The rungs of the kill ladder that tests stand on.
+//! The settings of the kill ladder that tests stand on.
 
 use std::{
     fs,
@@ -11,9 +11,9 @@ use heeler_proto::v1::{Containment, ProofMethod};
 
 use crate::{Daemon, binary, skipped};
 
-/// One rung, and who stands on it.
+/// One setting, and who stands on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rung {
+pub enum Setting {
     /// A cgroup for each task.
     Cgroup,
     /// The shim alone.
@@ -22,8 +22,8 @@ pub enum Rung {
     Unprivileged,
 }
 
-impl Rung {
-    /// A daemon on this rung; `None`, and said so, where the machine has none.
+impl Setting {
+    /// A daemon on this setting; `None`, and said so, where the machine has none.
     pub async fn start(self) -> Option<Daemon> {
         let daemon = match self {
             Self::Cgroup if !cgroups_are_usable() => {
@@ -58,36 +58,36 @@ impl Rung {
     }
 }
 
-/// Makes a test of each function for each rung: `async fn(Daemon, Rung)`.
+/// Makes a test of each function for each setting: `async fn(Daemon, Setting)`.
 #[macro_export]
-macro_rules! on_each_rung {
+macro_rules! in_each_setting {
     ($($behaviour:ident),* $(,)?) => { $(
         mod $behaviour {
-            use heeler_tests::Rung;
+            use heeler_tests::Setting;
 
-            async fn on(rung: Rung) {
-                if let Some(daemon) = rung.start().await {
-                    super::$behaviour(daemon, rung).await;
+            async fn on(setting: Setting) {
+                if let Some(daemon) = setting.start().await {
+                    super::$behaviour(daemon, setting).await;
                 }
             }
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
             async fn on_cgroups() {
-                on(Rung::Cgroup).await;
+                on(Setting::Cgroup).await;
             }
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
             async fn on_the_subreaper() {
-                on(Rung::Subreaper).await;
+                on(Setting::Subreaper).await;
             }
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
             async fn on_an_unprivileged_user() {
-                if !heeler_tests::rung::reruns_as_nobody(concat!(
+                if !heeler_tests::setting::reruns_as_nobody(concat!(
                     module_path!(),
                     "::on_an_unprivileged_user"
                 )) {
-                    on(Rung::Unprivileged).await;
+                    on(Setting::Unprivileged).await;
                 }
             }
         }
