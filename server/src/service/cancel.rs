@@ -138,7 +138,7 @@ async fn wait_for_stops(
             let stopped = tokio::select! {
                 // A shutdown that stops all tasks closes after their ends.
                 biased;
-                stopped = handle.finished() => stopped,
+                stopped = handle.finished_or_kill_overdue() => stopped,
                 () = service.closing.begun() => None,
             };
             one.task = stopped.ok_or_else(Refusal::shutting_down)?;
