@@ -53,7 +53,7 @@ impl TaskActor {
             Effect::StopChildren => self.stop_children(),
             Effect::Spill => self.spill().await,
             Effect::Abandon => self.abandon_orphans().await,
-            Effect::FollowOutput => self.follow_output().await,
+            Effect::FollowOutput => self.follow_output(self.life.task.output_bytes).await,
         }
         Ok(())
     }

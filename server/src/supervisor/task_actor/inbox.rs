@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use heeler_shim::wire::Order;
-
 use super::TaskActor;
 use crate::{
     crash,
@@ -44,7 +42,7 @@ impl TaskActor {
                 let answer = self.detach(request).await;
                 let _ = reply.send(answer);
             }
-            Message::FollowOutput { beyond } => self.shim.send(Order::Follow { beyond }).await,
+            Message::FollowOutput { beyond } => self.follow_output(beyond).await,
             Message::ChildKillOverdue(survivors) => {
                 self.apply(Input::KillOverdue(survivors)).await;
             }

@@ -46,9 +46,8 @@ impl TaskActor {
         self.shim.send(Order::Abandon).await;
     }
 
-    /// Asks for a report of the next output.
-    pub(super) async fn follow_output(&mut self) {
-        let beyond = self.life.task.output_bytes;
+    /// Asks for a report of the next output beyond an offset.
+    pub(super) async fn follow_output(&mut self, beyond: u64) {
         self.shim.send(Order::Follow { beyond }).await;
     }
 
@@ -82,7 +81,7 @@ impl TaskActor {
             self.spill().await;
         }
         if self.life.task.stale.is_some() {
-            self.follow_output().await;
+            self.follow_output(self.life.task.output_bytes).await;
         }
     }
 
