@@ -26,7 +26,7 @@ impl Supervisor {
             if let Err(error) = leftovers::clear_file(&self.shared, &id, Memory::None).await {
                 tracing::error!(task = %id, %error, "cannot set aside the file of a lost task");
             }
-            crash::point("recovery.lost-put-away");
+            crash::point("recovery.lost-set-aside");
         }
     }
 

@@ -94,7 +94,7 @@ async fn count_finished(tasks: usize, mut results: mpsc::Receiver<bool>) -> usiz
     while let Ok(Some(is_live)) = tokio::time::timeout(NO_PROGRESS, results.recv()).await {
         finished += usize::from(!is_live);
         missing -= 1;
-        crash::point("recovery.one-taken-back");
+        crash::point("recovery.one-reconciled");
     }
     if missing > 0 {
         tracing::warn!(tasks = missing, "serving before these tasks are recovered");

@@ -80,7 +80,7 @@ impl Supervisor {
 async fn remove(shared: &Shared, ids: Vec<TaskId>) -> Result<(), JournalError> {
     crash::point("remove.before-journal");
     shared.parts.journal.remove(ids.clone()).await?;
-    crash::point("remove.forgotten");
+    crash::point("remove.recorded");
     let task_dir = shared.parts.task_dir.clone();
     // It fails only by a panic, and the records are deleted in any case.
     let _ = spawn_blocking(move || delete_files(&task_dir, &ids)).await;

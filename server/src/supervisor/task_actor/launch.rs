@@ -68,7 +68,7 @@ impl TaskActor {
 
     /// Records the admission, then starts the leader.
     pub(super) async fn start_admitted(&mut self) {
-        crash::point("queue.turn-come");
+        crash::point("queue.before-admitted");
         self.apply(Input::Admitted).await;
         // The durable state decides: a task that is being stopped is not started.
         if is_admitted_and_not_started(&self.channels.state.borrow()) {
@@ -92,7 +92,7 @@ impl TaskActor {
     pub(super) async fn launch_once_more(&mut self) {
         match self.shared.parts.task_dir.remove(&self.life.task.id) {
             Ok(()) => {
-                crash::point("queue.launch-again");
+                crash::point("queue.launch-once-more");
                 self.launch_queued().await;
             }
             Err(error) => self.retry_later(&error),
