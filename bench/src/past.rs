@@ -10,11 +10,11 @@ use std::{
 
 use crate::Result;
 use heeler_server::{
-    journal::{Boot, Durability, Entry, Journal},
-    process::task_file::TaskDir,
-    task::{
-        Command, Containment, DEFAULT_GRACE, EndReason, EndState, Ended, EventKind, Kind,
-        LeaderEnd, Outcome, Rules, Signal, Spec, Started, StopPolicy, Tail, Task, Timestamp,
+    Durability,
+    internal::{
+        Boot, Command, Containment, DEFAULT_GRACE, EndReason, EndState, Ended, Entry, EventKind,
+        Journal, Kind, LeaderEnd, Outcome, Rules, Signal, Spec, Started, StopPolicy, Tail, Task,
+        TaskDir, TaskId, Timestamp,
     },
 };
 
@@ -38,7 +38,7 @@ pub(crate) async fn make(dir: PathBuf, tasks: u64) -> Result<PathBuf> {
 }
 
 /// The three facts of a task that ran and exited.
-async fn add(journal: &Journal) -> Result<heeler_server::task::TaskId> {
+async fn add(journal: &Journal) -> Result<TaskId> {
     let mut task = newborn(journal);
     append(journal, EventKind::Created, &task).await?;
     let at = Timestamp::now();

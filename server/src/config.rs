@@ -1,4 +1,4 @@
-//! What an operator can choose.
+//! The configuration of the daemon.
 
 use std::{
     collections::BTreeMap,
@@ -9,42 +9,37 @@ use std::{
 
 use crate::{journal::Durability, process::containment::Wanted};
 
-/// How the daemon is to run.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where everything is kept; private to its user, and to one server at a time.
+    /// The directory of the journal and the task files; private to its user, and to one server at a
+    /// time.
     pub state_dir: PathBuf,
-    /// Where to listen; at least one place.
+    /// The addresses to listen on; at least one.
     pub listen: Vec<Listen>,
-    /// What every TCP address speaks TLS with. Beyond loopback there must be one.
+    /// The certificate of every TCP address. Addresses beyond loopback need one.
     pub tls: Option<TlsFiles>,
-    /// Which rung of the kill ladder to stand on.
     pub containment: Wanted,
-    /// What a recorded fact survives.
     pub durability: Durability,
-    /// How many tasks may be live at once.
     pub limits: Limits,
-    /// Where tasks start that were given no directory; otherwise the user's home.
+    /// The directory of tasks whose request names none; by default the user's home.
     pub working_directory: Option<PathBuf>,
-    /// What becomes of the live tasks when the server is told to end from outside.
     pub on_exit: OnExit,
-    /// Where foreground tasks keep their output at first, in a directory of this state directory's own:
-    /// on a file system in memory; none: `/dev/shm`.
+    /// The file system in memory for the output of foreground tasks; by default `/dev/shm`. Each state
+    /// directory has a directory of its own in it.
     pub memory_dir: Option<PathBuf>,
-    /// How much output may be there between all tasks, in bytes. 0: all of it goes to the disk.
+    /// The most output in memory, of all tasks together, in bytes; 0 keeps all output on disk.
     pub memory_output: u64,
-    /// What is kept of the past.
     pub retention: Retention,
 }
 
-/// How many tasks may be live at once; those that wait for their turn do not count.
+/// The most live tasks; queued tasks do not count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// In all.
     pub tasks: usize,
-    /// In each session, if that is limited.
+    /// In each session, if limited.
     pub per_session: Option<usize>,
-    /// By a label's key: with each of its values.
+    /// By label key: with the same value of this label.
     pub per_label: BTreeMap<String, usize>,
 }
 
@@ -58,17 +53,16 @@ impl Default for Limits {
     }
 }
 
-/// A place to listen at.
+/// An address to listen on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Listen {
     /// A Unix socket, for this user alone.
     Unix(PathBuf),
-    /// A TCP address, for whoever shows the token; port 0: one that is free.
+    /// A TCP address, for clients with the token; port 0 takes a free one.
     Tcp(SocketAddr),
 }
 
 impl Listen {
-    /// The socket, if it is one.
     pub fn unix(&self) -> Option<&Path> {
         match self {
             Self::Unix(path) => Some(path),
@@ -76,7 +70,6 @@ impl Listen {
         }
     }
 
-    /// The TCP address, if it is one.
     pub fn tcp(&self) -> Option<SocketAddr> {
         match self {
             Self::Unix(_) => None,
@@ -88,39 +81,37 @@ impl Listen {
 /// A certificate and its key, in PEM form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The server's own certificate, and behind it those that lead to its authority.
+    /// The server's own certificate, followed by the chain to its authority.
     pub certificate: PathBuf,
-    /// Its private key.
     pub key: PathBuf,
 }
 
-/// What becomes of the live tasks when the server is told to end from outside. A Shutdown call says for
-/// itself.
+/// The fate of live tasks when a signal ends the server. A Shutdown call has its own option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnExit {
-    /// They run on, and the next server takes them back.
+    /// They run on, and the next server takes them over.
     #[default]
     LeaveRunning,
     /// They are stopped, and proven gone, before the server ends.
     StopTasks,
 }
 
-/// What is kept of the past. Beyond any of the limits the oldest go first, a few at a time, while the
-/// server runs. A live task is never removed.
+/// The most finished tasks and events that are kept. Beyond a limit the oldest are pruned first, a few
+/// at a time, while the server runs. A live task is never removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// How many finished tasks.
+    /// The number of finished tasks.
     pub finished: u64,
-    /// How much output finished tasks may have between them, in bytes.
+    /// The output of all finished tasks, in bytes.
     pub output_bytes: u64,
-    /// How long a finished task is kept once somebody has seen its end; none: however long.
+    /// The age of a finished task whose end was delivered; `None` sets no limit.
     pub age: Option<Duration>,
-    /// How many events, at least one; beside them whatever a task that is kept is known by.
+    /// The number of events, at least one. Events that a kept task needs are kept besides.
     pub events: u64,
 }
 
 impl Default for Retention {
-    /// Some 2 GB of journal and 10 GiB of output at the most.
+    /// About 2 GB of journal and 10 GiB of output at most.
     fn default() -> Self {
         Self {
             finished: 200_000,
@@ -132,9 +123,8 @@ impl Default for Retention {
 }
 
 impl Config {
-    /// How many tasks may be live where nobody says otherwise: what the usual limits on processes
-    /// and descriptors leave room for.
+    /// The default limit of live tasks: the usual limits of processes and descriptors allow as many.
     pub const DEFAULT_MAX_TASKS: usize = 10_000;
-    /// How much output may be in memory where nobody says otherwise.
+    /// The default of `memory_output`.
     pub const DEFAULT_MEMORY_OUTPUT: u64 = 64 << 20;
 }

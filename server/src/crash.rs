@@ -1,15 +1,15 @@
-//! Named points at which a test lets the server die: `crash::point("spawn.recorded")`.
+//! Crash points: named places at which a test lets the server die, `crash::point("spawn.recorded")`.
 //!
-//! They are there only where the feature `crash-points` is on and the build is a debug one: the tests
-//! ask for the feature, nothing else does, and a release has none whoever asks. Elsewhere a point is
-//! nothing at all. `HEELER_CRASH_AT` says where to die: `NAME` or `NAME:NTH`, where `*` is any point.
+//! They exist only in debug builds with the feature `crash-points`, which the tests enable; everywhere
+//! else a point compiles to nothing. `HEELER_CRASH_AT` names the point: `NAME` or `NAME:NTH`, where `*`
+//! is any point.
 //!
-//! The death is that of `kill -9`: nothing is flushed, nothing is closed, nobody is told but the log.
+//! The server dies as by `kill -9`: nothing is flushed, nothing is closed.
 
 #[cfg(all(feature = "crash-points", debug_assertions))]
 pub(crate) use armed::point;
 
-/// Here a test may let the server die.
+/// A place at which a test may let the server die.
 #[cfg(not(all(feature = "crash-points", debug_assertions)))]
 #[inline(always)]
 pub(crate) const fn point(_name: &'static str) {}
@@ -26,7 +26,7 @@ mod armed {
     const VARIABLE: &str = "HEELER_CRASH_AT";
     const ANY: &str = "*";
 
-    /// Where to die, and how often that must still be passed.
+    /// The point to die at, and the number of passes left.
     struct Target {
         name: String,
         left: AtomicU64,
@@ -35,7 +35,7 @@ mod armed {
     static TARGET: LazyLock<Option<Target>> =
         LazyLock::new(|| parse(&std::env::var(VARIABLE).ok()?));
 
-    /// Here a test may let the server die.
+    /// A place at which a test may let the server die.
     pub(crate) fn point(name: &'static str) {
         let Some(target) = &*TARGET else { return };
         if target.name != ANY && target.name != name {
@@ -63,7 +63,7 @@ mod armed {
         use super::*;
 
         #[test]
-        fn a_point_is_named_alone_or_with_how_often_it_is_passed() {
+        fn a_target_is_a_name_with_an_optional_count() {
             let parsed = |text| parse(text).map(|t| (t.name, t.left.into_inner()));
             assert_eq!(parsed("a.b"), Some(("a.b".to_owned(), 1)));
             assert_eq!(parsed("*:12"), Some(("*".to_owned(), 12)));

@@ -1,27 +1,64 @@
 //! The Heeler daemon as a library: [`run`] is `heeler serve` without its command line.
 //!
-//! A request's path, which is also the order to read in:
+//! The modules, in the order of a request's path:
 //!
-//! | module | what it is |
+//! | module | contents |
 //! | --- | --- |
-//! | [`service`] | the gRPC edge: checks, answers, listens |
-//! | [`supervisor`] | who may do what, and when: one actor per live task |
-//! | [`process`] | the operating system: starting, watching and ending trees |
-//! | [`journal`] | the truth on disk, and the only road to watchers |
-//! | [`task`] | the vocabulary that all of them share |
+//! | `service` | the gRPC edge: listeners, checks, answers |
+//! | `supervisor` | decides what happens to tasks; one actor per live task |
+//! | `process` | the operating system: starts, watches and kills trees |
+//! | `journal` | the durable, ordered record, and the only source of watchers |
+//! | `task` | the vocabulary of all of them |
+//! | `serve`, `config` | the daemon from start to end |
 //!
-//! `service → supervisor → {process, journal}`; the service also reads the journal; nothing points
-//! back up.
-
-pub mod journal;
-pub mod process;
-pub mod service;
-pub mod supervisor;
-pub mod task;
+//! `service → supervisor → {process, journal}`; the service also reads the journal. No module uses one
+//! above it, and other crates use only the names below.
 
 mod config;
 mod crash;
+#[allow(
+    unreachable_pub,
+    unused_imports,
+    reason = "its items say pub for the whole crate"
+)]
+mod journal;
+#[allow(
+    unreachable_pub,
+    unused_imports,
+    reason = "its items say pub for the whole crate"
+)]
+mod process;
 mod serve;
+#[allow(unreachable_pub, reason = "its items say pub for the whole crate")]
+mod service;
+mod supervisor;
+#[allow(
+    unreachable_pub,
+    unused_imports,
+    reason = "its items say pub for the whole crate"
+)]
+mod task;
 
 pub use config::{Config, Limits, Listen, OnExit, Retention, TlsFiles};
+pub use journal::Durability;
+pub use process::containment::Wanted;
 pub use serve::{Ready, RunError, run};
+
+/// The inner parts that the tests and the benchmarks of this workspace drive without a server.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::{
+        journal::{Boot, Entry, Journal},
+        process::{
+            environment::EnvBlock,
+            link::Link,
+            shim::{Launch, Records as RecordSync, Shims},
+            task_file::{MemoryDir, Reading, Records, TaskDir},
+        },
+        task::{
+            Command, Containment, DEFAULT_GRACE, EndReason, EndState, Ended, EventKind, IdKey,
+            Kind, LeaderEnd, Outcome, Rules, Seq, Signal, Spec, Started, StopPolicy, Tail, Task,
+            TaskId, TaskUid, Timestamp,
+        },
+    };
+}

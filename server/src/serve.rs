@@ -1,105 +1,85 @@
-//! From a [`Config`] to a running daemon, and down again.
+//! The daemon from start to end.
+//!
+//! ```text
+//!  open the state directory ─> assemble ─> listen ─> recover ─> serve ─> close ─> close the journal
+//!                                            └─ calls wait at the gate ─┘
+//! ```
 
-use std::{
-    fmt, fs,
-    future::Future,
-    io,
-    os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt},
-    path::PathBuf,
-    time::Duration,
-};
+mod assemble;
+mod state_dir;
+
+use std::{fmt, future::Future, io, path::PathBuf, time::Duration};
 
 use heeler_proto::server::BackgroundTasksServer;
-use tokio::sync::{oneshot, watch};
+use tokio::{
+    sync::{oneshot, watch},
+    task::{JoinError, JoinHandle},
+};
 use tonic::transport::Server;
 use tonic_health::{ServingStatus, server::HealthReporter};
 
 use crate::{
     config::{Config, Listen, OnExit},
-    journal::{Boot, Durability, Journal, JournalError},
+    journal::{Journal, JournalError},
     process::{
-        self, StateLock,
-        boot::BootId,
         containment::{ChosenContainment, ContainmentError},
-        disk,
-        environment::{BaseEnv, Reach},
-        own_uid,
-        shim::{Records, Shims},
-        socket,
-        task_file::{MemoryDir, TaskDir},
+        environment::Reach,
     },
     service::{Closing, Edge, End, Gate, ListenError, Listener, NAME, Service, Tcp},
-    supervisor::{CancelRequest, Cascade, Parts, Recovered, Supervisor},
+    supervisor::{CancelRequest, Cascade, Recovered, Supervisor},
     task::{Actor, StopCause},
 };
 
-/// How long calls under way may take to end when the server goes down.
+/// The time that calls in progress have to end when the server shuts down.
 const LAST_CALLS: Duration = Duration::from_secs(3);
-/// What is asked for comes back in events and lists, where clients take 4 MiB at a time.
+/// The largest request: it comes back in events and lists, of which clients accept 4 MiB.
 const LARGEST_REQUEST: usize = 3 * 1024 * 1024;
-/// Space that is kept for facts when the disk is full: some hundreds of cancels, ends and removals.
-const WAL_RESERVE: i64 = 4 << 20;
-/// Streams that one connection may have open.
+/// The most streams of one connection.
 const STREAMS: u32 = 16 * 1024;
 
-/// Why the daemon did not start, or stopped.
+/// The reason why the daemon did not start, or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// There is one already.
     #[error("another server uses the state directory {}", .0.display())]
     AlreadyServed(PathBuf),
-    /// The state directory is somebody else's.
     #[error("the state directory {} belongs to uid {owner}, not to uid {own}", path.display())]
-    ForeignOwner {
-        /// Which directory.
-        path: PathBuf,
-        /// Whose it is.
-        owner: u32,
-        /// Who we are.
-        own: u32,
-    },
-    /// Something could not be done.
+    ForeignOwner { path: PathBuf, owner: u32, own: u32 },
     #[error("cannot {operation}: {source}")]
     Io {
-        /// What.
         operation: String,
-        /// Why not.
         source: io::Error,
     },
-    /// The rung that was asked for cannot be had.
-    #[error("the kill containment has no cgroup rung here: {0}")]
+    #[error("cgroup containment is not available here: {0}")]
     Containment(#[from] ContainmentError),
-    /// There are tasks, and nothing that knows of them.
     #[error(
         "{} has task files but no journal: bring journal.db back, or move {} away to begin anew",
         state_dir.display(),
         state_dir.join("tasks").display()
     )]
-    JournalMissing {
-        /// Where.
-        state_dir: PathBuf,
-    },
-    /// The journal cannot be used.
+    JournalMissing { state_dir: PathBuf },
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// Nobody could come in.
     #[error(transparent)]
     Listen(#[from] ListenError),
-    /// The transport broke.
     #[error("the server stopped serving: {0}")]
     Transport(#[from] tonic::transport::Error),
 }
 
-/// What a daemon that serves can say of itself.
+impl RunError {
+    fn io(operation: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let operation = operation.into();
+        move |source| Self::Io { operation, source }
+    }
+}
+
+/// The state of a daemon that has started to serve.
 #[derive(Debug, Clone)]
 pub struct Ready {
-    /// Where it listens, e.g. `unix:/run/user/1000/heeler/heeler.sock`, as a client is told of it.
+    /// The addresses for clients, e.g. `unix:/run/user/1000/heeler/heeler.sock`.
     pub addresses: Vec<String>,
-    /// Where the token is that callers over TCP have to show, if any can come.
+    /// The file with the token for TCP clients, if the daemon listens on TCP.
     pub token_file: Option<PathBuf>,
-    /// Which rung of the kill ladder it has.
     pub containment: ChosenContainment,
-    /// What it took back.
     pub recovered: Recovered,
 }
 
@@ -109,34 +89,30 @@ impl fmt::Display for Ready {
             writeln!(f, "heeler: listening on {address}")?;
         }
         if let Some(path) = &self.token_file {
-            writeln!(
-                f,
-                "heeler: callers over TCP show the token in {}",
-                path.display()
-            )?;
+            let path = path.display();
+            writeln!(f, "heeler: TCP clients need the token in {path}")?;
         }
-        write!(f, "heeler: kill containment: {}", self.containment)?;
+        write!(f, "heeler: containment: {}", self.containment)?;
         if self.recovered.tasks > 0 {
             let Recovered { tasks, live } = self.recovered;
-            write!(f, "\nheeler: took back {tasks} tasks, {live} of them live")?;
+            write!(f, "\nheeler: recovered {tasks} tasks, {live} of them live")?;
         }
         Ok(())
     }
 }
 
-/// Serves until `shutdown` completes or a Shutdown call ends it; tasks outlive the server unless it was
-/// told otherwise. `ready` is called once every earlier task has been taken back and calls are let in.
+/// Serves until `shutdown` completes or a Shutdown call ends it. Tasks outlive the server unless the
+/// configuration or the call stops them. `ready` is called after recovery, when calls are accepted.
 pub async fn run(
     config: Config,
     shutdown: impl Future<Output = ()>,
     ready: impl FnOnce(&Ready),
 ) -> Result<(), RunError> {
-    let _lock = open_state(&config)?;
-    // First, since tasks are told of a port that the kernel may choose.
+    let _lock = state_dir::open(&config)?;
+    // Before the assembly: the environment of tasks names the port, which the kernel may choose.
     let tcp = Tcp::bind(&config)?;
-    let supervisor = assemble(&config, reach(&config, &tcp))?;
-    let journal = supervisor.parts().journal.clone();
-    let served = serve(&config, tcp, supervisor, shutdown, ready).await;
+    let (supervisor, journal) = assemble::assemble(&config, reach(&config, &tcp))?;
+    let served = serve(&config, tcp, &supervisor, &journal, shutdown, ready).await;
     journal.close().await?;
     served
 }
@@ -144,111 +120,157 @@ pub async fn run(
 async fn serve(
     config: &Config,
     tcp: Tcp,
-    supervisor: Supervisor,
+    supervisor: &Supervisor,
+    journal: &Journal,
     shutdown: impl Future<Output = ()>,
     ready: impl FnOnce(&Ready),
 ) -> Result<(), RunError> {
-    let gate = Gate::default();
-    let (close, closing) = watch::channel(false);
-    let closing = Closing::new(closing);
-    let (health, health_service) = tonic_health::server::health_reporter();
-    set_health(&health, ServingStatus::NotServing).await;
-    let end = End::default();
-    let service = Service::new(supervisor.clone(), closing.clone(), end.clone());
-    let (token, token_file) = (tcp.token(), tcp.token_file());
     let addresses = unix_addresses(config).chain(tcp.addresses()).collect();
-    let paths = config.listen.iter().filter_map(Listen::unix);
-    let connections = Listener::bind(paths, tcp)?.connections(&closing);
-    let reflection = tonic_reflection::server::Builder::configure()
-        .register_encoded_file_descriptor_set(heeler_proto::FILE_DESCRIPTOR_SET)
-        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-        // So that a generic client can show an error's details.
-        .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
-        .build_v1()
-        .map_err(|error| RunError::Io {
-            operation: "offer reflection".to_owned(),
-            source: io::Error::other(error),
-        })?;
-    let router = Server::builder()
-        .max_concurrent_streams(STREAMS)
-        .layer(Edge::new(gate.clone(), token, LARGEST_REQUEST))
-        .add_service(health_service)
-        .add_service(reflection)
-        .add_service(
-            BackgroundTasksServer::new(service).max_decoding_message_size(LARGEST_REQUEST),
-        );
-    let until = closing.clone();
-    let mut server = tokio::spawn(
-        router.serve_with_incoming_shutdown(connections, async move { until.begun().await }),
-    );
-
-    let (taken_back, all_taken_back) = oneshot::channel();
+    let token_file = tcp.token_file();
+    let mut server = Running::listen(config, tcp, supervisor, journal).await?;
+    let (recovered, is_recovered) = oneshot::channel();
     let serving = async {
-        let recovered = supervisor.recover().await?;
-        supervisor.keep_within(config.retention);
-        gate.open();
-        // Nobody may be waiting for it.
-        let _ = taken_back.send(());
-        set_health(&health, ServingStatus::Serving).await;
+        let recovered_tasks = supervisor.recover().await?;
+        supervisor.start_pruning(config.retention);
+        server.gate.open();
+        // `told_to_end` may have given up waiting.
+        let _ = recovered.send(());
+        set_health(&server.health, ServingStatus::Serving).await;
         ready(&Ready {
             addresses,
             token_file,
-            containment: supervisor.parts().containment.clone(),
-            recovered,
+            containment: supervisor.containment().clone(),
+            recovered: recovered_tasks,
         });
-        supervisor.parts().shims.stock_up();
+        supervisor.stock_up_shims();
         std::future::pending().await
     };
-    let ending = async {
-        shutdown.await;
-        match config.on_exit {
-            OnExit::LeaveRunning => {}
-            OnExit::StopTasks => {
-                // What has not been taken back yet could not be stopped.
-                let _ = all_taken_back.await;
-                stop_tasks(&supervisor).await;
-            }
-        }
-    };
-    let broken = tokio::select! {
-        () = ending => None,
-        () = end.asked() => None,
-        ended = &mut server => Some(ended),
+    let ended_early = tokio::select! {
+        () = told_to_end(config, supervisor, shutdown, is_recovered) => None,
+        () = server.end.asked() => None,
+        ended = &mut server.transport => Some(ended),
         failed = serving => return failed,
     };
-    set_health(&health, ServingStatus::NotServing).await;
-    gate.close();
-    close.send_replace(true);
-    let ended = match broken {
-        Some(ended) => ended,
-        None => match tokio::time::timeout(LAST_CALLS, &mut server).await {
-            Ok(ended) => ended,
-            Err(_) => {
-                server.abort();
-                Ok(Ok(()))
-            }
-        },
-    };
-    supervisor.leave().await;
-    supervisor.parts().task_dir.leave_memory();
-    ended.unwrap_or(Ok(())).map_err(RunError::from)
+    let closed = server.close(ended_early).await;
+    supervisor.leave_tasks().await;
+    closed
 }
 
-async fn stop_tasks(supervisor: &Supervisor) {
-    let stopped = supervisor
-        .stop_all(CancelRequest {
-            cause: StopCause::Shutdown,
-            mode: None,
-            actor: Actor::default(),
-            reason: None,
-            cascade: Cascade::Alone,
+/// Completes when the process is told to end, after the tasks are stopped if the operator wants that.
+async fn told_to_end(
+    config: &Config,
+    supervisor: &Supervisor,
+    shutdown: impl Future<Output = ()>,
+    is_recovered: oneshot::Receiver<()>,
+) {
+    shutdown.await;
+    match config.on_exit {
+        OnExit::LeaveRunning => {}
+        OnExit::StopTasks => {
+            // A task that is not recovered yet cannot be stopped.
+            let _ = is_recovered.await;
+            let stopped = supervisor.stop_all(stop_for_shutdown()).await;
+            tracing::info!(
+                finished = stopped.finished,
+                live = stopped.live,
+                "stopped the tasks"
+            );
+        }
+    }
+}
+
+fn stop_for_shutdown() -> CancelRequest {
+    CancelRequest {
+        cause: StopCause::Shutdown,
+        mode: None,
+        actor: Actor::default(),
+        reason: None,
+        cascade: Cascade::Alone,
+    }
+}
+
+/// The listening server.
+struct Running {
+    /// Lets calls in after recovery.
+    gate: Gate,
+    /// Ends streams and waits when the server closes.
+    close: watch::Sender<bool>,
+    /// Completes when a Shutdown call asks for the end.
+    end: End,
+    health: HealthReporter,
+    transport: JoinHandle<Result<(), tonic::transport::Error>>,
+}
+
+impl Running {
+    /// Listens on every address; calls wait at the gate.
+    async fn listen(
+        config: &Config,
+        tcp: Tcp,
+        supervisor: &Supervisor,
+        journal: &Journal,
+    ) -> Result<Self, RunError> {
+        let (gate, end) = (Gate::default(), End::default());
+        let (close, closing) = watch::channel(false);
+        let closing = Closing::new(closing);
+        let (health, health_service) = tonic_health::server::health_reporter();
+        set_health(&health, ServingStatus::NotServing).await;
+        let service = Service::new(
+            supervisor.clone(),
+            journal.clone(),
+            closing.clone(),
+            end.clone(),
+        );
+        let token = tcp.token();
+        let paths = config.listen.iter().filter_map(Listen::unix);
+        let connections = Listener::bind(paths, tcp)?.connections(&closing);
+        let reflection = tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(heeler_proto::FILE_DESCRIPTOR_SET)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+            // For generic clients that show the details of an error.
+            .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
+            .build_v1()
+            .map_err(|error| RunError::io("offer reflection")(io::Error::other(error)))?;
+        let router = Server::builder()
+            .max_concurrent_streams(STREAMS)
+            .layer(Edge::new(gate.clone(), token, LARGEST_REQUEST))
+            .add_service(health_service)
+            .add_service(reflection)
+            .add_service(
+                BackgroundTasksServer::new(service).max_decoding_message_size(LARGEST_REQUEST),
+            );
+        let transport = tokio::spawn(
+            router.serve_with_incoming_shutdown(connections, async move { closing.begun().await }),
+        );
+        Ok(Self {
+            gate,
+            close,
+            end,
+            health,
+            transport,
         })
-        .await;
-    tracing::info!(
-        over = stopped.over,
-        left = stopped.left,
-        "stopped its tasks"
-    );
+    }
+
+    /// Accepts no more calls and gives those in progress some time to end. `ended_early` is the result
+    /// of a transport that has ended by itself.
+    async fn close(
+        mut self,
+        ended_early: Option<Result<Result<(), tonic::transport::Error>, JoinError>>,
+    ) -> Result<(), RunError> {
+        set_health(&self.health, ServingStatus::NotServing).await;
+        self.gate.close();
+        self.close.send_replace(true);
+        let ended = match ended_early {
+            Some(ended) => ended,
+            None => match tokio::time::timeout(LAST_CALLS, &mut self.transport).await {
+                Ok(ended) => ended,
+                Err(_) => {
+                    self.transport.abort();
+                    Ok(Ok(()))
+                }
+            },
+        };
+        ended.unwrap_or(Ok(())).map_err(RunError::from)
+    }
 }
 
 fn unix_addresses(config: &Config) -> impl Iterator<Item = String> {
@@ -256,7 +278,7 @@ fn unix_addresses(config: &Config) -> impl Iterator<Item = String> {
     paths.map(|path| format!("unix:{}", path.display()))
 }
 
-/// How the server's own tasks reach it: by a Unix socket, where there is one.
+/// The address at which tasks reach this server: a Unix socket, if there is one.
 fn reach(config: &Config, tcp: &Tcp) -> Reach {
     match unix_addresses(config).next() {
         Some(address) => Reach {
@@ -273,99 +295,4 @@ fn reach(config: &Config, tcp: &Tcp) -> Reach {
 async fn set_health(health: &HealthReporter, status: ServingStatus) {
     health.set_service_status("", status).await;
     health.set_service_status(NAME, status).await;
-}
-
-/// Makes the state directory, private to its user, and takes its lock.
-fn open_state(config: &Config) -> Result<StateLock, RunError> {
-    let path = config.state_dir.as_path();
-    let failed = |operation: &str| {
-        let operation = format!("{operation} {}", path.display());
-        move |source| RunError::Io { operation, source }
-    };
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
-        .map_err(failed("make the state directory"))?;
-    let found = fs::metadata(path).map_err(failed("look at the state directory"))?;
-    if found.uid() != own_uid() {
-        let path = path.to_owned();
-        return Err(RunError::ForeignOwner {
-            path,
-            owner: found.uid(),
-            own: own_uid(),
-        });
-    }
-    if found.mode() & 0o077 != 0 {
-        tracing::warn!(path = %path.display(), "the state directory was open to others: now 0700");
-        fs::set_permissions(path, fs::Permissions::from_mode(0o700))
-            .map_err(failed("close to others the state directory"))?;
-    }
-    // Of several that are started at once, those that come too late do not wait to be needed.
-    let is_served = || {
-        let mut sockets = config.listen.iter().filter_map(Listen::unix);
-        sockets.any(socket::answers)
-    };
-    let lock = StateLock::take(&path.join("lock"), is_served)
-        .map_err(failed("lock the state directory"))?;
-    lock.ok_or_else(|| RunError::AlreadyServed(path.to_owned()))
-}
-
-/// Where there is no memory to be had, there is the disk. What is in memory is read in any case.
-fn with_memory(task_dir: TaskDir, config: &Config, journal: &Journal) -> TaskDir {
-    let path = MemoryDir::of(journal.directory_id(), config.memory_dir.as_deref());
-    match MemoryDir::open(&path, config.memory_output) {
-        Ok(memory) => task_dir.with_memory(memory),
-        Err(error) => {
-            if config.memory_output > 0 {
-                tracing::warn!(%error, "output of foreground tasks goes to the disk at once");
-            }
-            task_dir
-        }
-    }
-}
-
-fn assemble(config: &Config, reach: Reach) -> Result<Supervisor, RunError> {
-    let failed = |operation: &str| {
-        let operation = operation.to_owned();
-        move |source| RunError::Io { operation, source }
-    };
-    let descriptors = process::raise_descriptor_limit();
-    let task_dir = TaskDir::new(&config.state_dir);
-    if Journal::is_missing(&config.state_dir) && !task_dir.is_empty() {
-        let state_dir = config.state_dir.clone();
-        return Err(RunError::JournalMissing { state_dir });
-    }
-    let BootId(boot) = BootId::current().map_err(failed("tell which boot this is"))?;
-    let journal = Journal::open(&config.state_dir, config.durability, Boot(boot))?;
-    let wal = Journal::wal_file(&config.state_dir);
-    if let Err(error) = disk::reserve(&wal, WAL_RESERVE) {
-        tracing::warn!(%error, "no space is reserved: on a full disk no task can be cancelled");
-    }
-    task_dir
-        .create()
-        .map_err(failed("make the task directories"))?;
-    let task_dir = with_memory(task_dir, config, &journal);
-    let records = match config.durability {
-        Durability::Process => Records::Cached,
-        Durability::Power => Records::Synced,
-    };
-    let shims =
-        Shims::unpack(&task_dir, records, descriptors).map_err(failed("unpack the shim"))?;
-    let name = journal.directory_id().simple().to_string();
-    let containment = ChosenContainment::choose(config.containment, &name, &shims)?;
-    process::leave_reaping_to_the_kernel().map_err(failed("ignore SIGCHLD"))?;
-    let base_env = BaseEnv::from_process(reach);
-    let home = base_env
-        .home()
-        .map_or_else(|| PathBuf::from("/"), PathBuf::from);
-    Ok(Supervisor::new(Parts {
-        journal,
-        shims,
-        containment,
-        base_env,
-        task_dir,
-        working_directory: config.working_directory.clone().unwrap_or(home),
-        limits: config.limits.clone(),
-    }))
 }

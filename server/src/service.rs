@@ -44,6 +44,7 @@ pub use listen::{ListenError, Listener};
 pub use tcp::Tcp;
 
 use crate::{
+    journal::Journal,
     supervisor::Supervisor,
     task::{Actor, Task, TaskId, Timestamp},
 };
@@ -58,6 +59,8 @@ pub const NAME: &str = "heeler.v1.BackgroundTasks";
 #[derive(Debug, Clone)]
 pub struct Service {
     supervisor: Supervisor,
+    /// For reading only.
+    journal: Journal,
     started: Timestamp,
     closing: Closing,
     end: End,
@@ -102,9 +105,10 @@ impl End {
 
 impl Service {
     /// Over a supervisor that has taken its tasks back.
-    pub fn new(supervisor: Supervisor, closing: Closing, end: End) -> Self {
+    pub fn new(supervisor: Supervisor, journal: Journal, closing: Closing, end: End) -> Self {
         Self {
             supervisor,
+            journal,
             started: Timestamp::now(),
             closing,
             end,
@@ -117,26 +121,25 @@ impl Service {
         if let Some(handle) = self.supervisor.live(id) {
             return Ok(handle.task());
         }
-        let task = self.supervisor.parts().journal.task(id).await?;
+        let task = self.journal.task(id).await?;
         task.ok_or_else(|| Refusal::task_not_found(id.as_str()))
     }
 
     /// A client is about to have this task before its eyes: if it is over, its end has been seen.
     fn tell(&self, task: &Task) {
-        self.supervisor.parts().journal.note_delivered(task);
+        self.journal.note_delivered(task);
     }
 
     fn info(&self) -> v1::ServerInfo {
-        let parts = self.supervisor.parts();
-        let containment = &parts.containment;
+        let containment = self.supervisor.containment();
         v1::ServerInfo {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            epoch: parts.journal.epoch().to_string(),
+            epoch: self.journal.epoch().to_string(),
             containment: convert::containment(containment.containment()).into(),
             containment_detail: containment.detail().to_owned(),
             start_time: Some(convert::timestamp(self.started)),
             live_tasks: self.supervisor.running_count() as u32,
-            max_live_tasks: parts.limits.tasks as u32,
+            max_live_tasks: self.supervisor.limits().tasks as u32,
         }
     }
 }

@@ -1,179 +1,179 @@
-//! Who may do what, and when.
+//! The supervisor: decides what happens to tasks, and when.
 //!
 //! ```text
 //!  service ──> Supervisor ──> registry of live tasks
 //!                                │ one inbox each
 //!                                v
-//!                              actor ── lifecycle::step(task, input) ──> effects
-//!                                │ record                                │ signal, kill, sweep
-//!                                v                                       v
-//!                             journal                                  process
+//!                           task actor ── lifecycle::step(task, input) ──> effects
+//!                                │ record                                    │ signal, kill, sweep
+//!                                v                                           v
+//!                             journal                                      process
 //! ```
 //!
-//! Each live task has one owner, its actor; everybody else sends it messages. What a task does next
-//! is decided by a pure function (`lifecycle`); the actor carries the decision out, first on disk
-//! and then in the world. A finished task has no actor: it is in the journal.
+//! Each live task has one owner, its actor; every other part sends it messages. A pure function
+//! (`lifecycle`) decides the next step of a task. The actor carries it out: first in the journal,
+//! then in the operating system. A finished task has no actor; it is in the journal only.
+//!
+//! | module | owns |
+//! | --- | --- |
+//! | `spawn` | checks of a Spawn, and its idempotence |
+//! | `admission` | keys, queues and limits: pure |
+//! | `registry`, `handle` | the live tasks, and the messages to their actors |
+//! | `task_actor` | one live task |
+//! | `lifecycle` | the state machine of a task: pure |
+//! | `case` | what became of a task without a shim connection: pure |
+//! | `requests`, `queues`, `observe` | the other calls of the service |
+//! | `server` | start-up, shutdown, retention, leftovers |
 
-mod actor;
 mod admission;
 mod case;
-mod ending;
-mod leftovers;
+mod handle;
 mod lifecycle;
-mod numbers;
 mod observe;
-mod orders;
-mod queue;
-mod recording;
-mod recovery;
+mod queues;
 mod registry;
 mod requests;
-mod resume;
-mod retention;
+mod server;
 mod spawn;
-mod waiting;
+mod task_actor;
 
 use std::{
     path::PathBuf,
-    sync::{Arc, atomic::AtomicBool},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
 use tokio::sync::watch;
 
-pub use admission::{QueueState, Refused};
-pub use ending::Stopped;
-pub use lifecycle::DetachRequest;
-pub use queue::{QueueChange, QueueError};
-pub use recovery::Recovered;
-pub use registry::{AttachedClient, Handle};
-pub use requests::{CancelOutcome, Cancelled, DetachOutcome, Detached};
-pub use spawn::{SpawnError, Spawned};
+pub(crate) use admission::{QueueState, Refused};
+pub(crate) use handle::{AttachedClient, Handle};
+pub(crate) use lifecycle::DetachRequest;
+pub(crate) use observe::{Observed, OutputStart};
+pub(crate) use queues::{QueueChange, QueueError};
+pub(crate) use requests::{
+    CancelMode, CancelOutcome, CancelRequest, Cancelled, Cascade, DetachOutcome, Detached,
+};
+pub(crate) use server::{recovery::Recovered, shutdown::Stopped};
+pub(crate) use spawn::SpawnError;
+
+/// Types and rules of the process layer that the supervisor's own interface uses.
+pub(crate) use crate::process::{
+    environment::RESERVED_PREFIX,
+    signal_name, signal_number,
+    task_file::Reading,
+    tree::{Process, Tree},
+};
 
 use crate::{
     config::Limits,
-    journal::{Journal, JournalError},
+    journal::Journal,
     process::{
         containment::ChosenContainment, environment::BaseEnv, shim::Shims, sweep::Lookout,
         task_file::TaskDir,
     },
-    task::{Actor, Filter, StopCause, StopMode, Task, TaskId},
+    task::{Filter, TaskId},
 };
-use queue::QueueChanges;
+use queues::QueueChanges;
 use registry::Registry;
 use spawn::Requests;
 
-/// What the supervisor works with.
+/// The interval of further attempts to record a fact that the journal has refused.
+const STORAGE_RETRY: Duration = Duration::from_millis(250);
+
+/// Everything that the supervisor works with.
 #[derive(Debug)]
-pub struct Parts {
-    /// The truth.
-    pub journal: Journal,
-    /// The shims, those that wait included.
-    pub shims: Shims,
-    /// The rung in use.
-    pub containment: ChosenContainment,
-    /// What every task's environment begins with.
-    pub base_env: BaseEnv,
-    /// Where task files are.
-    pub task_dir: TaskDir,
-    /// Where tasks start that were given no directory.
-    pub working_directory: PathBuf,
-    /// How many tasks may be live at once.
-    pub limits: Limits,
+pub(crate) struct Parts {
+    pub(crate) journal: Journal,
+    pub(crate) shims: Shims,
+    pub(crate) containment: ChosenContainment,
+    /// The variables that every task's environment starts from.
+    pub(crate) base_env: BaseEnv,
+    pub(crate) task_dir: TaskDir,
+    /// The directory of tasks whose request names none.
+    pub(crate) working_directory: PathBuf,
+    pub(crate) limits: Limits,
 }
 
 /// The owner of all tasks; cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Supervisor {
+pub(crate) struct Supervisor {
     shared: Arc<Shared>,
 }
 
-/// What the actors share.
+/// State that the supervisor and all actors share.
 #[derive(Debug)]
 struct Shared {
     parts: Parts,
     registry: Registry,
     requests: Requests,
     queue_changes: QueueChanges,
-    /// True once no new task is let in.
+    /// True once no new task is accepted.
     closed: AtomicBool,
-    /// Who looks for processes that no shim watches.
-    lookout: Lookout,
-    /// How many actors there are.
-    present: watch::Sender<usize>,
-    /// True once calls are let in, and so somebody can come to hold a task.
-    serving: watch::Sender<bool>,
-    /// True once the server is going down: actors leave their tasks to the next one.
-    leaving: watch::Sender<bool>,
+    /// Finds processes that no shim watches.
+    sweeper: Lookout,
+    /// The number of actors and other jobs that shutdown waits for.
+    jobs: watch::Sender<usize>,
+    /// True once clients can attach.
+    accepts_clients: watch::Sender<bool>,
+    /// True once the server shuts down: actors leave their tasks to the next server.
+    shutting_down: watch::Sender<bool>,
 }
 
-/// How a task is to be stopped.
-#[derive(Debug, Clone)]
-pub struct CancelRequest {
-    /// What asks.
-    pub cause: StopCause,
-    /// How; `None`: as the task's own policy says.
-    pub mode: Option<CancelMode>,
-    /// Who asks.
-    pub actor: Actor,
-    /// Why.
-    pub reason: Option<String>,
-    /// Whether its children are to be stopped before it.
-    pub cascade: Cascade,
-}
-
-/// A way to stop that a caller chose, where it differs from the task's own policy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CancelMode {
-    /// Ask, with these parts of the policy replaced.
-    Graceful {
-        /// How long the tree may take.
-        grace: Option<Duration>,
-        /// What it is asked with.
-        signal: Option<crate::task::Signal>,
-    },
-    /// Kill.
-    Force,
-}
-
-/// Whether a cancel reaches the tasks that a task has spawned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cascade {
-    /// Yes, before it reports its own end.
-    Children,
-    /// No.
-    Alone,
-}
-
-/// An actor's presence: counted until it is dropped.
+/// Counts one job of the supervisor until it is dropped. Shutdown waits for the last one.
 #[derive(Debug)]
-struct Presence(Arc<Shared>);
+struct JobGuard(Arc<Shared>);
 
-impl Presence {
-    fn of(shared: &Arc<Shared>) -> Self {
-        shared.present.send_modify(|present| *present += 1);
+impl JobGuard {
+    fn new(shared: &Arc<Shared>) -> Self {
+        shared.jobs.send_modify(|jobs| *jobs += 1);
         Self(Arc::clone(shared))
     }
 }
 
-impl Drop for Presence {
+impl Drop for JobGuard {
     fn drop(&mut self) {
-        self.0.present.send_modify(|present| *present -= 1);
+        self.0.jobs.send_modify(|jobs| *jobs -= 1);
     }
 }
 
+impl Shared {
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+
+    fn is_shutting_down(&self) -> bool {
+        *self.shutting_down.borrow()
+    }
+
+    async fn shutdown_begun(&self) {
+        wait_until_true(&self.shutting_down).await;
+    }
+
+    async fn clients_accepted(&self) {
+        wait_until_true(&self.accepts_clients).await;
+    }
+}
+
+async fn wait_until_true(flag: &watch::Sender<bool>) {
+    // The caller has the sender, so the channel cannot close.
+    let _ = flag.subscribe().wait_for(|flag| *flag).await;
+}
+
 impl Supervisor {
-    /// One with no tasks yet: [`Supervisor::recover`] takes back those of an earlier server.
-    pub fn new(parts: Parts) -> Self {
+    /// A supervisor without tasks. [`Supervisor::recover`] takes over those of an earlier server.
+    pub(crate) fn new(parts: Parts) -> Self {
         let shared = Shared {
             registry: Registry::new(parts.limits.clone()),
             requests: Requests::default(),
             queue_changes: QueueChanges::default(),
             closed: AtomicBool::new(false),
-            lookout: Lookout::default(),
-            present: watch::Sender::new(0),
-            serving: watch::Sender::new(false),
-            leaving: watch::Sender::new(false),
+            sweeper: Lookout::default(),
+            jobs: watch::Sender::new(0),
+            accepts_clients: watch::Sender::new(false),
+            shutting_down: watch::Sender::new(false),
             parts,
         };
         Self {
@@ -181,95 +181,35 @@ impl Supervisor {
         }
     }
 
-    /// What it works with.
-    pub fn parts(&self) -> &Parts {
-        &self.shared.parts
-    }
-
-    /// A live task.
-    pub fn live(&self, id: &TaskId) -> Option<Handle> {
+    /// The live task of this id.
+    pub(crate) fn live(&self, id: &TaskId) -> Option<Handle> {
         self.shared.registry.get(id)
     }
 
-    /// How many tasks are live, those that wait for their turn not counted.
-    pub fn running_count(&self) -> usize {
+    /// The number of live tasks, queued ones not counted.
+    pub(crate) fn running_count(&self) -> usize {
         self.shared.registry.running()
     }
 
     /// The live tasks that match, newest first.
-    pub fn live_matching(&self, filter: &Filter) -> Vec<Handle> {
+    pub(crate) fn live_matching(&self, filter: &Filter) -> Vec<Handle> {
         self.shared.registry.matching(filter)
     }
 
-    /// Asks a task to stop. The intent is durable when this returns; `None` if there is no such task.
-    pub async fn cancel(
-        &self,
-        id: &TaskId,
-        request: CancelRequest,
-    ) -> Result<Option<Cancelled>, JournalError> {
-        if let Some(handle) = self.live(id)
-            && let Some(cancelled) = handle.cancel(request).await
-        {
-            return cancelled.map(Some);
-        }
-        // Not live, or over before it heard.
-        match self.parts().journal.task(id).await? {
-            // Its actor has left, for the server is going down.
-            Some(task) if task.is_live() => Err(JournalError::Closed),
-            task => Ok(task.map(|task| Cancelled {
-                task,
-                outcome: CancelOutcome::AlreadyFinished,
-            })),
-        }
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.shared.parts.limits
     }
 
-    /// Turns a task into a background one. That is durable when this returns; `None` if there is no such
-    /// task.
-    pub async fn detach(
-        &self,
-        id: &TaskId,
-        request: DetachRequest,
-    ) -> Result<Option<Detached>, JournalError> {
-        if let Some(handle) = self.live(id)
-            && let Some(detached) = handle.detach(request).await
-        {
-            return detached.map(Some);
-        }
-        match self.parts().journal.task(id).await? {
-            // Its actor has left, for the server is going down.
-            Some(task) if task.is_live() => Err(JournalError::Closed),
-            task => Ok(task.map(|task| Detached {
-                task,
-                outcome: DetachOutcome::AlreadyFinished,
-            })),
-        }
+    pub(crate) fn containment(&self) -> &ChosenContainment {
+        &self.shared.parts.containment
     }
 
-    /// Lets go of every task, and lets them run: the next server takes them back. Returns when the
-    /// last actor is gone.
-    pub async fn leave(&self) {
-        self.close();
-        self.shared.leaving.send_replace(true);
-        self.shared.parts.shims.dismiss();
-        let mut present = self.shared.present.subscribe();
-        // The sender is ours, so there is always an answer.
-        let _ = present.wait_for(|present| *present == 0).await;
-        leftovers::remove_idle_cgroups(&self.shared);
+    /// Starts shims ahead of the tasks that will need them.
+    pub(crate) fn stock_up_shims(&self) {
+        self.shared.parts.shims.stock_up();
     }
-}
 
-impl CancelRequest {
-    /// How this task is to be stopped, its own policy considered.
-    fn mode_for(&self, task: &Task) -> StopMode {
-        let mut policy = task.spec.stop_policy;
-        match self.mode {
-            Some(CancelMode::Force) => return StopMode::Force,
-            Some(CancelMode::Graceful { grace, signal }) => {
-                policy.grace = grace.unwrap_or(policy.grace);
-                policy.signal = signal.unwrap_or(policy.signal);
-            }
-            None => {}
-        }
-        StopMode::Graceful(policy)
+    fn journal(&self) -> &Journal {
+        &self.shared.parts.journal
     }
 }

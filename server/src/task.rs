@@ -322,6 +322,12 @@ impl Task {
         self.ended.is_none()
     }
 
+    /// True for a live task whose kill is overdue: its stop record names the survivors.
+    pub fn has_survivors(&self) -> bool {
+        let proof = self.stop.as_ref().and_then(|stop| stop.proof.as_ref());
+        proof.is_some_and(|proof| !proof.survivors.is_empty())
+    }
+
     /// Whether its turn has not come; once it is being stopped, it never does.
     pub fn is_waiting(&self) -> bool {
         self.queued

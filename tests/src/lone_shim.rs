@@ -7,14 +7,9 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use heeler_server::{
-    process::{
-        environment::EnvBlock,
-        link::Link,
-        shim::{Launch, Records as Durable, Shims},
-        task_file::{MemoryDir, Reading, Records, TaskDir},
-    },
-    task::{IdKey, Kind, Seq, TaskId, TaskUid},
+use heeler_server::internal::{
+    EnvBlock, IdKey, Kind, Launch, Link, MemoryDir, Reading, RecordSync, Records, Seq, Shims,
+    TaskDir, TaskId, TaskUid,
 };
 use heeler_shim::{
     record::{Start, TreeEnd},
@@ -55,11 +50,11 @@ pub struct LoneTask {
 impl LoneShims {
     /// In directories of their own.
     pub fn new() -> Self {
-        Self::with(Path::new("/tmp"), Path::new("/dev/shm"), Durable::Cached)
+        Self::with(Path::new("/tmp"), Path::new("/dev/shm"), RecordSync::Cached)
     }
 
     /// With directories of their own in these.
-    pub fn with(disk: &Path, memory: &Path, durable: Durable) -> Self {
+    pub fn with(disk: &Path, memory: &Path, durable: RecordSync) -> Self {
         let temp = |dir| {
             let mut builder = tempfile::Builder::new();
             builder.prefix("heeler-shim-").tempdir_in(dir).unwrap()

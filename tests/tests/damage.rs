@@ -255,7 +255,7 @@ async fn what_is_strange_among_the_task_files_is_named_and_left_alone() {
     fs::write(daemon.task_file(empty), "").unwrap();
     fs::create_dir(daemon.task_file("shell-cccccccccc")).unwrap();
     daemon.restart().await;
-    let line = daemon.logged("not a task's").await;
+    let line = daemon.logged("not a task file").await;
     assert!(line.contains("note.txt"), "{line}");
     let line = daemon.logged("set aside").await;
     assert!(line.contains(stranger), "{line}");
@@ -418,7 +418,7 @@ async fn no_permission_is_named_and_mended_permission_is_enough() {
     mode(&file, 0);
     daemon.restart().await;
     let api = daemon.api().await;
-    daemon.logged("its task file cannot be used now").await;
+    daemon.logged("cannot use the task file").await;
     assert_eq!(listed(&api, &fixture.id).await.state(), TaskState::Running);
     assert_sound(&daemon, &api).await;
     mode(&file, 0o600);

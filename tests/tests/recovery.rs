@@ -420,7 +420,7 @@ async fn a_tree_that_the_journal_does_not_know_is_stopped_and_its_output_kept(
     })
     .await;
     for fixture in [&watched, &unwatched] {
-        let line = daemon.logged("a file of no known task was set aside").await;
+        let line = daemon.logged("file of an unknown task was set aside").await;
         assert!(line.contains("strays"), "{line}");
         let kept = daemon.path("state/strays").join(&fixture.id);
         eventually("its file is set aside", || kept.exists()).await;

@@ -354,5 +354,5 @@ async fn a_server_says_where_it_listens_and_which_rung_it_has() {
     daemon
         .logged(&format!("heeler: listening on {}", daemon.address()))
         .await;
-    daemon.logged("heeler: kill ladder: subreaper").await;
+    daemon.logged("heeler: containment: subreaper").await;
 }

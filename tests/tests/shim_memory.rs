@@ -11,7 +11,7 @@ use std::{
     },
 };
 
-use heeler_server::process::{shim::Records as Durable, task_file::TaskDir};
+use heeler_server::internal::{RecordSync, TaskDir};
 use heeler_shim::{memory::MEMORY_LIMIT, wire::Order};
 use heeler_tests::{Daemon, LoneShims, LoneTask, SmallDisk, eventually, pattern, shell, task_file};
 use nix::sys::signal::Signal;
@@ -213,7 +213,7 @@ async fn a_reader_sees_one_stream_while_output_moves_to_the_disk() {
 /// R2: whenever the shim dies, what a reader has seen stays, and nothing is there twice.
 #[tokio::test]
 async fn a_shim_killed_while_it_moves_output_loses_none_of_it() {
-    let shims = LoneShims::with(Path::new("/tmp"), Path::new("/dev/shm"), Durable::Synced);
+    let shims = LoneShims::with(Path::new("/tmp"), Path::new("/dev/shm"), RecordSync::Synced);
     let expected = pattern(2_500_000);
     let script = writes(&shims, &expected);
     let script = format!("{script} | dd bs=500 iflag=fullblock status=none; sleep 600");
@@ -287,7 +287,7 @@ async fn when_memory_is_full_output_goes_to_the_disk() {
     let Some(small) = SmallDisk::mount(4) else {
         return;
     };
-    let shims = LoneShims::with(Path::new("/tmp"), small.path(), Durable::Cached);
+    let shims = LoneShims::with(Path::new("/tmp"), small.path(), RecordSync::Cached);
     let gate = shims.path("gate");
     let script = format!("echo begun; {}; seq 1 100000", waits_for(&gate));
     let mut task = shims.start(&script).await;
@@ -315,7 +315,7 @@ async fn what_a_full_disk_does_not_take_stays_in_memory_up_to_the_limit() {
     };
     let gates = tempfile::tempdir_in("/tmp").unwrap();
     let [first, second] = ["first", "second"].map(|name| gates.path().join(name));
-    let shims = LoneShims::with(small.path(), Path::new("/dev/shm"), Durable::Cached);
+    let shims = LoneShims::with(small.path(), Path::new("/dev/shm"), RecordSync::Cached);
     let script = format!(
         "seq 1 1000; {}; seq 1001 2000; {}; seq 1 400000",
         waits_for(&first),
@@ -346,7 +346,7 @@ async fn what_neither_takes_is_counted() {
     };
     let gates = tempfile::tempdir_in("/tmp").unwrap();
     let gate = gates.path().join("gate");
-    let shims = LoneShims::with(small.path(), Path::new("/dev/shm"), Durable::Cached);
+    let shims = LoneShims::with(small.path(), Path::new("/dev/shm"), RecordSync::Cached);
     let script = format!("echo begun; {}; seq 1 400000", waits_for(&gate));
     let expected = [b"begun\n".to_vec(), (1..=400_000).flat_map(line).collect()].concat();
     let mut task = shims.start(&script).await;

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use heeler_server::{process::link::Link, task::TaskUid};
+use heeler_server::internal::{Link, TaskUid};
 use heeler_shim::{
     record::Exit,
     wire::{After, Order, Report},

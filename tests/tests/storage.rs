@@ -135,7 +135,7 @@ async fn on_a_full_disk_calls_are_refused_by_name_and_tasks_go_on() {
 
     // An end that cannot be recorded waits; it is not lost, and not told.
     fs::write(&gate, "").unwrap();
-    daemon.logged("a fact waits to be recorded").await;
+    daemon.logged("cannot record an event").await;
     assert_eq!(state(&api, &ending).await, TaskState::Running);
 
     disk.free();
@@ -220,7 +220,9 @@ async fn a_server_on_a_full_disk_serves_before_it_has_recorded_what_it_found() {
     eventually("an end that no server sees", || !leader.is_alive()).await;
     daemon.restart().await;
     let api = daemon.api().await;
-    daemon.logged("serving before these are taken back").await;
+    daemon
+        .logged("serving before these tasks are recovered")
+        .await;
     for id in [&ending, &sleeper] {
         assert_eq!(state(&api, id).await, TaskState::Running, "as last known");
     }

@@ -7,10 +7,7 @@ use std::{
 
 use clap::{Args, ValueEnum, value_parser};
 use heeler_client::paths;
-use heeler_server::{
-    Config, Limits, Listen, OnExit, Retention, TlsFiles, journal::Durability,
-    process::containment::Wanted,
-};
+use heeler_server::{Config, Durability, Limits, Listen, OnExit, Retention, TlsFiles, Wanted};
 
 use crate::{
     duration,

@@ -134,7 +134,8 @@ impl Attachment {
         let task = self.service.find(&self.read.id).await?;
         if let Some(release) = task.attach_end(from) {
             let reason = reason(release);
-            let until = output::end(&self.service, &self.read.id).await?;
+            let until = self.service.supervisor.output_end(&self.read.id).await;
+            let until = until.map_err(|error| output::unreadable(&error))?;
             self.stage = Stage::Ending {
                 task,
                 reason,
@@ -163,9 +164,10 @@ impl Attachment {
             () = handle.output_beyond(end) => Ok(()),
             _ = handle.attach_ended(from) => Ok(()),
             () = self.service.closing.begun() => {
-                // It is the server that goes: the holder has not let go.
-                std::mem::forget(self.client.take());
-                Err(Refusal::not_serving("the server is shutting down"))
+                if let Some(client) = self.client.take() {
+                    client.leave_to_next_server();
+                }
+                Err(Refusal::shutting_down())
             }
         }
     }

@@ -36,11 +36,11 @@ pub(super) async fn cancel(
         Aim::Matching(filter) => cancel_matching(service, &filter, order).await?,
     };
     let cancelled = match request.wait {
-        true => all_ended(service, cancelled).await?,
+        true => wait_for_stops(service, cancelled).await?,
         false => cancelled,
     };
     cancelled.iter().for_each(|one| service.tell(&one.task));
-    let revision = service.supervisor.parts().journal.head().0;
+    let revision = service.journal.head().0;
     Ok(v1::CancelResponse {
         results: cancelled.iter().map(result).collect(),
         revision,
@@ -126,21 +126,22 @@ async fn cancel_matching(
     }
 }
 
-/// Waits for every end. A caller that leaves meanwhile leaves the cancels standing.
-async fn all_ended(
+/// Waits until every task is finished, or its kill is overdue and the survivors are named. A caller
+/// that leaves meanwhile leaves the cancels standing.
+async fn wait_for_stops(
     service: &Service,
     mut cancelled: Vec<Cancelled>,
 ) -> Result<Vec<Cancelled>, Refusal> {
     for one in &mut cancelled {
         let id = one.task.id.clone();
         if let Some(handle) = service.supervisor.live(&id) {
-            let ended = tokio::select! {
+            let stopped = tokio::select! {
                 // A shutdown that stops all tasks closes after their ends.
                 biased;
-                ended = handle.ended() => ended,
+                stopped = handle.finished_or_kill_overdue() => stopped,
                 () = service.closing.begun() => None,
             };
-            one.task = ended.ok_or_else(|| Refusal::not_serving("the server is shutting down"))?;
+            one.task = stopped.ok_or_else(Refusal::shutting_down)?;
         } else if one.task.is_live() {
             one.task = service.find(&id).await?;
         }

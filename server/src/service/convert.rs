@@ -6,7 +6,7 @@ use heeler_proto::v1;
 
 use super::rules;
 use crate::{
-    process::{signal_name, tree::Process},
+    supervisor::{Process, signal_name},
     task::{
         Activity, Actor, Chunk, Command, Containment, DetachCause, Detached, EndReason, EndState,
         Event, EventKind, Fact, Kind, Outcome, Proof, ProofMethod, SentSignal, Signal, Spec, State,
@@ -311,7 +311,7 @@ fn sent(sent: &SentSignal) -> v1::SentSignal {
         number: sent.signal.0,
         name: name(sent.signal),
         send_time: Some(timestamp(sent.at)),
-        processes: sent.processes,
+        processes: sent.processes.unwrap_or(0),
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) async fn detach(
     detached.iter().for_each(|one| service.tell(&one.task));
     Ok(v1::DetachResponse {
         results: detached.iter().map(result).collect(),
-        revision: service.supervisor.parts().journal.head().0,
+        revision: service.journal.head().0,
     })
 }
 
@@ -65,7 +65,7 @@ async fn detach_session(
     for target in targets.collect::<Vec<_>>() {
         match target.await {
             Ok(found) => detached.extend(found?),
-            Err(_) => return Err(Refusal::not_serving("the server is shutting down")),
+            Err(_) => return Err(Refusal::shutting_down()),
         }
     }
     Ok(detached)

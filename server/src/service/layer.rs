@@ -134,7 +134,7 @@ impl Edge {
 
 async fn turn(places: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Refusal> {
     let permit = Arc::clone(places).acquire_owned().await;
-    permit.map_err(|_| Refusal::not_serving("the server is shutting down"))
+    permit.map_err(|_| Refusal::shutting_down())
 }
 
 fn too_many(max: usize) -> Refusal {

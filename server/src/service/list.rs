@@ -30,7 +30,7 @@ pub(super) async fn list(
         page_size,
         position,
     };
-    let page = service.supervisor.parts().journal.list(query).await?;
+    let page = service.journal.list(query).await?;
     page.tasks.iter().for_each(|task| service.tell(task));
     let next = page
         .next

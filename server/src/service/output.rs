@@ -6,7 +6,10 @@ use heeler_proto::v1::{self, read_output_request::Start};
 use tokio::time::Instant;
 
 use super::{Service, check, convert, refusal::Refusal, text};
-use crate::{process::task_file::Reading, task::TaskId};
+use crate::{
+    supervisor::{OutputStart, Reading},
+    task::TaskId,
+};
 
 const DEFAULT_BYTES: usize = 256 * 1024;
 const LARGEST_READ: usize = 1024 * 1024;
@@ -62,7 +65,7 @@ pub(super) async fn read_output(
             () = grown => {}
             () = tokio::time::sleep_until(deadline) => {}
             () = service.closing.begun() => {
-                return Err(Refusal::not_serving("the server is shutting down"));
+                return Err(Refusal::shutting_down());
             }
         }
     }
@@ -102,42 +105,21 @@ pub(super) async fn piece(
     read: &mut Read,
     complete: bool,
 ) -> Result<v1::ReadOutputResponse, Refusal> {
-    let (offset, reading) = load(service, read, read.start).await?;
+    let start = match read.start {
+        Start::Offset(offset) => OutputStart::Offset(offset),
+        Start::TailBytes(bytes) => OutputStart::TailBytes(bytes),
+    };
+    let loaded = service
+        .supervisor
+        .read_output(&read.id, start, read.max_bytes);
+    let (offset, reading) = loaded.await.map_err(|error| unreadable(&error))?;
     let answer = view(read, offset, reading, complete);
     read.start = Start::Offset(answer.next_offset);
     Ok(answer)
 }
 
-/// How much output there is.
-pub(super) async fn end(service: &Service, id: &TaskId) -> Result<u64, Refusal> {
-    let read = Read {
-        id: id.clone(),
-        start: Start::TailBytes(0),
-        max_bytes: 0,
-        view: v1::OutputView::Raw,
-    };
-    let (end, _) = load(service, &read, read.start).await?;
-    Ok(end)
-}
-
-async fn load(service: &Service, read: &Read, start: Start) -> Result<(u64, Reading), Refusal> {
-    let task_dir = service.supervisor.parts().task_dir.clone();
-    let (id, limit) = (read.id.clone(), read.max_bytes);
-    let loaded = tokio::task::spawn_blocking(move || {
-        let file = task_dir.open(&id)?;
-        let offset = match (start, &file) {
-            (Start::Offset(offset), _) => offset,
-            (Start::TailBytes(_), None) => 0,
-            (Start::TailBytes(bytes), Some(file)) => file.tail(0)?.end.saturating_sub(bytes),
-        };
-        let reading = file.map_or(Ok(Reading::default()), |file| file.read(offset, limit))?;
-        Ok::<_, std::io::Error>((offset, reading))
-    });
-    match loaded.await {
-        Ok(Ok(loaded)) => Ok(loaded),
-        Ok(Err(error)) => Err(Refusal::storage("read the task's output", &error)),
-        Err(error) => Err(Refusal::storage("read the task's output", &error)),
-    }
+pub(super) fn unreadable(error: &std::io::Error) -> Refusal {
+    Refusal::storage("read the task's output", error)
 }
 
 /// What a task that is over has written and nobody has any more, as after a restart of the machine that

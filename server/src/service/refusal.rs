@@ -11,7 +11,6 @@ use tonic_types::{ErrorDetails, StatusExt};
 
 use crate::{
     journal::{DiskTrouble, JournalError, ReadError},
-    process::error_text,
     supervisor::{QueueError, Refused, SpawnError},
 };
 
@@ -126,6 +125,10 @@ impl Refusal {
         Self::new(Code::Unavailable, ErrorReason::NotServing, message)
     }
 
+    pub(super) fn shutting_down() -> Self {
+        Self::not_serving("the server is shutting down")
+    }
+
     pub(super) fn storage(operation: &str, error: &dyn std::error::Error) -> Self {
         let error = chain(error);
         tracing::error!(operation, error, "the state directory failed");
@@ -199,7 +202,7 @@ impl From<JournalError> for Refusal {
     fn from(error: JournalError) -> Self {
         match &error {
             JournalError::NotFound { id } => Self::task_not_found(id.as_str()),
-            JournalError::Closed => Self::not_serving("the server is shutting down"),
+            JournalError::Closed => Self::shutting_down(),
             JournalError::Unwritable { id, .. } => Self::field(
                 "working_directory",
                 format_args!("or another text of {id} cannot be recorded"),
@@ -246,24 +249,25 @@ impl From<ReadError> for Refusal {
 impl From<SpawnError> for Refusal {
     fn from(error: SpawnError) -> Self {
         let message = error.to_string();
+        let os_error = error.os_error().unwrap_or_default();
         let failed = |reason| Self::new(Code::FailedPrecondition, reason, message.clone());
         match error {
             SpawnError::ParentNotLive(id) => {
                 failed(ErrorReason::ParentNotLive).with("parent_id", id)
             }
-            SpawnError::WorkingDirectory { path, source } => {
+            SpawnError::WorkingDirectory { path, .. } => {
                 failed(ErrorReason::WorkingDirectoryUnusable)
                     .with("path", path.display())
-                    .with("os_error", error_text(&source))
+                    .with("os_error", os_error)
             }
             SpawnError::Program(unusable) => failed(ErrorReason::ProgramUnusable)
                 .with("program", unusable.program)
-                .with("os_error", error_text(&unusable.source)),
+                .with("os_error", os_error),
             SpawnError::Failed { task_id, failure } => {
                 let refusal = failed(ErrorReason::SpawnFailed)
                     .with("task_id", task_id)
                     .with("operation", failure.operation)
-                    .with("os_error", failure.message);
+                    .with("os_error", os_error);
                 // Where the disk is the reason, it is the same as for a journal.
                 let disk = io::Error::from_raw_os_error(failure.errno).kind();
                 let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded];
@@ -283,7 +287,7 @@ impl From<SpawnError> for Refusal {
                 .with("request_id", request_id)
                 .with("task_id", task_id),
             SpawnError::Journal(error) => error.into(),
-            SpawnError::Leaving => Self::not_serving(&message),
+            SpawnError::ShuttingDown => Self::shutting_down(),
         }
     }
 }

@@ -32,7 +32,7 @@ pub(super) async fn remove(
             remove_finished(service, check::filter("finished", filter)?).await?
         }
     };
-    let revision = service.supervisor.parts().journal.head().0;
+    let revision = service.journal.head().0;
     let removed_task_ids = removed.iter().map(ToString::to_string).collect();
     Ok(v1::RemoveResponse {
         removed_task_ids,
@@ -41,7 +41,7 @@ pub(super) async fn remove(
 }
 
 async fn remove_finished(service: &Service, filter: Filter) -> Result<Vec<TaskId>, Refusal> {
-    let journal = &service.supervisor.parts().journal;
+    let journal = &service.journal;
     let mut position = None;
     let mut removed = Vec::new();
     loop {
@@ -70,5 +70,5 @@ async fn remove_finished(service: &Service, filter: Filter) -> Result<Vec<TaskId
 }
 
 async fn forget(service: &Service, ids: Vec<TaskId>) -> Result<(), JournalError> {
-    service.supervisor.forget(ids).await
+    service.supervisor.remove(ids).await
 }

@@ -23,26 +23,25 @@ pub(super) async fn shutdown(
     let this = service.clone();
     // In a future of its own: a caller that leaves meanwhile has still ended the server.
     let ended = tokio::spawn(async move {
-        let Stopped { over, left } = match tasks {
+        let Stopped { finished, live } = match tasks {
             Tasks::LeaveRunning => {
                 this.supervisor.close();
                 Stopped {
-                    over: 0,
-                    left: this.supervisor.live_matching(&Filter::default()).len(),
+                    finished: 0,
+                    live: this.supervisor.live_matching(&Filter::default()).len(),
                 }
             }
             Tasks::Stop(order) => this.supervisor.stop_all(order).await,
         };
-        let revision = this.supervisor.parts().journal.head().0;
+        let revision = this.journal.head().0;
         this.end.ask();
         v1::ShutdownResponse {
-            stopped_tasks: over as u32,
-            live_tasks: left as u32,
+            stopped_tasks: finished as u32,
+            live_tasks: live as u32,
             revision,
         }
     });
-    let lost = |_| Refusal::not_serving("the server is shutting down");
-    ended.await.map_err(lost)
+    ended.await.map_err(|_| Refusal::shutting_down())
 }
 
 fn tasks(request: Request<v1::ShutdownRequest>) -> Result<Tasks, Refusal> {

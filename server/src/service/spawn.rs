@@ -13,8 +13,7 @@ pub(super) async fn spawn(
     service: &Service,
     request: v1::SpawnRequest,
 ) -> Result<v1::SpawnResponse, Refusal> {
-    let spawned = service.supervisor.spawn(read(request)?).await?;
-    let event = spawned.0;
+    let event = service.supervisor.spawn(read(request)?).await?;
     Ok(v1::SpawnResponse {
         task: Some(convert::task(&event.task)),
         revision: event.revision.0,

@@ -63,7 +63,7 @@ impl Until {
     /// The task as it was when it came true; `None` if the server lets go of it first.
     async fn met(self, handle: &Handle) -> Option<Arc<Task>> {
         match self {
-            Self::Finished => handle.ended().await,
+            Self::Finished => handle.finished().await,
             Self::OutOfForeground => handle.out_of_foreground().await,
         }
     }
@@ -148,7 +148,7 @@ async fn wait_for_session(
     until: Until,
     timeout: Option<Duration>,
 ) -> Result<v1::WaitResponse, Refusal> {
-    let since = service.supervisor.parts().journal.head();
+    let since = service.journal.head();
     let unmet = |handle: &Handle| !until.is_met(&handle.task());
     let quiet = async {
         loop {
@@ -182,7 +182,7 @@ async fn ended_since(
     since: Revision,
     filter: &Filter,
 ) -> Result<Vec<Arc<Task>>, Refusal> {
-    let journal = &service.supervisor.parts().journal;
+    let journal = &service.journal;
     let mut ended = Vec::new();
     let mut cursor = since;
     loop {
@@ -237,7 +237,7 @@ async fn within(
                     done.await;
                     Ok(Over::Done)
                 }
-                false => Err(Refusal::not_serving("the server is shutting down")),
+                false => Err(Refusal::shutting_down()),
             }
         }
         () = &mut done => Ok(Over::Done),
@@ -259,6 +259,6 @@ fn answer(
         satisfied,
         met: met.iter().map(|task| convert::task(task)).collect(),
         pending: pending.iter().map(|task| convert::task(task)).collect(),
-        revision: service.supervisor.parts().journal.head().0,
+        revision: service.journal.head().0,
     }
 }

@@ -68,7 +68,7 @@ pub(super) async fn watch_events(
 ) -> Result<Messages<Watcher>, Refusal> {
     let permit = request.extensions().get::<CallPermit>().cloned();
     let request = request.into_inner();
-    let journal = service.supervisor.parts().journal.clone();
+    let journal = service.journal.clone();
     let epoch = journal.epoch().to_string();
     if !request.epoch.is_empty() && request.epoch != epoch {
         return Err(Refusal::epoch_mismatch(&request.epoch, epoch));
@@ -130,7 +130,7 @@ impl Source for Watcher {
         loop {
             // The ends of tasks that were stopped with the server come before the end of the stream.
             if self.closing.has_begun() && (self.initial.is_some() || self.has_told_all()) {
-                return Err(Refusal::not_serving("the server is shutting down"));
+                return Err(Refusal::shutting_down());
             }
             if self.initial.is_some() {
                 return Ok(self.initial_state());

@@ -1,7 +1,17 @@
-//! Which case it is, when no shim is there to say: a pure function of what was seen. No I/O, no
-//! clock; who looks and who acts is `resume` for live tasks and `leftovers` for files without one.
+//! The case of a task without a shim connection: a pure function of what was seen. No I/O, no clock;
+//! `task_actor::reconcile` looks and acts for live tasks, `server::leftovers` for files without one.
 //!
-//! What was written down comes first, since it stays true; then who is alive; then what boot it was.
+//! ```text
+//!  records ── start failed ──────────────> StartFailed
+//!     │    ── end of the tree ───────────> Ended
+//!  lock ───── held ──────────────────────> ShimAlive
+//!  boot ───── another one ───────────────> AnotherBoot
+//!  records ── blank, start not known ────> NeverStarted
+//!  processes ─ found ────────────────────> TreeAlive
+//!            ─ none ─────────────────────> NothingLeft
+//! ```
+//!
+//! Records decide first, since they stay true; then the living shim; then the boot.
 
 use heeler_shim::record::{LeaderExit, Stage, Start, TreeEnd};
 
@@ -11,21 +21,20 @@ use crate::{
     task::TaskUid,
 };
 
-/// What was seen of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Seen {
-    pub(super) file: Trace,
-    pub(super) tree: Remains,
+    pub(super) file: FileState,
+    pub(super) tree: Tree,
 }
 
-/// What is where the task's file should be.
+/// The state of the path of a task file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Trace {
-    /// Something that is no file.
+pub(super) enum FileState {
+    /// Something other than a file.
     NotAFile,
-    /// A file that says it is another task's.
-    AnotherTasks,
-    /// Its own, as far as the file can say.
+    /// The identity record names another task.
+    OfAnotherTask,
+    /// The task's own file, or one without a readable identity.
     Own {
         lock: Lock,
         boot: Boot,
@@ -33,97 +42,99 @@ pub(super) enum Trace {
     },
 }
 
-/// Whether a living process, which is the shim, has the file locked.
+/// The lock of a task file; only a living shim holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lock {
     Held,
     Free,
 }
 
-/// The boot of which a file's records speak.
+/// The boot in which the records of a file were written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Boot {
     This,
     Another,
-    /// The record that would say so is not there, or cannot be read.
+    /// The identity record is missing or damaged.
     Unknown,
 }
 
-/// Who is left of a tree, looked for without its shim.
+/// The processes of a tree, looked for without its shim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Remains {
-    Unsought,
-    Nobody,
-    Somebody,
+pub(super) enum Tree {
+    NotLookedFor,
+    Empty,
+    Alive,
 }
 
-/// Whether the journal knows that the leader ran.
+/// True if the journal knows that the leader has started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Birth {
-    Known,
-    Unknown,
+pub(super) enum StartKnown {
+    Yes,
+    No,
 }
 
-/// What has become of a live task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Case {
-    /// Its end is on record.
+    /// The end of the tree is on record.
     Ended {
         end: TreeEnd,
         leader: Option<LeaderExit>,
     },
-    /// That it could not be started is on record.
-    StartFailed { stage: Stage, errno: i32 },
-    /// Its shim lives.
+    /// A failed start is on record.
+    StartFailed {
+        stage: Stage,
+        errno: i32,
+    },
     ShimAlive,
-    /// It was meant to begin, and never will.
-    NeverBegan(Hindrance),
-    /// Nobody watches it, and some of it lives.
+    /// The leader was never started, and will not be.
+    NeverStarted(NotStarted),
+    /// The shim is gone, and processes of the tree live.
     TreeAlive {
         leader: Option<LeaderExit>,
         loss: Loss,
     },
-    /// Nobody is left of it, and nobody saw the end.
+    /// The shim and the tree are gone without a record of the end.
     NothingLeft {
         leader: Option<LeaderExit>,
         loss: Loss,
     },
-    /// It was running when the machine went down.
-    AnotherBoot { leader: Option<LeaderExit> },
+    /// The machine was restarted while the task ran.
+    AnotherBoot {
+        leader: Option<LeaderExit>,
+    },
 }
 
-/// Why a task never began.
+/// The reason why a leader was never started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hindrance {
-    /// Its shim had not come to it, and the place is taken now.
-    Forestalled,
-    /// The place of its file was taken by something else.
+pub(super) enum NotStarted {
+    /// The shim had not made its file; the server has claimed the place.
+    Prevented,
+    /// Something else is in the place of the file.
     PlaceTaken,
 }
 
-/// How supervision was lost.
+/// The way in which supervision was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Loss {
     ShimDied,
     FileGone,
-    FileOfAnother,
-    NoFile,
+    FileOfAnotherTask,
+    NotAFile,
 }
 
-/// What a task file is that belongs to no task.
+/// A task file that belongs to no task in the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Leftover {
-    /// What a Remove did not come to delete, or a file in which there is nothing.
-    Worthless,
-    /// A task's file, the task unknown and not alive.
+    /// The file of a removed task, or an empty file: to be deleted.
+    Deletable,
+    /// The file of an unknown task that has ended: to be set aside.
     Unknown,
-    /// The same, with a shim that lives.
+    /// An unknown task with a living shim.
     ShimAlive(TaskUid),
-    /// The same, and it does not say which task's: it cannot be called.
-    ShimNameless,
-    /// The same, with a shim that is gone and a tree that is not.
+    /// The same without a readable identity: the shim cannot be reached.
+    UnidentifiedShim,
+    /// An unknown task whose shim is gone and whose tree lives.
     TreeAlive,
-    /// No file at all.
     NotAFile,
 }
 
@@ -137,25 +148,34 @@ impl Boot {
     }
 }
 
-/// The case of a live task; `None` if its tree has to be sought first.
-pub(super) fn classify(birth: Birth, seen: &Seen) -> Option<Case> {
+impl Tree {
+    pub(super) fn of_size(processes: usize) -> Self {
+        match processes {
+            0 => Self::Empty,
+            _ => Self::Alive,
+        }
+    }
+}
+
+/// The case of a live task; `None` if its processes have to be looked for first.
+pub(super) fn classify(start: StartKnown, seen: &Seen) -> Option<Case> {
     match &seen.file {
-        Trace::NotAFile => without_file(birth, seen.tree, Loss::NoFile),
-        Trace::AnotherTasks => without_file(birth, seen.tree, Loss::FileOfAnother),
-        Trace::Own {
+        FileState::NotAFile => without_file(start, seen.tree, Loss::NotAFile),
+        FileState::OfAnotherTask => without_file(start, seen.tree, Loss::FileOfAnotherTask),
+        FileState::Own {
             lock,
             boot,
             records,
-        } => with_file(birth, *lock, *boot, records, seen.tree),
+        } => with_file(start, *lock, *boot, records, seen.tree),
     }
 }
 
 fn with_file(
-    birth: Birth,
+    start: StartKnown,
     lock: Lock,
     boot: Boot,
     records: &Records,
-    tree: Remains,
+    tree: Tree,
 ) -> Option<Case> {
     let leader = records.leader_exit.whole();
     if let Some(Start::Failed { stage, errno }) = records.start.whole() {
@@ -164,38 +184,38 @@ fn with_file(
     if let Some(end) = records.tree_end.whole() {
         return Some(Case::Ended { end, leader });
     }
-    match (lock, boot, birth) {
-        (Lock::Held, _, _) => Some(Case::ShimAlive),
-        (Lock::Free, Boot::Another, _) => Some(Case::AnotherBoot { leader }),
-        (Lock::Free, Boot::This | Boot::Unknown, birth) if records.are_blank() => match birth {
-            // Who a shim is stands in its file before it runs anything.
-            Birth::Unknown => Some(Case::NeverBegan(Hindrance::Forestalled)),
-            Birth::Known => unwatched(tree, leader, Loss::FileGone),
+    match (lock, boot) {
+        (Lock::Held, _) => Some(Case::ShimAlive),
+        (Lock::Free, Boot::Another) => Some(Case::AnotherBoot { leader }),
+        (Lock::Free, Boot::This | Boot::Unknown) if records.are_blank() => match start {
+            // A shim writes its identity before it starts the leader.
+            StartKnown::No => Some(Case::NeverStarted(NotStarted::Prevented)),
+            StartKnown::Yes => unwatched(tree, leader, Loss::FileGone),
         },
-        (Lock::Free, Boot::This | Boot::Unknown, _) => unwatched(tree, leader, Loss::ShimDied),
+        (Lock::Free, Boot::This | Boot::Unknown) => unwatched(tree, leader, Loss::ShimDied),
     }
 }
 
-/// A shim that finds something in the place of its file starts nothing; but it may have been put
-/// there since.
-fn without_file(birth: Birth, tree: Remains, loss: Loss) -> Option<Case> {
-    match (birth, tree) {
-        (Birth::Unknown, Remains::Nobody) => Some(Case::NeverBegan(Hindrance::PlaceTaken)),
-        (_, tree) => unwatched(tree, None, loss),
+/// A shim that finds something in the place of its file starts nothing. But the file may have been
+/// replaced after the start.
+fn without_file(start: StartKnown, tree: Tree, loss: Loss) -> Option<Case> {
+    match (start, tree) {
+        (StartKnown::No, Tree::Empty) => Some(Case::NeverStarted(NotStarted::PlaceTaken)),
+        (StartKnown::Yes | StartKnown::No, tree) => unwatched(tree, None, loss),
     }
 }
 
-fn unwatched(tree: Remains, leader: Option<LeaderExit>, loss: Loss) -> Option<Case> {
+fn unwatched(tree: Tree, leader: Option<LeaderExit>, loss: Loss) -> Option<Case> {
     match tree {
-        Remains::Unsought => None,
-        Remains::Nobody => Some(Case::NothingLeft { leader, loss }),
-        Remains::Somebody => Some(Case::TreeAlive { leader, loss }),
+        Tree::NotLookedFor => None,
+        Tree::Empty => Some(Case::NothingLeft { leader, loss }),
+        Tree::Alive => Some(Case::TreeAlive { leader, loss }),
     }
 }
 
-/// What a file is that no task known to the journal has; `None` if its tree has to be sought first.
+/// The kind of a file without a task; `None` if its processes have to be looked for first.
 pub(super) fn leftover(memory: Memory, seen: &Seen) -> Option<Leftover> {
-    let Trace::Own {
+    let FileState::Own {
         lock,
         boot,
         records,
@@ -203,23 +223,23 @@ pub(super) fn leftover(memory: Memory, seen: &Seen) -> Option<Leftover> {
     else {
         return Some(Leftover::NotAFile);
     };
-    let over = records.tree_end.whole().is_some()
+    let has_ended = records.tree_end.whole().is_some()
         || matches!(records.start.whole(), Some(Start::Failed { .. }));
     match (memory, lock) {
-        (Memory::Removed, Lock::Free) => Some(Leftover::Worthless),
-        (Memory::Removed, Lock::Held) if over => Some(Leftover::Worthless),
-        (Memory::None, Lock::Free) if records.are_blank() => Some(Leftover::Worthless),
-        (Memory::None, _) if over => Some(Leftover::Unknown),
+        (Memory::Removed, Lock::Free) => Some(Leftover::Deletable),
+        (Memory::Removed, Lock::Held) if has_ended => Some(Leftover::Deletable),
+        (Memory::None, Lock::Free) if records.are_blank() => Some(Leftover::Deletable),
+        (Memory::None, _) if has_ended => Some(Leftover::Unknown),
         (_, Lock::Held) => Some(match records.identity.whole() {
             Some(identity) => {
                 Leftover::ShimAlive(TaskUid(uuid::Uuid::from_bytes(identity.task_uid)))
             }
-            None => Leftover::ShimNameless,
+            None => Leftover::UnidentifiedShim,
         }),
         (Memory::None, Lock::Free) => match (boot, seen.tree) {
-            (Boot::Another, _) | (_, Remains::Nobody) => Some(Leftover::Unknown),
-            (Boot::This | Boot::Unknown, Remains::Unsought) => None,
-            (Boot::This | Boot::Unknown, Remains::Somebody) => Some(Leftover::TreeAlive),
+            (Boot::Another, _) | (_, Tree::Empty) => Some(Leftover::Unknown),
+            (Boot::This | Boot::Unknown, Tree::NotLookedFor) => None,
+            (Boot::This | Boot::Unknown, Tree::Alive) => Some(Leftover::TreeAlive),
         },
     }
 }

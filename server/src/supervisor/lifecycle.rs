@@ -1,318 +1,226 @@
-//! What a task does next: a pure function of what is known of it and what has just happened. No
-//! clock, no I/O; the actor brings the time in and carries the effects out, in their order.
+//! The state machine of a task: a pure function from the task's facts and one input to the next
+//! facts and a list of effects. No clock, no I/O: the task actor passes the time in and carries the
+//! effects out, in their order.
 //!
 //! ```text
-//!  QUEUED ── StopRequested, Forgone ──> ended
-//!     │ Admitted    Started                LeaderExited (others live on), Detach, Silence
+//!  QUEUED ── StopRequested, StoppedWhileQueued ──> finished
+//!     │ Admitted    Started                LeaderExited (orphans remain), Detach, Silence
 //!  STARTING ──────────────> RUNNING ───────────┐
 //!     │  │                   │  │ ^────────────┘
 //!     │  │ StopRequested     │  │ StopRequested, a deadline
 //!     │  └──────> STOPPING <─┘  │
-//!     │ SpawnFailed  │ GraceOver: kill
+//!     │ SpawnFailed  │ GraceOver: kill; KillOverdue: survivors named
 //!     v              v          v
-//!   ended <──────────┴──────────┘   TreeEnded, Unseen (and, with cascade, ChildrenEnded)
+//!  finished <────────┴──────────┘   TreeEnded, EndedUnobserved (with cascade: and ChildrenFinished)
 //! ```
 //!
-//! `stopping` has what leads to a stop and what follows from one, `clock` what time does to a task.
+//! | file | inputs |
+//! | --- | --- |
+//! | `starting` | admission, the start of the leader, a start that failed |
+//! | `clock` | deadlines, silence, clients that disconnect |
+//! | `stopping` | the begin of a stop, its escalation, a kill that is overdue |
+//! | `ending` | the leader's exit, the end of the tree, the terminal state |
 //!
-//! Wherever a task is, its end comes last and once: [`Life::step`] ignores what comes after it.
+//! The end comes last and once: [`Life::step`] ignores every later input.
 
 mod clock;
+mod ending;
+mod starting;
 mod stopping;
 
 use std::time::Duration;
 
 pub(super) use clock::Timer;
+pub(super) use ending::TreeEnded;
 pub(super) use stopping::{StopOrder, StopRequest};
 
 use crate::task::{
-    Actor, DetachCause, Detached, EndReason, EndState, Ended, EventKind, LeaderEnd, OrphanPolicy,
-    Outcome, Placement, Proof, ProofMethod, SentSignal, Signal, SpawnFailure, Started, StopCause,
-    Survivor, Task, Timestamp,
+    Actor, DetachCause, Detached, EventKind, LeaderEnd, Placement, ProofMethod, SentSignal, Signal,
+    SpawnFailure, Started, StopCause, Survivor, Task, Timestamp,
 };
 
-/// A task with what only its owner needs to know.
+/// The time that a kill has before the survivors are named. The kill goes on after it.
+pub(super) const KILL_DEADLINE: Duration = Duration::from_secs(10);
+
+/// A task, with the facts that only its actor needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Life {
     pub(super) task: Task,
-    /// The tree is empty; the end waits only for the children that are being stopped too.
-    over: Option<TreeEnded>,
-    /// Whether the tasks that it spawned are gone, where a stop includes them.
+    /// Set once the tree is empty, while the end waits for child tasks that are being stopped.
+    tree_ended: Option<TreeEnded>,
     children: Children,
-    /// When it last wrote output, as far as anybody has looked.
+    /// The latest time of output that the actor has looked up.
     last_output: Timestamp,
-    /// Whether somebody holds it.
     clients: Clients,
+    /// The time at which the survivors of a kill are looked up.
+    kill_deadline: Option<Timestamp>,
 }
 
-/// Whether somebody holds a task, if it is in the foreground. Nobody does when a server begins.
+/// The attached clients of a foreground task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Clients {
-    /// Somebody.
     Attached,
-    /// Nobody, since then.
+    /// No client is attached, since this time. A server starts with no client.
     None(Timestamp),
 }
 
+/// The child tasks, where a stop includes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Children {
     NotAwaited,
     Awaited,
-    Gone,
+    Finished,
 }
 
-/// What can happen to a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Input {
-    /// Its turn has come.
+    /// The queued task may start.
     Admitted,
-    /// It was stopped before its turn had come, which it never will.
-    Forgone,
-    /// Its leader runs.
+    /// A queued task has a stop request and will never start.
+    StoppedWhileQueued,
+    /// The leader runs.
     Started(Started),
-    /// Its leader could not be started.
     SpawnFailed(SpawnFailure),
-    /// Its leader is gone; others of its tree are not. They are named where they are to be left.
+    /// The leader has exited and other processes of the tree have not. `orphans` names them only
+    /// where they are to be abandoned.
     LeaderExited {
         end: LeaderEnd,
         output_bytes: u64,
-        others: Vec<Survivor>,
+        orphans: Vec<Survivor>,
     },
-    /// Its shim has no child left.
+    /// The shim has recorded the end of the tree.
     TreeEnded(TreeEnded),
-    /// Its shim is gone, and nobody is left of its tree.
-    Unseen {
+    /// The shim is gone and the tree is empty.
+    EndedUnobserved {
         end: LeaderEnd,
         method: ProofMethod,
         output_bytes: u64,
     },
-    /// Somebody wants it stopped.
     StopRequested(StopRequest),
-    /// Somebody wants it in the background.
     Detach(DetachRequest),
-    /// Somebody has begun to hold it, or the last one has let go.
+    /// The first client has attached, or the last one has left.
     Clients(Clients),
     /// [`Timer::Deadline`] is due.
     DeadlineReached,
     /// [`Timer::Foreground`] is due.
-    ForegroundOver,
+    ForegroundTimedOut,
     /// [`Timer::Reattach`] is due.
     ClientDisconnected,
-    /// [`Timer::Silence`] is due: when it last wrote, and how much there is.
+    /// [`Timer::Silence`] is due: the time of the latest output, and its size.
     Silence {
         last_output: Timestamp,
         output_bytes: u64,
     },
-    /// It has written output, which is looked for while it is stale.
-    Wrote,
+    /// A stale task has written output.
+    OutputWritten,
     /// [`Timer::Grace`] is due.
     GraceOver,
-    /// A signal went out.
-    Signalled(SentSignal),
-    /// The kill takes longer than it may.
+    SignalSent(SentSignal),
+    /// The kill deadline has passed. Without a survivor the last process has just ended, or could
+    /// not be looked up.
     KillOverdue(Vec<Survivor>),
-    /// The tasks that it spawned are over.
-    ChildrenEnded,
+    /// Every child task has finished.
+    ChildrenFinished,
 }
 
-/// What a shim recorded at the end.
+/// A request to move a task to the background.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct TreeEnded {
-    pub(super) leader: Option<LeaderEnd>,
-    pub(super) at: Timestamp,
-    pub(super) method: ProofMethod,
-    pub(super) output_bytes: u64,
-    pub(super) capture_error: Option<String>,
-    /// Whether others of the tree were left to themselves.
-    pub(super) abandoned: bool,
-    pub(super) cpu: Duration,
-    pub(super) max_memory: u64,
+pub(crate) struct DetachRequest {
+    pub(crate) actor: Actor,
+    pub(crate) reason: Option<String>,
+    /// The time limit from the detach on; `None` keeps the one of the Spawn.
+    pub(crate) timeout: Option<Duration>,
 }
 
-/// Who wants a task in the background, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DetachRequest {
-    /// Who asks.
-    pub actor: Actor,
-    /// Why.
-    pub reason: Option<String>,
-    /// How long it may run from then on, if that is to be another time than it was given first.
-    pub timeout: Option<Duration>,
-}
-
-/// What is to be done about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// Make the task's present state durable, and tell it as this event. What follows waits for it.
+    /// Make the present state durable as this event. Later effects wait for it.
     Record(EventKind),
     /// Ask the tree to stop.
     Signal(Signal),
     /// Kill the tree.
     Kill,
-    /// Stop the tasks that this one spawned; [`Input::ChildrenEnded`] is the answer.
+    /// Stop the child tasks; [`Input::ChildrenFinished`] is the answer.
     StopChildren,
-    /// Keep its output on disk from now on.
+    /// Move the output to disk.
     Spill,
-    /// Leave its tree to itself.
+    /// Leave the orphans alone.
     Abandon,
-    /// Look for output; [`Input::Wrote`] is the answer.
-    Listen,
+    /// Report the next output; [`Input::OutputWritten`] is the answer.
+    FollowOutput,
 }
 
 impl Life {
     pub(super) fn new(task: Task, now: Timestamp) -> Self {
-        let awaited = task.is_live() && task.stop.as_ref().is_some_and(|stop| stop.cascade);
-        let children = if awaited {
-            Children::Awaited
-        } else {
-            Children::NotAwaited
+        let stop = task.stop.as_ref().filter(|_| task.is_live());
+        let children = match stop {
+            Some(stop) if stop.cascade => Children::Awaited,
+            Some(_) | None => Children::NotAwaited,
         };
+        // The kill is ordered again, so its deadline starts again.
+        let killed = stop.filter(|stop| stop.killed);
         Self {
+            kill_deadline: killed.map(|_| now.saturating_add(KILL_DEADLINE)),
             task,
-            over: None,
+            tree_ended: None,
             children,
             last_output: Timestamp::default(),
             clients: Clients::None(now),
         }
     }
 
-    /// Whether the tree is gone and only the end is still to be told.
-    pub(super) fn is_over(&self) -> bool {
-        self.over.is_some()
+    /// True once the tree is empty, also while the end still waits for child tasks.
+    pub(super) fn is_tree_gone(&self) -> bool {
+        !self.task.is_live() || self.tree_ended.is_some()
     }
 
-    /// Whether the end waits for the tasks that it spawned.
     pub(super) fn awaits_children(&self) -> bool {
         self.task.is_live() && self.children == Children::Awaited
     }
 
-    /// What happens at `now` because of `input`.
+    /// Applies one input at the time `now`.
     pub(super) fn step(&mut self, input: Input, now: Timestamp) -> Vec<Effect> {
         if self.task.ended.is_some() {
             return Vec::new();
         }
         match input {
             Input::Admitted => self.admitted(now),
-            Input::Forgone => self.forgone(now),
+            Input::StoppedWhileQueued => self.stopped_while_queued(now),
             Input::Started(started) => self.started(started),
             Input::SpawnFailed(failure) => self.spawn_failed(failure, now),
             Input::LeaderExited {
                 end,
                 output_bytes,
-                others,
-            } => self.leader_exited(end, output_bytes, others),
+                orphans,
+            } => self.leader_exited(end, output_bytes, orphans),
             Input::TreeEnded(end) => self.tree_ended(end, now),
-            Input::Unseen {
+            Input::EndedUnobserved {
                 end,
                 method,
                 output_bytes,
-            } => self.unseen(end, method, output_bytes, now),
+            } => {
+                let end = TreeEnded::unobserved(Some(end), method, output_bytes, now);
+                self.tree_ended(end, now)
+            }
             Input::StopRequested(request) => self.stop_requested(request, now),
             Input::Detach(request) => self.detach(DetachCause::Requested, request, now),
-            Input::Clients(hold) => {
-                self.clients = hold;
+            Input::Clients(clients) => {
+                self.clients = clients;
                 Vec::new()
             }
-            Input::DeadlineReached => self.run_out(StopCause::Deadline, now),
-            Input::ForegroundOver => self.foreground_over(now),
-            Input::ClientDisconnected => self.holder_gone(now),
+            Input::DeadlineReached => self.stop_because_of(StopCause::Deadline, now),
+            Input::ForegroundTimedOut => self.foreground_timed_out(now),
+            Input::ClientDisconnected => self.client_disconnected(now),
             Input::Silence {
                 last_output,
                 output_bytes,
             } => self.silence(last_output, output_bytes, now),
-            Input::Wrote => self.wrote(now),
+            Input::OutputWritten => self.output_written(now),
             Input::GraceOver => self.grace_over(now),
-            Input::Signalled(sent) => self.signalled(sent),
+            Input::SignalSent(sent) => self.signal_sent(sent),
             Input::KillOverdue(survivors) => self.kill_overdue(survivors, now),
-            Input::ChildrenEnded => {
-                self.children = Children::Gone;
-                self.end_if_over(now)
-            }
+            Input::ChildrenFinished => self.children_finished(now),
         }
-    }
-
-    fn admitted(&mut self, now: Timestamp) -> Vec<Effect> {
-        match &mut self.task.queued {
-            Some(queued) if queued.admitted.is_none() && self.task.stop.is_none() => {
-                queued.admitted = Some(now);
-                // While it waited there was nothing to hold.
-                if let Clients::None(_) = self.clients {
-                    self.clients = Clients::None(now);
-                }
-                vec![Effect::Record(EventKind::Admitted)]
-            }
-            Some(_) | None => Vec::new(),
-        }
-    }
-
-    /// Whether it is being stopped before its turn has come: all that is left is to say so.
-    pub(super) fn is_forgone(&self) -> bool {
-        let task = &self.task;
-        task.is_live() && task.is_waiting() && task.stop.is_some() && self.over.is_none()
-    }
-
-    fn forgone(&mut self, now: Timestamp) -> Vec<Effect> {
-        match self.is_forgone() {
-            true => self.never_ran(None, now),
-            false => Vec::new(),
-        }
-    }
-
-    fn started(&mut self, started: Started) -> Vec<Effect> {
-        if self.task.started.is_some() {
-            return Vec::new();
-        }
-        self.task.started = Some(started);
-        vec![Effect::Record(EventKind::Started)]
-    }
-
-    fn spawn_failed(&mut self, failure: SpawnFailure, now: Timestamp) -> Vec<Effect> {
-        let end = LeaderEnd {
-            outcome: Outcome::SpawnFailed(failure),
-            at: now,
-        };
-        self.never_ran(Some(end), now)
-    }
-
-    fn never_ran(&mut self, leader: Option<LeaderEnd>, now: Timestamp) -> Vec<Effect> {
-        self.tree_ended(
-            TreeEnded {
-                leader,
-                at: now,
-                method: ProofMethod::NeverStarted,
-                output_bytes: 0,
-                capture_error: None,
-                abandoned: false,
-                cpu: Duration::ZERO,
-                max_memory: 0,
-            },
-            now,
-        )
-    }
-
-    fn leader_exited(
-        &mut self,
-        end: LeaderEnd,
-        output_bytes: u64,
-        others: Vec<Survivor>,
-    ) -> Vec<Effect> {
-        if self.task.leader_end.is_some() {
-            return Vec::new();
-        }
-        let held = self.task.placement() == Placement::Foreground;
-        self.task.leader_end = Some(end);
-        self.task.output_bytes = output_bytes;
-        self.task.abandoned = others;
-        let mut effects = vec![Effect::Record(EventKind::LeaderExited)];
-        match self.task.spec.rules.orphan_policy {
-            OrphanPolicy::Track if held => effects.push(Effect::Spill),
-            OrphanPolicy::Track => {}
-            OrphanPolicy::Kill => effects.push(Effect::Kill),
-            // A stop that is under way reaches everybody.
-            OrphanPolicy::Abandon if self.task.stop.is_none() => effects.push(Effect::Abandon),
-            OrphanPolicy::Abandon => {}
-        }
-        effects
     }
 
     fn detach(
@@ -321,7 +229,7 @@ impl Life {
         request: DetachRequest,
         now: Timestamp,
     ) -> Vec<Effect> {
-        if self.task.placement() == Placement::Background || self.over.is_some() {
+        if self.task.placement() == Placement::Background || self.tree_ended.is_some() {
             return Vec::new();
         }
         self.task.detached = Some(Detached {
@@ -332,103 +240,6 @@ impl Life {
             timeout: request.timeout,
         });
         vec![Effect::Record(EventKind::Detached), Effect::Spill]
-    }
-
-    fn tree_ended(&mut self, end: TreeEnded, now: Timestamp) -> Vec<Effect> {
-        self.over.get_or_insert(end);
-        self.end_if_over(now)
-    }
-
-    fn unseen(
-        &mut self,
-        end: LeaderEnd,
-        method: ProofMethod,
-        output_bytes: u64,
-        now: Timestamp,
-    ) -> Vec<Effect> {
-        self.tree_ended(
-            TreeEnded {
-                leader: Some(end),
-                at: now,
-                method,
-                output_bytes,
-                capture_error: None,
-                abandoned: false,
-                cpu: Duration::ZERO,
-                max_memory: 0,
-            },
-            now,
-        )
-    }
-
-    fn end_if_over(&mut self, now: Timestamp) -> Vec<Effect> {
-        if self.children == Children::Awaited {
-            return Vec::new();
-        }
-        let Some(over) = self.over.take() else {
-            return Vec::new();
-        };
-        // It was over when its tree was, unless others had to be over first.
-        let at = match self.children {
-            Children::Gone => now,
-            Children::NotAwaited | Children::Awaited => over.at,
-        };
-        let task = &mut self.task;
-        if task.leader_end.is_none() {
-            task.leader_end = over.leader;
-        }
-        task.output_bytes = over.output_bytes.max(task.output_bytes);
-        task.capture_error = over.capture_error;
-        if !over.abandoned || task.stop.is_some() {
-            task.abandoned = Vec::new();
-        }
-        if let Some(stop) = &mut task.stop {
-            stop.proof = Some(Proof {
-                method: over.method,
-                at: over.at,
-                survivors: Vec::new(),
-            });
-        }
-        let (state, reason) = verdict(task);
-        task.ended = Some(Ended {
-            state,
-            reason,
-            at,
-            cpu: over.cpu,
-            max_memory: over.max_memory,
-        });
-        vec![Effect::Record(EventKind::Ended)]
-    }
-}
-
-/// Who acts when nobody has asked.
-fn heeler() -> Actor {
-    Actor {
-        name: Some("heeler".to_owned()),
-        uid: None,
-        pid: None,
-    }
-}
-
-/// Which terminal state, and why: who asked for the end comes before how it came.
-fn verdict(task: &Task) -> (EndState, EndReason) {
-    if let Some(stop) = &task.stop {
-        return match stop.cause {
-            StopCause::Cancel => (EndState::Cancelled, EndReason::Cancelled),
-            StopCause::Deadline => (EndState::TimedOut, EndReason::Deadline),
-            StopCause::IdleDeadline => (EndState::TimedOut, EndReason::IdleDeadline),
-            StopCause::Shutdown => (EndState::Cancelled, EndReason::ServerShutdown),
-            StopCause::ClientDisconnected => (EndState::Cancelled, EndReason::ClientDisconnected),
-            StopCause::Replaced => (EndState::Cancelled, EndReason::Replaced),
-        };
-    }
-    let whole = task.capture_error.is_none();
-    match task.leader_end.as_ref().map(|end| &end.outcome) {
-        Some(Outcome::Exited(0)) if whole => (EndState::Completed, EndReason::Exited),
-        Some(Outcome::Exited(_)) => (EndState::Failed, EndReason::Exited),
-        Some(Outcome::Signalled { .. }) => (EndState::Failed, EndReason::Signalled),
-        Some(Outcome::SpawnFailed(_)) => (EndState::Failed, EndReason::SpawnFailed),
-        Some(Outcome::Unknown(_)) | None => (EndState::Lost, EndReason::SupervisionLost),
     }
 }
 

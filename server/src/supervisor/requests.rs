@@ -1,139 +1,129 @@
-//! What can be asked of an actor, and its answers. What is asked for is on disk before it is done, and
-//! before it is answered.
+//! Cancel and Detach: requests to the actor of a live task, with the answer for a finished one.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use heeler_shim::wire::Order;
 use tokio::sync::oneshot;
 
-use super::{
-    CancelRequest, Cascade,
-    actor::TaskActor,
-    lifecycle::{DetachRequest, Input, StopRequest},
-};
+use super::{DetachRequest, Supervisor, task_actor::Message};
 use crate::{
-    crash,
     journal::JournalError,
-    task::{Placement, Task, Timestamp},
+    task::{Actor, Signal, StopCause, StopMode, Task, TaskId},
 };
 
-/// What can be asked of an actor.
-#[derive(Debug)]
-pub(super) enum Message {
-    /// Stop the task.
-    Cancel {
-        request: CancelRequest,
-        reply: oneshot::Sender<Result<Cancelled, JournalError>>,
-    },
-    /// Release whoever the task holds.
-    Detach {
-        request: DetachRequest,
-        reply: oneshot::Sender<Result<Detached, JournalError>>,
-    },
-    /// Tell when there is output beyond this offset.
-    Follow { beyond: u64 },
+/// A request to stop a task.
+#[derive(Debug, Clone)]
+pub(crate) struct CancelRequest {
+    pub(crate) cause: StopCause,
+    /// `None` uses the task's own stop policy.
+    pub(crate) mode: Option<CancelMode>,
+    pub(crate) actor: Actor,
+    pub(crate) reason: Option<String>,
+    pub(crate) cascade: Cascade,
 }
 
-/// What a cancel found.
+/// A way to stop that replaces the task's own stop policy, or parts of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CancelOutcome {
-    /// It was running, and has now been asked to stop.
+pub(crate) enum CancelMode {
+    Graceful {
+        grace: Option<Duration>,
+        signal: Option<Signal>,
+    },
+    Force,
+}
+
+/// The reach of a cancel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cascade {
+    /// The task and its child tasks; the children finish first.
+    Children,
+    /// The task alone.
+    Alone,
+}
+
+/// The answer to a request: the task after it, and the state that the request found.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer<O> {
+    pub(crate) task: Arc<Task>,
+    pub(crate) outcome: O,
+}
+
+pub(crate) type Cancelled = Answer<CancelOutcome>;
+pub(crate) type Detached = Answer<DetachOutcome>;
+
+/// The sender on which an actor answers a request.
+pub(super) type Reply<O> = oneshot::Sender<Result<Answer<O>, JournalError>>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CancelOutcome {
     Requested,
-    /// It was being stopped already.
     AlreadyStopping,
-    /// It was over already.
     AlreadyFinished,
 }
 
-/// The answer to a cancel.
-#[derive(Debug, Clone)]
-pub struct Cancelled {
-    /// The task after it.
-    pub task: Arc<Task>,
-    /// What was found.
-    pub outcome: CancelOutcome,
-}
-
-/// What a detach found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DetachOutcome {
-    /// It was in the foreground, and is no more.
+pub(crate) enum DetachOutcome {
     Detached,
-    /// It was in the background already.
     AlreadyBackground,
-    /// It was over already.
     AlreadyFinished,
 }
 
-/// The answer to a detach.
-#[derive(Debug, Clone)]
-pub struct Detached {
-    /// The task after it.
-    pub task: Arc<Task>,
-    /// What was found.
-    pub outcome: DetachOutcome,
+impl Supervisor {
+    /// Asks a task to stop. The intent is durable when this returns; `None` if there is no such task.
+    pub(crate) async fn cancel(
+        &self,
+        id: &TaskId,
+        request: CancelRequest,
+    ) -> Result<Option<Cancelled>, JournalError> {
+        let message = |reply| Message::Cancel { request, reply };
+        self.ask(id, message, CancelOutcome::AlreadyFinished).await
+    }
+
+    /// Moves a task to the background. The move is durable when this returns; `None` if there is no
+    /// such task.
+    pub(crate) async fn detach(
+        &self,
+        id: &TaskId,
+        request: DetachRequest,
+    ) -> Result<Option<Detached>, JournalError> {
+        let message = |reply| Message::Detach { request, reply };
+        self.ask(id, message, DetachOutcome::AlreadyFinished).await
+    }
+
+    /// Asks the task's actor; `if_finished` is the outcome for a task that has none any more.
+    async fn ask<O>(
+        &self,
+        id: &TaskId,
+        message: impl FnOnce(Reply<O>) -> Message,
+        if_finished: O,
+    ) -> Result<Option<Answer<O>>, JournalError> {
+        if let Some(handle) = self.live(id)
+            && let Some(answer) = handle.ask(message).await
+        {
+            return answer.map(Some);
+        }
+        match self.journal().task(id).await? {
+            // Its actor has left the task to the next server.
+            Some(task) if task.is_live() => Err(JournalError::Closed),
+            task => Ok(task.map(|task| Answer {
+                task,
+                outcome: if_finished,
+            })),
+        }
+    }
 }
 
-impl TaskActor {
-    pub(super) async fn asked(&mut self, message: Message) {
-        match message {
-            Message::Cancel { request, reply } => {
-                let answer = self.cancel(request).await;
-                // The caller may have gone; its cancel stands.
-                let _ = reply.send(answer);
+impl CancelRequest {
+    /// The mode of the stop, the task's own policy applied.
+    pub(super) fn mode_for(&self, task: &Task) -> StopMode {
+        let mut policy = task.spec.stop_policy;
+        match self.mode {
+            Some(CancelMode::Force) => return StopMode::Force,
+            Some(CancelMode::Graceful { grace, signal }) => {
+                policy.grace = grace.unwrap_or(policy.grace);
+                policy.signal = signal.unwrap_or(policy.signal);
             }
-            Message::Detach { request, reply } => {
-                let answer = self.detach(request).await;
-                let _ = reply.send(answer);
-            }
-            Message::Follow { beyond } => self.order(Order::Follow { beyond }).await,
+            None => {}
         }
-    }
-
-    async fn cancel(&mut self, request: CancelRequest) -> Result<Cancelled, JournalError> {
-        let outcome = match self.life.task.stop {
-            Some(_) => CancelOutcome::AlreadyStopping,
-            None => CancelOutcome::Requested,
-        };
-        crash::point("cancel.before-intent");
-        let stop = StopRequest {
-            cause: request.cause,
-            mode: request.mode_for(&self.life.task),
-            actor: request.actor,
-            reason: request.reason,
-            cascade: request.cascade == Cascade::Children,
-        };
-        self.grant(Input::StopRequested(stop)).await?;
-        Ok(Cancelled {
-            task: Arc::clone(&self.ends.state.borrow()),
-            outcome,
-        })
-    }
-
-    async fn detach(&mut self, request: DetachRequest) -> Result<Detached, JournalError> {
-        let outcome = match self.life.task.placement() {
-            _ if self.life.is_over() => DetachOutcome::AlreadyFinished,
-            Placement::Foreground => DetachOutcome::Detached,
-            Placement::Background => DetachOutcome::AlreadyBackground,
-        };
-        crash::point("detach.before-intent");
-        self.grant(Input::Detach(request)).await?;
-        Ok(Detached {
-            task: Arc::clone(&self.ends.state.borrow()),
-            outcome,
-        })
-    }
-
-    /// Does what somebody asks for, or, where that cannot be recorded, nothing: what is not durable
-    /// has not been asked for.
-    async fn grant(&mut self, input: Input) -> Result<(), JournalError> {
-        let before = self.life.clone();
-        for effect in self.life.step(input, Timestamp::now()) {
-            if let Err(error) = self.carry_out(effect).await {
-                self.life = before;
-                return Err(error);
-            }
-        }
-        Ok(())
+        StopMode::Graceful(policy)
     }
 }

@@ -83,15 +83,31 @@ pub struct Actor {
     pub pid: Option<i32>,
 }
 
+impl Actor {
+    /// The server itself, where no client asked.
+    pub fn heeler() -> Self {
+        Self {
+            name: Some("heeler".to_owned()),
+            uid: None,
+            pid: None,
+        }
+    }
+}
+
 /// A signal that was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SentSignal {
-    /// Which.
     pub signal: Signal,
-    /// When.
     pub at: Timestamp,
-    /// To how many processes; 0 for a kill of the whole tree.
-    pub processes: u32,
+    /// The number of processes that got it; `None` for a kill of the whole tree, which is repeated
+    /// until the tree is empty.
+    pub processes: Option<u32>,
+}
+
+impl SentSignal {
+    pub fn is_tree_kill(&self) -> bool {
+        self.processes.is_none()
+    }
 }
 
 /// The evidence that a tree is empty, or who is left.

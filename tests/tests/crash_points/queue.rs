@@ -15,7 +15,7 @@ at_each_point! { a_turn_cut_short:
     before_the_holders_end_is_committed => "journal.before-commit:5", ();
     after_the_holders_end_is_committed => "journal.committed:5", ();
     before_the_next_is_told => "queue.freed:1", ();
-    before_its_turn_is_recorded => "queue.turn-come:1", ();
+    before_its_turn_is_recorded => "queue.before-admitted:1", ();
     before_its_turn_is_committed => "journal.before-commit:6", ();
     after_its_turn_is_committed => "journal.committed:6", ();
     before_it_is_launched => "queue.admitted:1", ();
@@ -77,7 +77,7 @@ async fn a_turn_cut_short(point: &str, (): ()) {
 }
 
 at_each_point! { a_start_that_two_servers_did_not_come_to:
-    before_it_is_launched_again => "queue.launch-again", ();
+    before_it_is_launched_again => "queue.launch-once-more", ();
     after_it_is_launched_again => "spawn.shim-launched:1", ();
 }
 
@@ -144,7 +144,7 @@ at_each_point! { a_replacement_cut_short:
     after_the_kill => "cancel.kill-ordered", Got::Recorded;
     before_the_holders_end_is_recorded => "end.seen", Got::Recorded;
     after_the_holders_end_is_recorded => "queue.freed", Got::Recorded;
-    before_its_turn_is_there => "queue.turn-come", Got::Recorded;
+    before_its_turn_is_there => "queue.before-admitted", Got::Recorded;
     before_its_launch => "queue.admitted", Got::Recorded;
     after_its_launch => "spawn.shim-launched:2", Got::Recorded;
     before_the_answer => "spawn.started-recorded:2", Got::Recorded;

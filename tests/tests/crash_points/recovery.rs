@@ -16,9 +16,9 @@ at_each_point! { a_recovery_cut_short:
     before_it => "recovery.begun", ();
     before_its_first_fact_is_committed => "journal.before-commit:1", ();
     after_its_first_fact_is_committed => "journal.committed:1", ();
-    after_the_first_task => "recovery.one-taken-back:1", ();
-    after_the_second_task => "recovery.one-taken-back:2", ();
-    after_the_third_task => "recovery.one-taken-back:3", ();
+    after_the_first_task => "recovery.one-reconciled:1", ();
+    after_the_second_task => "recovery.one-reconciled:2", ();
+    after_the_third_task => "recovery.one-reconciled:3", ();
     before_serving => "recovery.done", ();
 }
 
@@ -78,7 +78,7 @@ async fn a_recovery_cut_short(point: &str, (): ()) {
 }
 
 at_each_point! { a_putting_away_cut_short:
-    after_the_first_lost_task_is_put_away => "recovery.lost-put-away:1", 1;
+    after_the_first_lost_task_is_put_away => "recovery.lost-set-aside:1", 1;
     after_every_lost_task_is_put_away => "recovery.done", LOST;
 }
 

@@ -17,7 +17,7 @@ at_each_point! { a_removal_cut_short:
     before_the_journal => "remove.before-journal", Are::Kept;
     before_a_removal_is_committed => "journal.before-commit:7", Are::Kept;
     after_a_removal_is_committed => "journal.committed:7", Are::Forgotten;
-    after_the_journal => "remove.forgotten", Are::Forgotten;
+    after_the_journal => "remove.recorded", Are::Forgotten;
     before_the_first_file => "remove.before-file:1", Are::Forgotten;
     between_two_files => "remove.before-file:2", Are::Forgotten;
 }

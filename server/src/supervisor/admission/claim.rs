@@ -1,4 +1,4 @@
-//! A claim: what a task wants for as long as it lives, and in which order those who wait are looked at.
+//! A claim: everything that a task occupies while it lives, and its position in line.
 
 use std::{cmp::Reverse, sync::Arc};
 
@@ -7,7 +7,6 @@ use crate::{
     task::{Exclusive, ExclusiveMode, Seq, Spec, Task, TaskId},
 };
 
-/// What a task wants for as long as it lives.
 #[derive(Debug, Clone)]
 pub(in crate::supervisor) struct Claim {
     pub(super) seq: Seq,
@@ -15,70 +14,43 @@ pub(in crate::supervisor) struct Claim {
     pub(super) spec: Arc<Spec>,
 }
 
-/// How a claim was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::supervisor) enum Standing {
-    /// It has all that it wants.
-    Begins,
-    /// Its turn is to come.
-    Waits,
+pub(in crate::supervisor) enum Decision {
+    /// The task may start now.
+    Admitted,
+    /// The task waits.
+    Queued,
 }
 
-/// Why a claim was not taken.
+/// The reason why a task is neither admitted nor queued.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    /// The server has too many.
-    #[error("{running} tasks are live, and {max} may be")]
-    Server {
-        /// How many there are.
-        running: usize,
-        /// How many there may be.
-        max: usize,
-    },
-    /// The session has too many.
-    #[error("{running} tasks of session {session_id:?} are live, and {max} may be")]
+pub(crate) enum Refused {
+    #[error("task limit reached: {running} of {max} are running")]
+    Server { running: usize, max: usize },
+    #[error("task limit of session {session_id:?} reached: {running} of {max} are running")]
     Session {
-        /// Which.
         session_id: String,
-        /// How many there are.
         running: usize,
-        /// How many there may be.
         max: usize,
     },
-    /// Too many have the label.
-    #[error("{running} tasks with label {label:?} = {value:?} are live, and {max} may be")]
+    #[error("task limit of label {label:?} = {value:?} reached: {running} of {max} are running")]
     Label {
-        /// Which.
         label: String,
-        /// With which value.
         value: String,
-        /// How many there are.
         running: usize,
-        /// How many there may be.
         max: usize,
     },
-    /// Another task has the key, or waits for it.
-    #[error("the exclusive key {key:?} belongs to {holder}")]
-    KeyHeld {
-        /// Which.
-        key: String,
-        /// Whose it is, or is going to be.
-        holder: TaskId,
-    },
-    /// Too many wait.
-    #[error("{waiting} tasks wait for their turn, and {max} may")]
-    QueueFull {
-        /// How many there are.
-        waiting: usize,
-        /// How many there may be.
-        max: usize,
-    },
+    /// Another task has the key, or is in line for it.
+    #[error("the exclusive key {key:?} is held by {holder}")]
+    KeyHeld { key: String, holder: TaskId },
+    #[error("queue limit reached: {waiting} of {max} tasks are waiting")]
+    QueueFull { waiting: usize, max: usize },
 }
 
-/// The order in which those who wait are looked at.
+/// The position of a waiting claim, in every line in which it waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Turn {
-    /// To replace a holder; the newest first.
+pub(super) enum QueuePosition {
+    /// Replaces the holder of its key; the newest first.
     Replacing(Reverse<Seq>),
     /// First come, first served.
     Queued(Seq),
@@ -109,28 +81,29 @@ impl Claim {
         self.exclusive().map(|exclusive| exclusive.mode)
     }
 
-    /// Whether it was said that it may have to wait.
-    pub(super) fn is_patient(&self) -> bool {
+    /// True if the request allows queueing.
+    pub(super) fn may_wait(&self) -> bool {
         self.queue().is_some() || self.mode() == Some(ExclusiveMode::Queue)
     }
 
-    pub(super) fn turn(&self) -> Turn {
+    pub(super) fn position(&self) -> QueuePosition {
         match self.mode() {
-            Some(ExclusiveMode::Replace) => Turn::Replacing(Reverse(self.seq)),
-            Some(ExclusiveMode::Reject | ExclusiveMode::Queue) | None => Turn::Queued(self.seq),
+            Some(ExclusiveMode::Replace) => QueuePosition::Replacing(Reverse(self.seq)),
+            Some(ExclusiveMode::Reject | ExclusiveMode::Queue) | None => {
+                QueuePosition::Queued(self.seq)
+            }
         }
     }
 
-    /// Only those that are limited are counted.
-    pub(super) fn labels<'a>(
+    /// The labels that have a limit, each with its value and the limit.
+    pub(super) fn limited_labels<'a>(
         &'a self,
         limits: &'a Limits,
-    ) -> impl Iterator<Item = (&'a String, &'a String)> {
-        let labels = &self.spec.labels;
-        limits
-            .per_label
-            .keys()
-            .filter_map(|key| labels.get_key_value(key))
+    ) -> impl Iterator<Item = (&'a String, &'a String, usize)> {
+        limits.per_label.iter().filter_map(|(label, max)| {
+            let (label, value) = self.spec.labels.get_key_value(label)?;
+            Some((label, value, *max))
+        })
     }
 
     pub(super) fn session(&self) -> Option<&str> {

@@ -1,4 +1,4 @@
-//! Whatever comes in whatever order, nobody gets what is not free, and nobody waits for what is.
+//! The rules of admission, by example and on random sequences of calls.
 
 use std::path::PathBuf;
 
@@ -9,16 +9,15 @@ use crate::task::{
     Command, Exclusive, IdKey, Kind, Rules, Signal, Spec, StopPolicy, Task, Timestamp,
 };
 
-/// What a newcomer asks for.
 #[derive(Debug, Clone, Default)]
-struct Wish {
+struct Request {
     session: &'static str,
     label: Option<&'static str>,
     exclusive: Option<(&'static str, ExclusiveMode)>,
     queue: Option<&'static str>,
 }
 
-fn task(seq: u64, wish: &Wish) -> Task {
+fn task(seq: u64, request: &Request) -> Task {
     let exclusive = |(key, mode): (&str, ExclusiveMode)| Exclusive {
         key: key.to_owned(),
         mode,
@@ -27,9 +26,9 @@ fn task(seq: u64, wish: &Wish) -> Task {
     let spec = Spec {
         kind: Kind::Shell,
         name: String::new(),
-        session_id: wish.session.to_owned(),
+        session_id: request.session.to_owned(),
         parent: None,
-        labels: wish.label.into_iter().map(label).collect(),
+        labels: request.label.into_iter().map(label).collect(),
         command: Command::Argv(vec!["true".to_owned()]),
         working_directory: PathBuf::from("/"),
         env_names: Vec::new(),
@@ -39,8 +38,8 @@ fn task(seq: u64, wish: &Wish) -> Task {
             signal: Signal(15),
         },
         rules: Rules {
-            exclusive: wish.exclusive.map(exclusive),
-            queue: wish.queue.map(str::to_owned),
+            exclusive: request.exclusive.map(exclusive),
+            queue: request.queue.map(str::to_owned),
             ..Rules::default()
         },
         had_ampersand: false,
@@ -50,24 +49,24 @@ fn task(seq: u64, wish: &Wish) -> Task {
 }
 
 fn id(seq: u64) -> TaskId {
-    task(seq, &Wish::default()).id
+    task(seq, &Request::default()).id
 }
 
-fn claim(admission: &mut Admission, seq: u64, wish: &Wish) -> Result<Standing, Refused> {
-    admission.claim(Claim::of(&task(seq, wish)))
+fn claim(admission: &mut Admission, seq: u64, request: &Request) -> Result<Decision, Refused> {
+    admission.claim(Claim::of(&task(seq, request)))
 }
 
-fn keyed(mode: ExclusiveMode) -> Wish {
-    Wish {
+fn keyed(mode: ExclusiveMode) -> Request {
+    Request {
         exclusive: Some(("k", mode)),
-        ..Wish::default()
+        ..Request::default()
     }
 }
 
-fn in_queue() -> Wish {
-    Wish {
+fn in_queue() -> Request {
+    Request {
         queue: Some("q"),
-        ..Wish::default()
+        ..Request::default()
     }
 }
 
@@ -81,7 +80,7 @@ fn limits(tasks: usize) -> Limits {
 
 /// X1
 #[test]
-fn a_key_that_is_held_or_waited_for_is_refused_with_the_holders_name() {
+fn a_rejected_claim_names_the_holder_or_the_next_in_line() {
     let mut admission = Admission::default();
     let reject = keyed(ExclusiveMode::Reject);
     let held_by = |seq| {
@@ -90,44 +89,44 @@ fn a_key_that_is_held_or_waited_for_is_refused_with_the_holders_name() {
             holder: id(seq),
         })
     };
-    assert_eq!(claim(&mut admission, 1, &reject), Ok(Standing::Begins));
+    assert_eq!(claim(&mut admission, 1, &reject), Ok(Decision::Admitted));
     assert_eq!(claim(&mut admission, 2, &reject), held_by(1));
     let queued = keyed(ExclusiveMode::Queue);
-    assert_eq!(claim(&mut admission, 3, &queued), Ok(Standing::Waits));
+    assert_eq!(claim(&mut admission, 3, &queued), Ok(Decision::Queued));
     assert_eq!(admission.free(Seq(1)), [id(3)]);
     assert_eq!(claim(&mut admission, 4, &reject), held_by(3));
     assert_eq!(admission.free(Seq(3)), []);
-    assert_eq!(claim(&mut admission, 5, &reject), Ok(Standing::Begins));
+    assert_eq!(claim(&mut admission, 5, &reject), Ok(Decision::Admitted));
 }
 
 /// X1
 #[test]
-fn whoever_replaces_goes_before_those_who_wait_and_the_newest_of_them_first() {
+fn the_newest_replacing_claim_is_first_in_line() {
     let mut admission = Admission::default();
-    claim(&mut admission, 1, &keyed(ExclusiveMode::Reject)).expect("it may");
-    claim(&mut admission, 2, &keyed(ExclusiveMode::Queue)).expect("it may");
+    claim(&mut admission, 1, &keyed(ExclusiveMode::Reject)).expect("not refused");
+    claim(&mut admission, 2, &keyed(ExclusiveMode::Queue)).expect("not refused");
     let replace = keyed(ExclusiveMode::Replace);
-    assert_eq!(claim(&mut admission, 3, &replace), Ok(Standing::Waits));
-    assert_eq!(admission.rivals(&task(3, &replace)), [id(1)]);
-    assert_eq!(claim(&mut admission, 4, &replace), Ok(Standing::Waits));
-    assert_eq!(admission.rivals(&task(4, &replace)), [id(1), id(3)]);
+    assert_eq!(claim(&mut admission, 3, &replace), Ok(Decision::Queued));
+    assert_eq!(admission.replaced_by(&task(3, &replace)), [id(1)]);
+    assert_eq!(claim(&mut admission, 4, &replace), Ok(Decision::Queued));
+    assert_eq!(admission.replaced_by(&task(4, &replace)), [id(1), id(3)]);
     assert_eq!(admission.free(Seq(1)), [id(4)]);
-    assert_eq!(admission.free(Seq(3)), [], "ended without a turn");
-    assert_eq!(admission.rivals(&task(4, &replace)), []);
+    assert_eq!(admission.free(Seq(3)), [], "it was never admitted");
+    assert_eq!(admission.replaced_by(&task(4, &replace)), []);
     assert_eq!(admission.free(Seq(4)), [id(2)]);
 }
 
 /// X1, S11
 #[test]
-fn the_place_of_the_one_that_is_replaced_is_room_enough() {
+fn the_slot_of_the_replaced_task_counts_as_free() {
     let mut admission = Admission::new(limits(1));
-    claim(&mut admission, 1, &keyed(ExclusiveMode::Reject)).expect("it may");
+    claim(&mut admission, 1, &keyed(ExclusiveMode::Reject)).expect("not refused");
     let replace = keyed(ExclusiveMode::Replace);
-    assert_eq!(claim(&mut admission, 2, &replace), Ok(Standing::Waits));
+    assert_eq!(claim(&mut admission, 2, &replace), Ok(Decision::Queued));
     assert_eq!(admission.free(Seq(1)), [id(2)]);
-    let other = Wish {
+    let other = Request {
         exclusive: Some(("another", ExclusiveMode::Replace)),
-        ..Wish::default()
+        ..Request::default()
     };
     let full = Refused::Server { running: 1, max: 1 };
     assert_eq!(claim(&mut admission, 3, &other), Err(full));
@@ -135,15 +134,15 @@ fn the_place_of_the_one_that_is_replaced_is_room_enough() {
 
 /// X3
 #[test]
-fn limits_of_sessions_and_labels_refuse_whoever_does_not_wait() {
+fn session_and_label_limits_refuse_claims_that_may_not_wait() {
     let mut admission = Admission::new(limits(100));
-    let wish = Wish {
+    let request = Request {
         session: "s",
         label: Some("heeler"),
-        ..Wish::default()
+        ..Request::default()
     };
     for seq in 1..=2 {
-        assert_eq!(claim(&mut admission, seq, &wish), Ok(Standing::Begins));
+        assert_eq!(claim(&mut admission, seq, &request), Ok(Decision::Admitted));
     }
     let full = Refused::Label {
         label: "repo".to_owned(),
@@ -151,51 +150,61 @@ fn limits_of_sessions_and_labels_refuse_whoever_does_not_wait() {
         running: 2,
         max: 2,
     };
-    assert_eq!(claim(&mut admission, 3, &wish), Err(full));
-    let unlabelled = Wish {
+    assert_eq!(claim(&mut admission, 3, &request), Err(full));
+    let unlabelled = Request {
         label: None,
-        ..wish.clone()
+        ..request.clone()
     };
-    assert_eq!(claim(&mut admission, 4, &unlabelled), Ok(Standing::Begins));
+    assert_eq!(
+        claim(&mut admission, 4, &unlabelled),
+        Ok(Decision::Admitted)
+    );
     let full = Refused::Session {
         session_id: "s".to_owned(),
         running: 3,
         max: 3,
     };
     assert_eq!(claim(&mut admission, 5, &unlabelled), Err(full));
-    let queued = Wish {
+    let queued = Request {
         queue: Some("q"),
-        ..wish
+        ..request
     };
-    assert_eq!(claim(&mut admission, 6, &queued), Ok(Standing::Waits));
-    assert_eq!(admission.free(Seq(4)), [], "the label is full still");
+    assert_eq!(claim(&mut admission, 6, &queued), Ok(Decision::Queued));
+    assert_eq!(
+        admission.free(Seq(4)),
+        [],
+        "the label limit is still reached"
+    );
     assert_eq!(admission.free(Seq(1)), [id(6)]);
 }
 
 /// X1
 #[test]
-fn what_waits_for_its_key_lets_its_queue_pass_and_is_first_for_the_key() {
+fn a_claim_that_waits_for_a_key_lets_its_queue_pass() {
     let mut admission = Admission::default();
-    claim(&mut admission, 1, &keyed(ExclusiveMode::Reject)).expect("it may");
-    let both = Wish {
+    claim(&mut admission, 1, &keyed(ExclusiveMode::Reject)).expect("not refused");
+    let both = Request {
         queue: Some("q"),
         ..keyed(ExclusiveMode::Queue)
     };
-    assert_eq!(claim(&mut admission, 2, &both), Ok(Standing::Waits));
-    assert_eq!(claim(&mut admission, 3, &in_queue()), Ok(Standing::Begins));
-    assert_eq!(claim(&mut admission, 4, &in_queue()), Ok(Standing::Waits));
+    assert_eq!(claim(&mut admission, 2, &both), Ok(Decision::Queued));
+    assert_eq!(
+        claim(&mut admission, 3, &in_queue()),
+        Ok(Decision::Admitted)
+    );
+    assert_eq!(claim(&mut admission, 4, &in_queue()), Ok(Decision::Queued));
     let key_only = keyed(ExclusiveMode::Queue);
-    assert_eq!(claim(&mut admission, 5, &key_only), Ok(Standing::Waits));
+    assert_eq!(claim(&mut admission, 5, &key_only), Ok(Decision::Queued));
     assert_eq!(admission.free(Seq(1)), [], "the queue is full");
-    assert_eq!(admission.free(Seq(3)), [id(2)], "before those behind it");
+    assert_eq!(admission.free(Seq(3)), [id(2)], "it is first in its queue");
     assert_eq!(admission.free(Seq(2)), [id(4), id(5)]);
 }
 
 #[test]
-fn a_queue_without_settings_and_tasks_leaves_no_trace() {
+fn an_unused_queue_is_dropped() {
     let mut admission = Admission::default();
-    claim(&mut admission, 1, &in_queue()).expect("it may");
-    claim(&mut admission, 2, &in_queue()).expect("it may");
+    claim(&mut admission, 1, &in_queue()).expect("not refused");
+    claim(&mut admission, 2, &in_queue()).expect("not refused");
     let paused = QueueSettings {
         slots: 1,
         paused: true,
@@ -211,10 +220,10 @@ fn a_queue_without_settings_and_tasks_leaves_no_trace() {
 }
 
 #[test]
-fn no_more_may_wait_than_memory_is_meant_for() {
+fn the_number_of_waiting_claims_is_limited() {
     let mut admission = Admission::default();
     for seq in 0..=MAX_WAITING as u64 {
-        claim(&mut admission, seq, &in_queue()).expect("it may");
+        claim(&mut admission, seq, &in_queue()).expect("not refused");
     }
     let full = Refused::QueueFull {
         waiting: MAX_WAITING,
@@ -225,26 +234,26 @@ fn no_more_may_wait_than_memory_is_meant_for() {
 
 #[derive(Debug, Clone)]
 enum Step {
-    Claim(Wish),
-    /// Of those who live, the one at this place.
+    Claim(Request),
+    /// The live task at this index.
     Free(prop::sample::Index),
     Configure(&'static str, u32, bool),
-    /// The server is gone, and the next one takes over.
+    /// A new server takes over all tasks.
     Restart,
 }
 
-fn any_wish() -> impl Strategy<Value = Wish> {
+fn any_request() -> impl Strategy<Value = Request> {
     use ExclusiveMode::{Queue, Reject, Replace};
     let session = prop::sample::select(vec!["", "s", "t"]);
     let label = prop::option::of(prop::sample::select(vec!["a", "b"]));
     let mode = prop::sample::select(vec![Reject, Replace, Queue]);
     let exclusive = prop::option::of((prop::sample::select(vec!["k", "l"]), mode));
     let queue = prop::option::of(prop::sample::select(vec!["q", "r"]));
-    (session, label, exclusive, queue).prop_map(|(session, label, exclusive, queue)| Wish {
+    (session, label, exclusive, queue).prop_map(|(session, label, exclusive, queue)| Request {
         session,
         label,
         exclusive,
-        // What replaces another does not wait for others: refused at the edge.
+        // The service refuses a queue together with REPLACE.
         queue: queue.filter(|_| !matches!(exclusive, Some((_, Replace)))),
     })
 }
@@ -252,7 +261,7 @@ fn any_wish() -> impl Strategy<Value = Wish> {
 fn any_step() -> impl Strategy<Value = Step> {
     let queue = prop::sample::select(vec!["q", "r"]);
     prop_oneof![
-        6 => any_wish().prop_map(Step::Claim),
+        6 => any_request().prop_map(Step::Claim),
         4 => any::<prop::sample::Index>().prop_map(Step::Free),
         1 => (queue, 1..4u32, any::<bool>())
             .prop_map(|(name, slots, paused)| Step::Configure(name, slots, paused)),
@@ -260,19 +269,19 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What an onlooker knows: whose turn has come, and who waits.
+/// A model of the same tasks: which are admitted, and which wait.
 #[derive(Default)]
-struct Onlooker {
+struct Model {
     tasks: BTreeMap<Seq, Task>,
     running: BTreeSet<Seq>,
 }
 
-impl Onlooker {
-    fn begun(&mut self, begun: &[TaskId]) {
-        for id in begun {
+impl Model {
+    fn admit(&mut self, admitted: &[TaskId]) {
+        for id in admitted {
             let found = self.tasks.values().find(|task| task.id == *id);
             let seq = found.expect("a known task").seq;
-            assert!(self.running.insert(seq), "begun twice: {id}");
+            assert!(self.running.insert(seq), "admitted twice: {id}");
         }
     }
 
@@ -292,76 +301,77 @@ impl Onlooker {
     }
 }
 
-fn check(admission: &Admission, onlooker: &Onlooker) {
-    assert_eq!(admission.running(), onlooker.running.len());
+fn check(admission: &Admission, model: &Model) {
+    assert_eq!(admission.running(), model.running.len());
     assert!(admission.running() <= admission.limits.tasks);
     for key in ["k", "l"] {
-        assert!(onlooker.holders(key) <= 1, "{key} has two holders");
+        assert!(model.holders(key) <= 1, "{key} has two holders");
     }
     for queue in ["q", "r"] {
         let state = admission.queue(queue);
-        assert_eq!(state.running, onlooker.in_queue(queue));
+        assert_eq!(state.running, model.in_queue(queue));
     }
     for session in ["s", "t"] {
-        let of = |seq: &&Seq| onlooker.tasks[*seq].spec.session_id == session;
-        assert!(onlooker.running.iter().filter(of).count() <= 3);
+        let of = |seq: &&Seq| model.tasks[*seq].spec.session_id == session;
+        assert!(model.running.iter().filter(of).count() <= 3);
     }
     for value in ["a", "b"] {
         let has = |seq: &&Seq| {
-            onlooker.tasks[*seq]
+            model.tasks[*seq]
                 .spec
                 .labels
                 .values()
                 .any(|own| own == value)
         };
-        assert!(onlooker.running.iter().filter(has).count() <= 2);
+        assert!(model.running.iter().filter(has).count() <= 2);
     }
-    for claim in onlooker.waiting() {
+    for claim in model.waiting() {
         assert!(
-            admission.obstacle(&claim).is_some(),
-            "{claim:?} could begin"
+            admission.blocked_by(&claim).is_some(),
+            "{claim:?} could be admitted"
         );
     }
 }
 
-/// Who of two that want exactly the same waits, and came first, is not passed.
-fn check_order(onlooker: &Onlooker, begun: &[TaskId]) {
-    for id in begun {
-        let begun = onlooker.tasks.values().find(|task| task.id == *id);
-        let begun = Claim::of(begun.expect("a known task"));
-        let is_passed = |claim: &Claim| claim.spec == begun.spec && claim.turn() < begun.turn();
-        assert!(!onlooker.waiting().any(|claim| is_passed(&claim)));
+/// Of two claims with the same spec, the first in line is admitted first.
+fn check_order(model: &Model, admitted: &[TaskId]) {
+    for id in admitted {
+        let admitted = model.tasks.values().find(|task| task.id == *id);
+        let admitted = Claim::of(admitted.expect("a known task"));
+        let is_passed =
+            |claim: &Claim| claim.spec == admitted.spec && claim.position() < admitted.position();
+        assert!(!model.waiting().any(|claim| is_passed(&claim)));
     }
 }
 
 proptest! {
     /// X1, X2, X3, S11
     #[test]
-    fn nobody_gets_what_is_taken_and_nobody_waits_for_what_is_free(
+    fn no_limit_is_exceeded_and_no_claim_waits_that_could_be_admitted(
         steps in prop::collection::vec(any_step(), 1..120),
     ) {
         let mut admission = Admission::new(limits(6));
-        let mut onlooker = Onlooker::default();
+        let mut model = Model::default();
         for (seq, step) in (1..).zip(steps) {
             let before: Vec<u32> = ["q", "r"].map(|name| admission.queue(name).running as u32).into();
-            let evictable = onlooker.running.clone();
+            let evictable = model.running.clone();
             let mut freed = None;
             match step {
-                Step::Claim(wish) => {
-                    let task = task(seq, &wish);
+                Step::Claim(request) => {
+                    let task = task(seq, &request);
                     let counts = |admission: &Admission| {
                         (admission.running(), admission.waiting.len(), admission.queues().count())
                     };
                     let (was, key_taken) = (counts(&admission), task.spec.rules.exclusive.as_ref()
-                        .is_some_and(|exclusive| admission.first_for(&exclusive.key).is_some()));
+                        .is_some_and(|exclusive| admission.holder_or_next(&exclusive.key).is_some()));
                     match admission.claim(Claim::of(&task)) {
-                        Ok(Standing::Begins) => {
+                        Ok(Decision::Admitted) => {
                             let id = task.id.clone();
-                            onlooker.tasks.insert(task.seq, task);
-                            onlooker.begun(&[id]);
+                            model.tasks.insert(task.seq, task);
+                            model.admit(&[id]);
                         }
-                        Ok(Standing::Waits) => {
-                            onlooker.tasks.insert(task.seq, task);
+                        Ok(Decision::Queued) => {
+                            model.tasks.insert(task.seq, task);
                         }
                         Err(refused) => {
                             prop_assert_eq!(counts(&admission), was, "a refusal changes nothing");
@@ -370,36 +380,36 @@ proptest! {
                         }
                     }
                 }
-                Step::Free(at) if !onlooker.tasks.is_empty() => {
-                    let seqs: Vec<Seq> = onlooker.tasks.keys().copied().collect();
+                Step::Free(at) if !model.tasks.is_empty() => {
+                    let seqs: Vec<Seq> = model.tasks.keys().copied().collect();
                     let seq = *at.get(&seqs);
-                    let begun = admission.free(seq);
-                    onlooker.tasks.remove(&seq);
-                    onlooker.running.remove(&seq);
+                    let admitted = admission.free(seq);
+                    model.tasks.remove(&seq);
+                    model.running.remove(&seq);
                     freed = Some(seq);
-                    onlooker.begun(&begun);
-                    check_order(&onlooker, &begun);
-                    prop_assert_eq!(admission.free(seq), [], "once is enough");
+                    model.admit(&admitted);
+                    check_order(&model, &admitted);
+                    prop_assert_eq!(admission.free(seq), [], "a second free does nothing");
                 }
                 Step::Free(_) => {}
                 Step::Configure(name, slots, paused) => {
-                    let begun = admission.configure(name, QueueSettings { slots, paused });
-                    onlooker.begun(&begun);
-                    check_order(&onlooker, &begun);
+                    let admitted = admission.configure(name, QueueSettings { slots, paused });
+                    model.admit(&admitted);
+                    check_order(&model, &admitted);
                 }
                 Step::Restart => {
                     let mut next = Admission::new(limits(6));
-                    for task in onlooker.tasks.values() {
-                        let standing = match onlooker.running.contains(&task.seq) {
-                            true => Standing::Begins,
-                            false => Standing::Waits,
+                    for task in model.tasks.values() {
+                        let standing = match model.running.contains(&task.seq) {
+                            true => Decision::Admitted,
+                            false => Decision::Queued,
                         };
                         next.restore(Claim::of(task), standing);
                     }
                     for queue in admission.queues() {
                         prop_assert_eq!(next.configure(&queue.name, queue.settings), []);
                     }
-                    prop_assert_eq!(next.settle(), [], "everybody is where they were");
+                    prop_assert_eq!(next.admit_all_possible(), [], "a restart admits no task");
                     admission = next;
                 }
             }
@@ -408,11 +418,11 @@ proptest! {
                 let most = state.settings.slots.max(before) as usize;
                 prop_assert!(state.running <= most, "{} runs too many", name);
             }
-            let evicted = evictable.difference(&onlooker.running).filter(|seq| Some(**seq) != freed);
+            let evicted = evictable.difference(&model.running).filter(|seq| Some(**seq) != freed);
             prop_assert_eq!(evicted.count(), 0);
-            check(&admission, &onlooker);
+            check(&admission, &model);
         }
-        let live: Vec<Seq> = onlooker.tasks.keys().copied().collect();
+        let live: Vec<Seq> = model.tasks.keys().copied().collect();
         for seq in live {
             admission.free(seq);
         }
@@ -423,7 +433,7 @@ proptest! {
 
     /// X2
     #[test]
-    fn of_any_number_of_claims_on_one_key_one_wins(
+    fn one_of_many_claims_on_a_key_wins(
         modes in prop::collection::vec(
             prop::sample::select(vec![ExclusiveMode::Reject, ExclusiveMode::Queue]), 1..50,
         ),
@@ -433,12 +443,12 @@ proptest! {
             .zip(&modes)
             .map(|(seq, mode)| claim(&mut admission, seq, &keyed(*mode)))
             .collect();
-        let won = standings.iter().filter(|one| **one == Ok(Standing::Begins)).count();
-        prop_assert_eq!((won, &standings[0]), (1, &Ok(Standing::Begins)));
+        let won = standings.iter().filter(|one| **one == Ok(Decision::Admitted)).count();
+        prop_assert_eq!((won, &standings[0]), (1, &Ok(Decision::Admitted)));
         let mut last = Seq(1);
         for (seq, standing) in (1..).zip(&standings).skip(1) {
-            if *standing == Ok(Standing::Waits) {
-                prop_assert_eq!(admission.free(last), [id(seq)], "in the order of their coming");
+            if *standing == Ok(Decision::Queued) {
+                prop_assert_eq!(admission.free(last), [id(seq)], "in the order of arrival");
                 last = Seq(seq);
             }
         }

@@ -1,4 +1,4 @@
-//! Every case, told from what was seen.
+//! Every case, from what was seen.
 
 use heeler_shim::record::{CgroupPath, Exit, Identity};
 
@@ -52,10 +52,10 @@ fn running() -> Records {
     }
 }
 
-fn own(lock: Lock, records: Records, tree: Remains) -> Seen {
+fn own(lock: Lock, records: Records, tree: Tree) -> Seen {
     let boot = Boot::of(&records, BOOT);
     Seen {
-        file: Trace::Own {
+        file: FileState::Own {
             lock,
             boot,
             records: Box::new(records),
@@ -64,7 +64,7 @@ fn own(lock: Lock, records: Records, tree: Remains) -> Seen {
     }
 }
 
-/// What is on record is true, whoever lives and whatever boot it was.
+/// Records stay true, whatever is alive and whatever boot it was.
 #[test]
 fn a_recorded_end_comes_before_everything_else() {
     let mut records = running();
@@ -77,54 +77,54 @@ fn a_recorded_end_comes_before_everything_else() {
     for lock in [Lock::Held, Lock::Free] {
         for boot in [BOOT, BootId([2; 16])] {
             records.identity = Slot::Whole(identity(boot));
-            let seen = own(lock, records, Remains::Unsought);
-            assert_eq!(classify(Birth::Known, &seen), ended);
+            let seen = own(lock, records, Tree::NotLookedFor);
+            assert_eq!(classify(StartKnown::Yes, &seen), ended);
         }
     }
     records.leader_exit = Slot::Unreadable;
-    let seen = own(Lock::Free, records, Remains::Unsought);
+    let seen = own(Lock::Free, records, Tree::NotLookedFor);
     let leader = None;
     assert_eq!(
-        classify(Birth::Known, &seen),
+        classify(StartKnown::Yes, &seen),
         Some(Case::Ended { end: end(), leader })
     );
 }
 
 #[test]
-fn a_recorded_failure_is_a_start_that_failed_though_the_tree_has_an_end() {
+fn a_recorded_start_failure_comes_before_a_recorded_end() {
     let mut records = running();
     let (stage, errno) = (Stage::Exec, 2);
     records.start = Slot::Whole(Start::Failed { stage, errno });
     for tree_end in [Slot::Empty, Slot::Whole(end())] {
         records.tree_end = tree_end;
-        let seen = own(Lock::Free, records, Remains::Unsought);
+        let seen = own(Lock::Free, records, Tree::NotLookedFor);
         let failed = Some(Case::StartFailed { stage, errno });
-        assert_eq!(classify(Birth::Unknown, &seen), failed);
+        assert_eq!(classify(StartKnown::No, &seen), failed);
     }
 }
 
 #[test]
-fn a_held_lock_is_a_living_shim_whatever_else_is_damaged() {
+fn a_held_lock_means_a_living_shim_whatever_is_damaged() {
     for records in [Records::default(), running()] {
-        let seen = own(Lock::Held, records, Remains::Unsought);
-        assert_eq!(classify(Birth::Known, &seen), Some(Case::ShimAlive));
+        let seen = own(Lock::Held, records, Tree::NotLookedFor);
+        assert_eq!(classify(StartKnown::Yes, &seen), Some(Case::ShimAlive));
     }
 }
 
 /// R5
 #[test]
-fn records_of_another_boot_ask_for_no_look_at_processes() {
+fn records_of_another_boot_need_no_look_at_processes() {
     let mut records = running();
     records.identity = Slot::Whole(identity(BootId([2; 16])));
-    let seen = own(Lock::Free, records, Remains::Unsought);
+    let seen = own(Lock::Free, records, Tree::NotLookedFor);
     assert_eq!(
-        classify(Birth::Known, &seen),
+        classify(StartKnown::Yes, &seen),
         Some(Case::AnotherBoot { leader: None })
     );
     records.leader_exit = Slot::Whole(exit());
-    let seen = own(Lock::Free, records, Remains::Unsought);
+    let seen = own(Lock::Free, records, Tree::NotLookedFor);
     assert_eq!(
-        classify(Birth::Known, &seen),
+        classify(StartKnown::Yes, &seen),
         Some(Case::AnotherBoot {
             leader: Some(exit())
         })
@@ -132,105 +132,103 @@ fn records_of_another_boot_ask_for_no_look_at_processes() {
 }
 
 #[test]
-fn without_a_shim_the_tree_is_sought_and_decides() {
+fn without_a_shim_the_living_processes_decide() {
     let (leader, loss) = (None, Loss::ShimDied);
-    let case = |tree| classify(Birth::Known, &own(Lock::Free, running(), tree));
-    assert_eq!(case(Remains::Unsought), None);
-    assert_eq!(
-        case(Remains::Somebody),
-        Some(Case::TreeAlive { leader, loss })
-    );
-    assert_eq!(
-        case(Remains::Nobody),
-        Some(Case::NothingLeft { leader, loss })
-    );
+    let case = |tree| classify(StartKnown::Yes, &own(Lock::Free, running(), tree));
+    assert_eq!(case(Tree::NotLookedFor), None);
+    assert_eq!(case(Tree::Alive), Some(Case::TreeAlive { leader, loss }));
+    assert_eq!(case(Tree::Empty), Some(Case::NothingLeft { leader, loss }));
 }
 
 #[test]
-fn a_damaged_identity_does_not_count_as_another_boot() {
+fn a_damaged_identity_is_not_another_boot() {
     let mut records = running();
     records.identity = Slot::Unreadable;
-    let seen = own(Lock::Free, records, Remains::Unsought);
-    assert_eq!(classify(Birth::Known, &seen), None, "it is to be sought");
+    let seen = own(Lock::Free, records, Tree::NotLookedFor);
+    assert_eq!(
+        classify(StartKnown::Yes, &seen),
+        None,
+        "processes have to be looked for"
+    );
 }
 
 #[test]
-fn a_blank_file_is_a_start_that_was_undone_unless_the_start_is_known() {
-    let blank = |birth, tree| classify(birth, &own(Lock::Free, Records::default(), tree));
+fn a_blank_file_means_never_started_unless_the_start_is_known() {
+    let blank = |start, tree| classify(start, &own(Lock::Free, Records::default(), tree));
     assert_eq!(
-        blank(Birth::Unknown, Remains::Unsought),
-        Some(Case::NeverBegan(Hindrance::Forestalled))
+        blank(StartKnown::No, Tree::NotLookedFor),
+        Some(Case::NeverStarted(NotStarted::Prevented))
     );
-    assert_eq!(blank(Birth::Known, Remains::Unsought), None);
+    assert_eq!(blank(StartKnown::Yes, Tree::NotLookedFor), None);
     let (leader, loss) = (None, Loss::FileGone);
     assert_eq!(
-        blank(Birth::Known, Remains::Nobody),
+        blank(StartKnown::Yes, Tree::Empty),
         Some(Case::NothingLeft { leader, loss })
     );
 }
 
 #[test]
-fn what_another_task_has_written_is_not_believed() {
+fn records_of_another_task_are_ignored() {
     let seen = |tree| Seen {
-        file: Trace::AnotherTasks,
+        file: FileState::OfAnotherTask,
         tree,
     };
-    let (leader, loss) = (None, Loss::FileOfAnother);
-    assert_eq!(classify(Birth::Known, &seen(Remains::Unsought)), None);
+    let (leader, loss) = (None, Loss::FileOfAnotherTask);
+    assert_eq!(classify(StartKnown::Yes, &seen(Tree::NotLookedFor)), None);
     assert_eq!(
-        classify(Birth::Known, &seen(Remains::Nobody)),
+        classify(StartKnown::Yes, &seen(Tree::Empty)),
         Some(Case::NothingLeft { leader, loss })
     );
     assert_eq!(
-        classify(Birth::Unknown, &seen(Remains::Nobody)),
-        Some(Case::NeverBegan(Hindrance::PlaceTaken))
+        classify(StartKnown::No, &seen(Tree::Empty)),
+        Some(Case::NeverStarted(NotStarted::PlaceTaken))
     );
     assert_eq!(
-        classify(Birth::Unknown, &seen(Remains::Somebody)),
+        classify(StartKnown::No, &seen(Tree::Alive)),
         Some(Case::TreeAlive { leader, loss })
     );
 }
 
 /// F11
 #[test]
-fn a_release_on_record_is_an_end_whoever_is_left() {
-    let mut released = running();
-    released.leader_exit = Slot::Whole(exit());
+fn recorded_abandonment_is_an_end_though_orphans_live() {
+    let mut abandoned = running();
+    abandoned.leader_exit = Slot::Whole(exit());
     let end = TreeEnd {
         cgroup_empty: false,
         abandoned: true,
         ..end()
     };
-    released.tree_end = Slot::Whole(end);
+    abandoned.tree_end = Slot::Whole(end);
     let leader = Some(exit());
-    for tree in [Remains::Unsought, Remains::Somebody] {
-        let seen = own(Lock::Free, released, tree);
+    for tree in [Tree::NotLookedFor, Tree::Alive] {
+        let seen = own(Lock::Free, abandoned, tree);
         let ended = Some(Case::Ended { end, leader });
-        assert_eq!(classify(Birth::Known, &seen), ended);
-        // Nobody is stopped for being left over.
+        assert_eq!(classify(StartKnown::Yes, &seen), ended);
+        // Abandoned orphans are not killed as leftovers.
         let unknown = Some(Leftover::Unknown);
         assert_eq!(leftover(Memory::None, &seen), unknown);
     }
 }
 
 #[test]
-fn a_file_without_a_task_is_deleted_only_if_it_was_to_be_or_says_nothing() {
-    let seen = |lock, records| own(lock, records, Remains::Unsought);
-    let mut over = running();
-    over.tree_end = Slot::Whole(end());
-    let worthless = Some(Leftover::Worthless);
+fn a_file_without_a_task_is_deleted_only_if_removed_or_blank() {
+    let seen = |lock, records| own(lock, records, Tree::NotLookedFor);
+    let mut ended = running();
+    ended.tree_end = Slot::Whole(end());
+    let deletable = Some(Leftover::Deletable);
     for (memory, lock, records, expected) in [
-        (Memory::Removed, Lock::Free, running(), worthless),
-        (Memory::Removed, Lock::Held, over, worthless),
-        (Memory::None, Lock::Free, Records::default(), worthless),
-        (Memory::None, Lock::Free, over, Some(Leftover::Unknown)),
-        (Memory::None, Lock::Held, over, Some(Leftover::Unknown)),
+        (Memory::Removed, Lock::Free, running(), deletable),
+        (Memory::Removed, Lock::Held, ended, deletable),
+        (Memory::None, Lock::Free, Records::default(), deletable),
+        (Memory::None, Lock::Free, ended, Some(Leftover::Unknown)),
+        (Memory::None, Lock::Held, ended, Some(Leftover::Unknown)),
         (Memory::None, Lock::Free, running(), None),
         (
             Memory::None,
             Lock::Held,
             Records::default(),
-            Some(Leftover::ShimNameless),
+            Some(Leftover::UnidentifiedShim),
         ),
     ] {
         assert_eq!(leftover(memory, &seen(lock, records)), expected);
@@ -240,6 +238,6 @@ fn a_file_without_a_task_is_deleted_only_if_it_was_to_be_or_says_nothing() {
         let held = seen(Lock::Held, running());
         assert_eq!(leftover(memory, &held), Some(Leftover::ShimAlive(uid)));
     }
-    let alive = own(Lock::Free, running(), Remains::Somebody);
+    let alive = own(Lock::Free, running(), Tree::Alive);
     assert_eq!(leftover(Memory::None, &alive), Some(Leftover::TreeAlive));
 }

@@ -1,33 +1,34 @@
-//! What time does to a task. Every timer is read off its facts, so that none is left behind by a task
-//! that is over, and none is lost with a server.
+//! The timers of a task. Every timer is derived from the task's facts: a finished task has none, and
+//! a restart of the server loses none.
 
-use super::{Clients, DetachRequest, Effect, Life, heeler};
+use super::{Clients, DetachRequest, Effect, Life};
 use crate::task::{
-    DetachCause, EventKind, OnDisconnect, OnForegroundTimeout, OrphanPolicy, Placement,
-    StaleAction, StopCause, StopMode, Timestamp,
+    Actor, DetachCause, EventKind, Foreground, OnDisconnect, OnForegroundTimeout, OrphanPolicy,
+    Placement, StaleAction, StopCause, StopMode, Timestamp,
 };
 
-/// What a task waits for the clock for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::supervisor) enum Timer {
-    /// Its timeout.
+    /// The end of `timeout`.
     Deadline,
-    /// The end of its time in the foreground.
+    /// The end of `foreground_timeout`.
     Foreground,
-    /// The end of the time in which somebody must come to hold it.
+    /// The end of `reattach_window`.
     Reattach,
-    /// It may have been silent for too long: whether it was is seen by looking.
+    /// The end of `stale_after` or `idle_timeout`, unless there was output: the actor looks.
     Silence,
-    /// The end of the time it has to obey.
+    /// The end of the grace of a stop.
     Grace,
+    /// The time at which the survivors of a kill are looked up.
+    KillDeadline,
 }
 
 impl Life {
-    /// The timer that is due first; a task that is over has none.
+    /// The timer that is due first.
     pub(in crate::supervisor) fn timer(&self) -> Option<(Timestamp, Timer)> {
         let task = &self.task;
-        // Time does nothing to a task that waits for its turn.
-        if task.ended.is_some() || self.over.is_some() || task.is_waiting() {
+        // No time passes for a queued task.
+        if self.is_tree_gone() || task.is_waiting() {
             return None;
         }
         if let Some(stop) = &task.stop {
@@ -35,21 +36,25 @@ impl Life {
                 StopMode::Graceful(policy) if !stop.killed => {
                     Some((stop.requested.saturating_add(policy.grace), Timer::Grace))
                 }
-                StopMode::Graceful(_) | StopMode::Force => None,
+                StopMode::Graceful(_) | StopMode::Force => {
+                    self.kill_deadline.map(|due| (due, Timer::KillDeadline))
+                }
             };
         }
-        // The rest is being killed or let go: no time is left to run out.
+        // The orphans are being killed or abandoned: no limit applies to them.
         if task.leader_end.is_some() && task.spec.rules.orphan_policy != OrphanPolicy::Track {
             return None;
         }
         let timers = [
-            self.deadline().map(|due| (due, Timer::Deadline)),
-            self.foreground_deadline()
-                .map(|due| (due, Timer::Foreground)),
-            self.holder_deadline().map(|due| (due, Timer::Reattach)),
-            self.silence_deadline().map(|due| (due, Timer::Silence)),
+            (self.deadline(), Timer::Deadline),
+            (self.foreground_deadline(), Timer::Foreground),
+            (self.reattach_deadline(), Timer::Reattach),
+            (self.silence_deadline(), Timer::Silence),
         ];
-        timers.into_iter().flatten().min_by_key(|(due, _)| *due)
+        let set = timers
+            .into_iter()
+            .filter_map(|(due, timer)| Some((due?, timer)));
+        set.min_by_key(|(due, _)| *due)
     }
 
     fn deadline(&self) -> Option<Timestamp> {
@@ -58,15 +63,13 @@ impl Life {
     }
 
     fn foreground_deadline(&self) -> Option<Timestamp> {
-        let rules = &self.task.spec.rules;
-        let foreground = rules.foreground.as_ref().filter(|_| self.holds())?;
+        let foreground = self.foreground()?;
         let started = self.task.started.as_ref()?;
         Some(started.at.saturating_add(foreground.timeout))
     }
 
-    fn holder_deadline(&self) -> Option<Timestamp> {
-        let rules = &self.task.spec.rules;
-        let foreground = rules.foreground.as_ref().filter(|_| self.holds())?;
+    fn reattach_deadline(&self) -> Option<Timestamp> {
+        let foreground = self.foreground()?;
         match (foreground.on_disconnect, self.clients) {
             (OnDisconnect::Cancel | OnDisconnect::Detach, Clients::None(since)) => {
                 Some(since.saturating_add(foreground.reattach_window))
@@ -75,7 +78,6 @@ impl Life {
         }
     }
 
-    /// When the first of the two spans of silence is over that it was given.
     fn silence_deadline(&self) -> Option<Timestamp> {
         let rules = &self.task.spec.rules;
         let stale = rules.stale.filter(|_| self.task.stale.is_none());
@@ -89,32 +91,32 @@ impl Life {
         Some(started.at.max(self.last_output))
     }
 
-    fn holds(&self) -> bool {
-        self.task.placement() == Placement::Foreground
+    /// The foreground rules, while the task is in the foreground.
+    fn foreground(&self) -> Option<&Foreground> {
+        let foreground = self.task.spec.rules.foreground.as_ref();
+        foreground.filter(|_| self.task.placement() == Placement::Foreground)
     }
 
-    pub(super) fn foreground_over(&mut self, now: Timestamp) -> Vec<Effect> {
-        let rules = &self.task.spec.rules;
-        let Some(foreground) = rules.foreground.as_ref().filter(|_| self.holds()) else {
-            return Vec::new();
-        };
-        match foreground.on_timeout {
-            OnForegroundTimeout::Detach => {
-                self.detach(DetachCause::ForegroundTimeout, unasked(), now)
+    pub(super) fn foreground_timed_out(&mut self, now: Timestamp) -> Vec<Effect> {
+        match self.foreground().map(|foreground| foreground.on_timeout) {
+            Some(OnForegroundTimeout::Detach) => {
+                self.detach(DetachCause::ForegroundTimeout, detach_by_server(), now)
             }
-            OnForegroundTimeout::Cancel => self.run_out(StopCause::Deadline, now),
+            Some(OnForegroundTimeout::Cancel) => self.stop_because_of(StopCause::Deadline, now),
+            None => Vec::new(),
         }
     }
 
-    pub(super) fn holder_gone(&mut self, now: Timestamp) -> Vec<Effect> {
-        let rules = &self.task.spec.rules;
-        let foreground = rules.foreground.as_ref().filter(|_| self.holds());
-        let (Some(foreground), Clients::None(_)) = (foreground, self.clients) else {
-            return Vec::new();
+    pub(super) fn client_disconnected(&mut self, now: Timestamp) -> Vec<Effect> {
+        let on_disconnect = match (self.foreground(), self.clients) {
+            (Some(foreground), Clients::None(_)) => foreground.on_disconnect,
+            (None, _) | (_, Clients::Attached) => return Vec::new(),
         };
-        match foreground.on_disconnect {
-            OnDisconnect::Cancel => self.run_out(StopCause::ClientDisconnected, now),
-            OnDisconnect::Detach => self.detach(DetachCause::ClientDisconnected, unasked(), now),
+        match on_disconnect {
+            OnDisconnect::Cancel => self.stop_because_of(StopCause::ClientDisconnected, now),
+            OnDisconnect::Detach => {
+                self.detach(DetachCause::ClientDisconnected, detach_by_server(), now)
+            }
             OnDisconnect::Keep => Vec::new(),
         }
     }
@@ -138,15 +140,15 @@ impl Life {
         if stale.is_some() && self.task.stale.is_none() {
             self.task.stale = Some(now);
             self.task.output_bytes = self.task.output_bytes.max(output_bytes);
-            effects.extend([Effect::Record(EventKind::Stale), Effect::Listen]);
+            effects.extend([Effect::Record(EventKind::Stale), Effect::FollowOutput]);
         }
         if is_idle {
-            effects.extend(self.run_out(StopCause::IdleDeadline, now));
+            effects.extend(self.stop_because_of(StopCause::IdleDeadline, now));
         }
         effects
     }
 
-    pub(super) fn wrote(&mut self, now: Timestamp) -> Vec<Effect> {
+    pub(super) fn output_written(&mut self, now: Timestamp) -> Vec<Effect> {
         if self.task.stop.is_some() || self.task.stale.take().is_none() {
             return Vec::new();
         }
@@ -155,10 +157,9 @@ impl Life {
     }
 }
 
-/// Nobody has asked but the clock.
-fn unasked() -> DetachRequest {
+fn detach_by_server() -> DetachRequest {
     DetachRequest {
-        actor: heeler(),
+        actor: Actor::heeler(),
         reason: None,
         timeout: None,
     }

@@ -1,14 +1,17 @@
-//! Stopping: what begins a stop, what makes it more urgent, and what goes out because of it.
+//! Stops: their begin, their escalation, the signals they send and the kill deadline.
 
-use super::{Children, Effect, Life, heeler};
+use std::time::Duration;
+
+use super::{Children, Effect, KILL_DEADLINE, Life};
 use crate::task::{
     Actor, Containment, EventKind, OrphanPolicy, Proof, ProofMethod, SentSignal, Signal, Stop,
     StopCause, StopMode, Survivor, Timestamp,
 };
 
 const SIGKILL: Signal = Signal(9);
+/// The interval of further looks at an overdue kill of which no survivor could be named.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Who wants a task stopped, why and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::supervisor) struct StopRequest {
     pub(in crate::supervisor) cause: StopCause,
@@ -18,25 +21,21 @@ pub(in crate::supervisor) struct StopRequest {
     pub(in crate::supervisor) cascade: bool,
 }
 
-/// What a shim is told about the end.
+/// The order about the end of the tree that a shim has, or must get again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::supervisor) enum StopOrder {
-    /// Ask the tree, with this signal.
-    Ask(Signal),
-    /// Kill it.
+    /// Send this signal to the tree.
+    Signal(Signal),
+    /// Kill the tree.
     Kill,
-    /// Leave it to itself.
+    /// Leave the orphans alone.
     Abandon,
 }
 
 impl Life {
-    /// What its shim was last told about the end.
-    pub(in crate::supervisor) fn order(&self) -> Option<StopOrder> {
-        if !self.task.is_live() {
-            return None;
-        }
-        // Nobody is there who could be told.
-        if self.task.is_waiting() {
+    /// The latest order about the end; `None` where there is none, or no shim to send it to.
+    pub(in crate::supervisor) fn stop_order(&self) -> Option<StopOrder> {
+        if !self.task.is_live() || self.task.is_waiting() {
             return None;
         }
         let Some(stop) = &self.task.stop else {
@@ -47,39 +46,31 @@ impl Life {
             };
         };
         match stop.mode {
-            StopMode::Graceful(policy) if !stop.killed => Some(StopOrder::Ask(policy.signal)),
+            StopMode::Graceful(policy) if !stop.killed => Some(StopOrder::Signal(policy.signal)),
             StopMode::Graceful(_) | StopMode::Force => Some(StopOrder::Kill),
         }
     }
 
     pub(super) fn stop_requested(&mut self, request: StopRequest, now: Timestamp) -> Vec<Effect> {
-        let is_waiting = self.task.is_waiting();
-        match &mut self.task.stop {
+        match self.task.stop {
             None => self.begin_stop(request, now),
-            // Only more urgency, or more reach, changes a stop that is under way: it keeps its
-            // cause and its clock.
-            Some(stop) => {
-                let force = request.mode == StopMode::Force && stop.mode != StopMode::Force;
-                let kill = force && !stop.killed && !is_waiting;
-                let reach = request.cascade && (force || !stop.cascade);
-                if !force && !reach {
-                    return Vec::new();
-                }
-                stop.cascade |= request.cascade;
-                if force {
-                    stop.mode = StopMode::Force;
-                }
-                let mut effects = vec![Effect::Record(EventKind::Stopping)];
-                if reach {
-                    self.children = Children::Awaited;
-                    effects.push(Effect::StopChildren);
-                }
-                if kill {
-                    effects.extend(self.kill(now));
-                }
-                effects
-            }
+            Some(_) => self.escalate_stop(&request, now),
         }
+    }
+
+    /// Stops the task for a cause of the server's own, unless it is being stopped already.
+    pub(super) fn stop_because_of(&mut self, cause: StopCause, now: Timestamp) -> Vec<Effect> {
+        if self.task.stop.is_some() || self.tree_ended.is_some() {
+            return Vec::new();
+        }
+        let request = StopRequest {
+            cause,
+            actor: Actor::heeler(),
+            reason: None,
+            mode: StopMode::Graceful(self.task.spec.stop_policy),
+            cascade: false,
+        };
+        self.begin_stop(request, now)
     }
 
     fn begin_stop(&mut self, request: StopRequest, now: Timestamp) -> Vec<Effect> {
@@ -101,7 +92,7 @@ impl Life {
             effects.push(Effect::StopChildren);
         }
         match (mode, &self.task.started) {
-            // There is nobody to be told.
+            // A queued task has no process to signal.
             _ if self.task.is_waiting() => {}
             (StopMode::Graceful(policy), Some(_)) => {
                 effects.push(Effect::Signal(policy.signal));
@@ -109,15 +100,43 @@ impl Life {
                     effects.extend(self.kill(now));
                 }
             }
-            // What has not begun has nothing to tidy up.
+            // A leader that does not run yet has nothing to clean up.
             (StopMode::Graceful(_), None) | (StopMode::Force, _) => effects.extend(self.kill(now)),
+        }
+        effects
+    }
+
+    /// A second request can only force the stop or extend it to the children. The stop keeps its
+    /// cause, and its grace is not restarted.
+    fn escalate_stop(&mut self, request: &StopRequest, now: Timestamp) -> Vec<Effect> {
+        let is_waiting = self.task.is_waiting();
+        let Some(stop) = &mut self.task.stop else {
+            return Vec::new();
+        };
+        let force = request.mode == StopMode::Force && stop.mode != StopMode::Force;
+        let kill = force && !stop.killed && !is_waiting;
+        let reach_children = request.cascade && (force || !stop.cascade);
+        if !force && !reach_children {
+            return Vec::new();
+        }
+        stop.cascade |= request.cascade;
+        if force {
+            stop.mode = StopMode::Force;
+        }
+        let mut effects = vec![Effect::Record(EventKind::Stopping)];
+        if reach_children {
+            self.children = Children::Awaited;
+            effects.push(Effect::StopChildren);
+        }
+        if kill {
+            effects.extend(self.kill(now));
         }
         effects
     }
 
     pub(super) fn grace_over(&mut self, now: Timestamp) -> Vec<Effect> {
         match &self.task.stop {
-            Some(stop) if !stop.killed && self.over.is_none() && !self.task.is_waiting() => {
+            Some(stop) if !stop.killed && !self.is_tree_gone() && !self.task.is_waiting() => {
                 self.kill(now)
             }
             Some(_) | None => Vec::new(),
@@ -125,67 +144,61 @@ impl Life {
     }
 
     fn kill(&mut self, now: Timestamp) -> Vec<Effect> {
+        self.kill_deadline = Some(now.saturating_add(KILL_DEADLINE));
         if let Some(stop) = &mut self.task.stop {
             stop.killed = true;
             stop.signals.push(SentSignal {
                 signal: SIGKILL,
                 at: now,
-                processes: 0,
+                processes: None,
             });
         }
         vec![Effect::Kill]
     }
 
-    /// The stop signal goes out before the kill, though it may be reported after it.
-    pub(super) fn signalled(&mut self, sent: SentSignal) -> Vec<Effect> {
+    /// The stop signal goes out before the kill, though the shim may report it later.
+    pub(super) fn signal_sent(&mut self, sent: SentSignal) -> Vec<Effect> {
         if let Some(stop) = &mut self.task.stop {
-            let is_kill = |sent: &SentSignal| sent.signal == SIGKILL && sent.processes == 0;
-            let kill = stop.signals.iter().position(is_kill);
+            let kill = stop.signals.iter().position(SentSignal::is_tree_kill);
             stop.signals
                 .insert(kill.unwrap_or(stop.signals.len()), sent);
         }
         Vec::new()
     }
 
+    /// Names the survivors, each once. A kill without a stop (of orphans) has no one to report to.
     pub(super) fn kill_overdue(&mut self, survivors: Vec<Survivor>, now: Timestamp) -> Vec<Effect> {
+        self.kill_deadline = match survivors.is_empty() {
+            true => self.kill_deadline.map(|_| now.saturating_add(LOOK_AGAIN)),
+            false => None,
+        };
         let method = self.proof_method();
-        // Where nobody has asked for a stop, nobody waits to hear how it goes.
         let Some(stop) = &mut self.task.stop else {
             return Vec::new();
         };
+        let named = stop
+            .proof
+            .as_ref()
+            .map_or(&[][..], |proof| &proof.survivors);
+        let is_new = |survivor: &Survivor| named.iter().all(|one| one.pid != survivor.pid);
+        let new: Vec<Survivor> = survivors.into_iter().filter(is_new).collect();
+        if new.is_empty() {
+            return Vec::new();
+        }
         stop.proof = Some(Proof {
             method,
             at: now,
-            survivors,
+            survivors: named.iter().cloned().chain(new).collect(),
         });
         vec![Effect::Record(EventKind::KillOverdue)]
     }
 
     fn proof_method(&self) -> ProofMethod {
-        match self
-            .task
-            .started
-            .as_ref()
-            .map(|started| started.containment)
-        {
+        let started = self.task.started.as_ref();
+        match started.map(|started| started.containment) {
             Some(Containment::Cgroup) => ProofMethod::CgroupEmpty,
             Some(Containment::Subreaper) => ProofMethod::NoChildren,
             None => ProofMethod::NeverStarted,
         }
-    }
-
-    /// Its time is over, whichever that was.
-    pub(super) fn run_out(&mut self, cause: StopCause, now: Timestamp) -> Vec<Effect> {
-        if self.task.stop.is_some() || self.over.is_some() {
-            return Vec::new();
-        }
-        let request = StopRequest {
-            cause,
-            actor: heeler(),
-            reason: None,
-            mode: StopMode::Graceful(self.task.spec.stop_policy),
-            cascade: false,
-        };
-        self.begin_stop(request, now)
     }
 }

@@ -1,4 +1,4 @@
-//! What time does to a task, with the clock in hand.
+//! The timers, at chosen times.
 
 use super::*;
 use crate::task::{
@@ -7,12 +7,11 @@ use crate::task::{
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// So many seconds after its start.
+/// The time this many seconds after the start.
 fn at(seconds: u64) -> Timestamp {
     Timestamp(10).saturating_add(SECOND * seconds as u32)
 }
 
-/// In the foreground for a minute.
 fn foreground() -> Foreground {
     Foreground {
         timeout: 60 * SECOND,
@@ -22,9 +21,8 @@ fn foreground() -> Foreground {
     }
 }
 
-/// One that runs, by these rules.
-fn running_by(rules: Rules, timeout: Option<Duration>) -> Life {
-    let mut life = newborn(timeout);
+fn running_with(rules: Rules, timeout: Option<Duration>) -> Life {
+    let mut life = created(timeout);
     let mut spec = Spec::clone(&life.task.spec);
     spec.rules = rules;
     life.task.spec = spec.into();
@@ -32,13 +30,13 @@ fn running_by(rules: Rules, timeout: Option<Duration>) -> Life {
     life
 }
 
-/// One that runs in the foreground, and is held.
-fn held(foreground: Foreground, timeout: Option<Duration>) -> Life {
+/// A running foreground task with an attached client.
+fn attached(foreground: Foreground, timeout: Option<Duration>) -> Life {
     let rules = Rules {
         foreground: Some(foreground),
         ..Rules::default()
     };
-    let mut life = running_by(rules, timeout);
+    let mut life = running_with(rules, timeout);
     assert_eq!(life.step(Input::Clients(Clients::Attached), at(0)), []);
     life
 }
@@ -55,42 +53,46 @@ const DETACHED: [Effect; 2] = [Effect::Record(EventKind::Detached), Effect::Spil
 
 /// F3
 #[test]
-fn the_timeout_counts_from_the_detach_and_the_foreground_deadline_is_gone() {
+fn a_detach_replaces_the_foreground_deadline_by_the_timeout() {
     for (at_spawn, at_detach) in [
         (Some(600 * SECOND), None),
         (None, Some(600 * SECOND)),
         (Some(5 * SECOND), Some(600 * SECOND)),
     ] {
-        let mut life = held(foreground(), at_spawn);
+        let mut life = attached(foreground(), at_spawn);
         assert_eq!(life.timer(), Some((at(60), Timer::Foreground)));
         assert_eq!(life.step(detach(at_detach), at(50)), DETACHED);
         assert_eq!(life.timer(), Some((at(650), Timer::Deadline)));
-        assert_eq!(life.step(Input::ForegroundOver, at(60)), [], "too late");
+        assert_eq!(
+            life.step(Input::ForegroundTimedOut, at(60)),
+            [],
+            "it is detached"
+        );
     }
 }
 
 /// F3
 #[test]
-fn without_a_timeout_a_detached_task_has_no_end() {
-    let mut life = held(foreground(), None);
+fn a_detached_task_without_a_timeout_has_no_timer() {
+    let mut life = attached(foreground(), None);
     life.step(detach(None), at(50));
     assert_eq!(life.timer(), None);
 }
 
 /// F4
 #[test]
-fn at_the_foreground_deadline_it_is_detached_or_timed_out() {
-    let mut life = held(foreground(), None);
-    assert_eq!(life.step(Input::ForegroundOver, at(60)), DETACHED);
-    let detached = life.task.detached.as_ref().expect("it was detached");
+fn the_foreground_deadline_detaches_or_cancels() {
+    let mut life = attached(foreground(), None);
+    assert_eq!(life.step(Input::ForegroundTimedOut, at(60)), DETACHED);
+    let detached = life.task.detached.as_ref().expect("a detach");
     assert_eq!(detached.cause, DetachCause::ForegroundTimeout);
 
     let cancel = Foreground {
         on_timeout: OnForegroundTimeout::Cancel,
         ..foreground()
     };
-    let mut life = held(cancel, None);
-    life.step(Input::ForegroundOver, at(60));
+    let mut life = attached(cancel, None);
+    life.step(Input::ForegroundTimedOut, at(60));
     life.step(tree_ended(0), at(61));
     assert_eq!(
         end_of(&life),
@@ -100,8 +102,8 @@ fn at_the_foreground_deadline_it_is_detached_or_timed_out() {
 
 /// F6
 #[test]
-fn whoever_comes_back_within_the_window_keeps_the_task() {
-    let mut life = held(foreground(), None);
+fn a_client_that_reattaches_within_the_window_keeps_the_task() {
+    let mut life = attached(foreground(), None);
     life.step(Input::Clients(Clients::None(at(5))), at(5));
     assert_eq!(life.timer(), Some((at(15), Timer::Reattach)));
     life.step(Input::Clients(Clients::Attached), at(14));
@@ -109,15 +111,15 @@ fn whoever_comes_back_within_the_window_keeps_the_task() {
     assert_eq!(
         life.step(Input::ClientDisconnected, at(15)),
         [],
-        "it is not"
+        "a client is attached"
     );
 }
 
 /// F6
 #[test]
-fn when_the_holder_stays_away_the_policy_applies_once() {
-    let gone = |on_disconnect| {
-        let mut life = held(
+fn on_disconnect_applies_once_when_no_client_comes_back() {
+    let disconnected = |on_disconnect| {
+        let mut life = attached(
             Foreground {
                 on_disconnect,
                 ..foreground()
@@ -127,7 +129,7 @@ fn when_the_holder_stays_away_the_policy_applies_once() {
         life.step(Input::Clients(Clients::None(at(5))), at(5));
         life
     };
-    let mut cancelled = gone(OnDisconnect::Cancel);
+    let mut cancelled = disconnected(OnDisconnect::Cancel);
     assert_ne!(cancelled.step(Input::ClientDisconnected, at(15)), []);
     assert_eq!(cancelled.step(Input::ClientDisconnected, at(16)), []);
     cancelled.step(tree_ended(0), at(17));
@@ -135,17 +137,17 @@ fn when_the_holder_stays_away_the_policy_applies_once() {
         end_of(&cancelled),
         Some((EndState::Cancelled, EndReason::ClientDisconnected))
     );
-    let mut detached = gone(OnDisconnect::Detach);
+    let mut detached = disconnected(OnDisconnect::Detach);
     assert_eq!(detached.step(Input::ClientDisconnected, at(15)), DETACHED);
     assert_eq!(detached.timer(), None);
-    let kept = gone(OnDisconnect::Keep);
+    let kept = disconnected(OnDisconnect::Keep);
     assert_eq!(kept.timer(), Some((at(60), Timer::Foreground)));
 }
 
 /// F7
 #[test]
-fn a_second_detach_is_not_told() {
-    let mut life = held(foreground(), None);
+fn a_second_detach_changes_nothing() {
+    let mut life = attached(foreground(), None);
     life.step(detach(None), at(1));
     let once = life.clone();
     assert_eq!(life.step(detach(Some(SECOND)), at(2)), []);
@@ -154,15 +156,15 @@ fn a_second_detach_is_not_told() {
 
 /// F11
 #[test]
-fn a_leader_that_exits_releases_its_holder_and_the_rest_runs_in_the_background() {
-    let mut life = held(foreground(), Some(100 * SECOND));
+fn tracked_orphans_run_in_the_background_after_the_leader_exits() {
+    let mut life = attached(foreground(), Some(100 * SECOND));
     let exit = Input::LeaderExited {
         end: LeaderEnd {
             outcome: Outcome::Exited(3),
             at: at(7),
         },
         output_bytes: 0,
-        others: Vec::new(),
+        orphans: Vec::new(),
     };
     let effects = life.step(exit, at(7));
     assert_eq!(
@@ -175,18 +177,18 @@ fn a_leader_that_exits_releases_its_holder_and_the_rest_runs_in_the_background()
 
 /// F11
 #[test]
-fn a_task_whose_rest_is_killed_runs_out_of_no_time() {
+fn a_task_whose_orphans_are_killed_has_no_timer() {
     let rules = Rules {
         foreground: Some(foreground()),
         orphan_policy: OrphanPolicy::Kill,
         idle_timeout: Some(SECOND),
         ..Rules::default()
     };
-    let mut life = running_by(rules, None);
+    let mut life = running_with(rules, None);
     let exit = Input::LeaderExited {
         end: exited(0),
         output_bytes: 0,
-        others: Vec::new(),
+        orphans: Vec::new(),
     };
     let effects = life.step(exit, at(7));
     assert_eq!(
@@ -194,7 +196,11 @@ fn a_task_whose_rest_is_killed_runs_out_of_no_time() {
         [Effect::Record(EventKind::LeaderExited), Effect::Kill]
     );
     assert_eq!(life.timer(), None);
-    assert_eq!(life.order(), Some(StopOrder::Kill), "also after a restart");
+    assert_eq!(
+        life.stop_order(),
+        Some(StopOrder::Kill),
+        "also after a restart"
+    );
     life.step(tree_ended(0), at(8));
     assert_eq!(
         end_of(&life),
@@ -218,14 +224,14 @@ fn silence(last_output: Timestamp) -> Input {
 
 /// T4
 #[test]
-fn output_pushes_the_idle_deadline_back() {
+fn output_postpones_the_idle_deadline() {
     let rules = Rules {
         idle_timeout: Some(10 * SECOND),
         ..Rules::default()
     };
-    let mut life = running_by(rules, None);
+    let mut life = running_with(rules, None);
     assert_eq!(life.timer(), Some((at(10), Timer::Silence)));
-    assert_eq!(life.step(silence(at(4)), at(10)), [], "it wrote meanwhile");
+    assert_eq!(life.step(silence(at(4)), at(10)), [], "there was output");
     assert_eq!(life.timer(), Some((at(14), Timer::Silence)));
     let effects = life.step(silence(at(4)), at(14));
     assert_eq!(effects[0], Effect::Record(EventKind::Stopping));
@@ -238,15 +244,19 @@ fn output_pushes_the_idle_deadline_back() {
 
 /// T5
 #[test]
-fn stale_is_told_once_for_each_silence() {
-    const STALE: [Effect; 2] = [Effect::Record(EventKind::Stale), Effect::Listen];
-    let mut life = running_by(stale_after(10 * SECOND, StaleAction::Notify), None);
+fn stale_is_recorded_once_for_each_silence() {
+    const STALE: [Effect; 2] = [Effect::Record(EventKind::Stale), Effect::FollowOutput];
+    let mut life = running_with(stale_after(10 * SECOND, StaleAction::Notify), None);
     assert_eq!(life.step(silence(at(0)), at(10)), STALE);
-    assert_eq!(life.timer(), None, "nothing to wait for but output");
+    assert_eq!(life.timer(), None, "only output ends the silence");
     assert_eq!(life.step(silence(at(0)), at(30)), [], "the same silence");
     let active = [Effect::Record(EventKind::Active)];
-    assert_eq!(life.step(Input::Wrote, at(40)), active);
-    assert_eq!(life.step(Input::Wrote, at(41)), [], "it is active already");
+    assert_eq!(life.step(Input::OutputWritten, at(40)), active);
+    assert_eq!(
+        life.step(Input::OutputWritten, at(41)),
+        [],
+        "the task is active already"
+    );
     assert_eq!(life.timer(), Some((at(50), Timer::Silence)));
     assert_eq!(life.step(silence(at(41)), at(50)), []);
     assert_eq!(life.step(silence(at(41)), at(51)), STALE);
@@ -254,11 +264,11 @@ fn stale_is_told_once_for_each_silence() {
 
 /// T5
 #[test]
-fn a_stale_task_is_stopped_if_that_was_asked_for() {
-    let mut life = running_by(stale_after(10 * SECOND, StaleAction::Cancel), None);
-    let told: Vec<Effect> = life.step(silence(at(0)), at(10));
-    assert!(told.contains(&Effect::Record(EventKind::Stale)));
-    assert!(told.contains(&Effect::Signal(Signal(15))));
+fn a_stale_task_is_stopped_if_the_policy_is_cancel() {
+    let mut life = running_with(stale_after(10 * SECOND, StaleAction::Cancel), None);
+    let effects: Vec<Effect> = life.step(silence(at(0)), at(10));
+    assert!(effects.contains(&Effect::Record(EventKind::Stale)));
+    assert!(effects.contains(&Effect::Signal(Signal(15))));
     life.step(tree_ended(0), at(11));
     assert_eq!(
         end_of(&life),
@@ -268,10 +278,10 @@ fn a_stale_task_is_stopped_if_that_was_asked_for() {
 
 /// T3
 #[test]
-fn endless_spans_are_never_over() {
+fn endless_durations_never_fire() {
     let mut endless = foreground();
     endless.timeout = Duration::MAX;
-    let mut life = held(endless, Some(Duration::MAX));
+    let mut life = attached(endless, Some(Duration::MAX));
     assert_eq!(life.timer(), Some((Timestamp(u64::MAX), Timer::Foreground)));
     life.step(detach(None), at(1));
     assert_eq!(life.timer(), Some((Timestamp(u64::MAX), Timer::Deadline)));

@@ -1,0 +1,86 @@
+//! The parts of the daemon, built from its configuration.
+
+use std::path::PathBuf;
+
+use crate::{
+    config::Config,
+    journal::{Boot, Durability, Journal},
+    process::{
+        self,
+        boot::BootId,
+        containment::ChosenContainment,
+        disk,
+        environment::{BaseEnv, Reach},
+        shim::{Records, Shims},
+        task_file::{MemoryDir, TaskDir},
+    },
+    supervisor::{Parts, Supervisor},
+};
+
+use super::RunError;
+
+/// The space that is reserved for events when the disk is full: some hundred cancels, ends and
+/// removals.
+const WAL_RESERVE: i64 = 4 << 20;
+
+/// Opens the journal, and builds the supervisor. `reach` tells tasks how to reach this server.
+pub(super) fn assemble(config: &Config, reach: Reach) -> Result<(Supervisor, Journal), RunError> {
+    let descriptors = process::raise_descriptor_limit();
+    let task_dir = TaskDir::new(&config.state_dir);
+    let journal = open_journal(config, &task_dir)?;
+    task_dir
+        .create()
+        .map_err(RunError::io("make the task directories"))?;
+    let task_dir = with_memory(task_dir, config, &journal);
+    let records = match config.durability {
+        Durability::Process => Records::Cached,
+        Durability::Power => Records::Synced,
+    };
+    let shims =
+        Shims::unpack(&task_dir, records, descriptors).map_err(RunError::io("unpack the shim"))?;
+    let name = journal.directory_id().simple().to_string();
+    let containment = ChosenContainment::choose(config.containment, &name, &shims)?;
+    process::leave_reaping_to_the_kernel().map_err(RunError::io("ignore SIGCHLD"))?;
+    let base_env = BaseEnv::from_process(reach);
+    let home = base_env
+        .home()
+        .map_or_else(|| PathBuf::from("/"), PathBuf::from);
+    let supervisor = Supervisor::new(Parts {
+        journal: journal.clone(),
+        shims,
+        containment,
+        base_env,
+        task_dir,
+        working_directory: config.working_directory.clone().unwrap_or(home),
+        limits: config.limits.clone(),
+    });
+    Ok((supervisor, journal))
+}
+
+fn open_journal(config: &Config, task_dir: &TaskDir) -> Result<Journal, RunError> {
+    if Journal::is_missing(&config.state_dir) && !task_dir.is_empty() {
+        let state_dir = config.state_dir.clone();
+        return Err(RunError::JournalMissing { state_dir });
+    }
+    let BootId(boot) = BootId::current().map_err(RunError::io("read the boot id"))?;
+    let journal = Journal::open(&config.state_dir, config.durability, Boot(boot))?;
+    let wal = Journal::wal_file(&config.state_dir);
+    if let Err(error) = disk::reserve(&wal, WAL_RESERVE) {
+        tracing::warn!(%error, "no space is reserved: on a full disk no task can be cancelled");
+    }
+    Ok(journal)
+}
+
+/// Adds the directory in memory. Where there is none, output goes to disk.
+fn with_memory(task_dir: TaskDir, config: &Config, journal: &Journal) -> TaskDir {
+    let path = MemoryDir::of(journal.directory_id(), config.memory_dir.as_deref());
+    match MemoryDir::open(&path, config.memory_output) {
+        Ok(memory) => task_dir.with_memory(memory),
+        Err(error) => {
+            if config.memory_output > 0 {
+                tracing::warn!(%error, "no memory directory; foreground output goes to disk");
+            }
+            task_dir
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The conditions under which a claim is admitted.
+
+use std::collections::BTreeSet;
+
+use super::{Admission, Claim, Key, Refused};
+use crate::task::{Seq, TaskId};
+
+/// The first thing that keeps a claim from being admitted now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Blocked {
+    /// Another task has the key, or is before it in line.
+    Key,
+    /// The queue has no free slot, or is paused.
+    Queue,
+    /// A limit is reached.
+    Limit(Refused),
+}
+
+impl Admission {
+    pub(super) fn blocked_by(&self, claim: &Claim) -> Option<Blocked> {
+        let key = claim.key().and_then(|key| self.keys.get(key));
+        let is_behind = |key: &Key| {
+            let first = key.waiting.first();
+            first.is_some_and(|first| *first < claim.position())
+        };
+        if key.is_some_and(|key| !key.holders.is_empty() || is_behind(key)) {
+            return Some(Blocked::Key);
+        }
+        let queue = claim.queue().and_then(|queue| self.queues.get(queue));
+        if queue.is_some_and(|queue| !queue.is_open()) {
+            return Some(Blocked::Queue);
+        }
+        let limits = self.check_limits(claim, &BTreeSet::new());
+        limits.err().map(Blocked::Limit)
+    }
+
+    /// Checks the limits as if the holders of the claim's key had ended.
+    pub(super) fn check_limits_without_holders(&self, claim: &Claim) -> Result<(), Refused> {
+        let key = claim.key().and_then(|key| self.keys.get(key));
+        let none = BTreeSet::new();
+        self.check_limits(claim, key.map_or(&none, |key| &key.holders))
+    }
+
+    /// Checks every limit, not counting the tasks in `leaving`.
+    pub(super) fn check_limits(
+        &self,
+        claim: &Claim,
+        leaving: &BTreeSet<Seq>,
+    ) -> Result<(), Refused> {
+        let leaving = |counts: &dyn Fn(&Claim) -> bool| {
+            let left = leaving.iter().filter_map(|seq| self.admitted.get(seq));
+            left.filter(|claim| counts(claim)).count()
+        };
+        let (running, max) = (self.admitted.len(), self.limits.tasks);
+        if running.saturating_sub(leaving(&|_| true)) >= max {
+            return Err(Refused::Server { running, max });
+        }
+        if let (Some(max), Some(session)) = (self.limits.per_session, claim.session()) {
+            let running = self.sessions.get(session).copied().unwrap_or(0);
+            let same = |one: &Claim| one.session() == Some(session);
+            if running.saturating_sub(leaving(&same)) >= max {
+                let session_id = session.to_owned();
+                return Err(Refused::Session {
+                    session_id,
+                    running,
+                    max,
+                });
+            }
+        }
+        for (label, value, max) in claim.limited_labels(&self.limits) {
+            let counted = self.labels.get(&(label.clone(), value.clone()));
+            let running = counted.copied().unwrap_or(0);
+            let same = |one: &Claim| one.spec.labels.get(label) == Some(value);
+            if running.saturating_sub(leaving(&same)) >= max {
+                let (label, value) = (label.clone(), value.clone());
+                return Err(Refused::Label {
+                    label,
+                    value,
+                    running,
+                    max,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The holder of a key or, if it is free, the first task in line for it.
+    pub(super) fn holder_or_next(&self, key: &str) -> Option<TaskId> {
+        let key = self.keys.get(key)?;
+        let holder = key.holders.first().and_then(|seq| self.admitted.get(seq));
+        let next = || key.waiting.first().and_then(|at| self.waiting.get(at));
+        holder.or_else(next).map(|claim| claim.id.clone())
+    }
+}

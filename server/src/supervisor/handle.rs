@@ -1,0 +1,172 @@
+//! A live task as the rest of the server sees it: its state, waits on it, and messages to its actor.
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::{
+    CancelOutcome, CancelRequest, Cancelled,
+    requests::{Answer, Reply},
+    task_actor::Message,
+};
+use crate::{
+    journal::JournalError,
+    task::{Placement, Task},
+};
+
+/// The most messages in an actor's inbox; further senders wait.
+const INBOX: usize = 32;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Handle {
+    inbox: mpsc::Sender<Message>,
+    state: watch::Receiver<Arc<Task>>,
+    output_end: watch::Receiver<u64>,
+    attached_clients: watch::Sender<usize>,
+}
+
+/// The actor's ends of the channels of a [`Handle`].
+#[derive(Debug)]
+pub(super) struct ActorChannels {
+    pub(super) inbox: mpsc::Receiver<Message>,
+    pub(super) state: watch::Sender<Arc<Task>>,
+    pub(super) output_end: watch::Sender<u64>,
+    pub(super) attached_clients: watch::Receiver<usize>,
+    /// Fires when the task is admitted; `None` unless it is queued.
+    pub(super) admitted: Option<oneshot::Receiver<()>>,
+}
+
+/// One attached client, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct AttachedClient {
+    counter: Option<watch::Sender<usize>>,
+}
+
+impl AttachedClient {
+    /// Keeps the client counted: the server shuts down, and the client has not left the task. The
+    /// next server decides whether it comes back.
+    pub(crate) fn leave_to_next_server(mut self) {
+        self.counter = None;
+    }
+}
+
+impl Drop for AttachedClient {
+    fn drop(&mut self) {
+        if let Some(counter) = &self.counter {
+            counter.send_modify(|clients| *clients -= 1);
+        }
+    }
+}
+
+impl Handle {
+    pub(super) fn new(
+        task: &Arc<Task>,
+        admitted: Option<oneshot::Receiver<()>>,
+    ) -> (Self, ActorChannels) {
+        let (inbox, inbox_end) = mpsc::channel(INBOX);
+        let (state_end, state) = watch::channel(Arc::clone(task));
+        let (output_end_sender, output_end) = watch::channel(0);
+        let (attached_clients, attached_clients_end) = watch::channel(0);
+        let handle = Self {
+            inbox,
+            state,
+            output_end,
+            attached_clients,
+        };
+        let channels = ActorChannels {
+            inbox: inbox_end,
+            state: state_end,
+            output_end: output_end_sender,
+            attached_clients: attached_clients_end,
+            admitted,
+        };
+        (handle, channels)
+    }
+
+    /// The task after its latest durable fact.
+    pub(crate) fn task(&self) -> Arc<Task> {
+        Arc::clone(&self.state.borrow())
+    }
+
+    /// Waits until the task is finished; `None` if the server shuts down first, or the task was never
+    /// recorded. The same `None` ends every wait here.
+    pub(crate) async fn finished(&self) -> Option<Arc<Task>> {
+        self.wait_until(|task| !task.is_live()).await
+    }
+
+    /// Waits until the task is finished, or its kill is overdue and survivors are named.
+    pub(crate) async fn finished_or_kill_overdue(&self) -> Option<Arc<Task>> {
+        self.wait_until(|task| !task.is_live() || task.has_survivors())
+            .await
+    }
+
+    /// Waits until the task is out of the foreground.
+    pub(crate) async fn out_of_foreground(&self) -> Option<Arc<Task>> {
+        self.wait_until(Task::is_out_of_foreground).await
+    }
+
+    /// Waits until an Attach that began with this placement is over.
+    pub(crate) async fn attach_ended(&self, from: Placement) -> Option<Arc<Task>> {
+        self.wait_until(|task| task.attach_end(from).is_some())
+            .await
+    }
+
+    /// Waits until the leader runs, or the task is finished.
+    pub(super) async fn started_or_finished(&self) -> Option<Arc<Task>> {
+        self.wait_until(|task| task.started.is_some() || !task.is_live())
+            .await
+    }
+
+    async fn wait_until(&self, condition: impl Fn(&Task) -> bool) -> Option<Arc<Task>> {
+        let mut state = self.state.clone();
+        let task = state.wait_for(|task| condition(task)).await.ok()?;
+        Some(Arc::clone(&task))
+    }
+
+    /// Waits until there may be output beyond `offset`, or the task is finished.
+    pub(crate) async fn output_beyond(&self, offset: u64) {
+        let mut output_end = self.output_end.clone();
+        output_end.mark_unchanged();
+        let follow = Message::FollowOutput { beyond: offset };
+        if self.inbox.send(follow).await.is_err() {
+            return;
+        }
+        tokio::select! {
+            _ = output_end.changed() => {}
+            _ = self.finished() => {}
+        }
+    }
+
+    /// Counts a client as attached until the guard is dropped.
+    pub(crate) fn attach(&self) -> AttachedClient {
+        self.attached_clients.send_modify(|clients| *clients += 1);
+        AttachedClient {
+            counter: Some(self.attached_clients.clone()),
+        }
+    }
+
+    /// Asks the actor to stop the task; `None` as in [`Self::ask`].
+    pub(super) async fn cancel(
+        &self,
+        request: CancelRequest,
+    ) -> Option<Result<Cancelled, JournalError>> {
+        let message = |reply: Reply<CancelOutcome>| Message::Cancel { request, reply };
+        self.ask(message).await
+    }
+
+    /// Sends a request to the actor and waits for the answer; `None` if there is no actor any more.
+    pub(super) async fn ask<O>(
+        &self,
+        message: impl FnOnce(Reply<O>) -> Message,
+    ) -> Option<Result<Answer<O>, JournalError>> {
+        let (reply, answer) = oneshot::channel();
+        self.send(message(reply)).await;
+        answer.await.ok()
+    }
+
+    /// Sends a message to the actor, if there still is one.
+    pub(super) async fn send(&self, message: Message) {
+        // A dropped message drops its reply, which the receiver sees.
+        let _ = self.inbox.send(message).await;
+    }
+}

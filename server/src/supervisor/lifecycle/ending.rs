@@ -1,0 +1,147 @@
+//! The end of the leader, of the tree and of the task.
+
+use std::time::Duration;
+
+use super::{Children, Effect, Life};
+use crate::task::{
+    EndReason, EndState, Ended, EventKind, LeaderEnd, OrphanPolicy, Outcome, Placement, Proof,
+    ProofMethod, StopCause, Survivor, Task, Timestamp,
+};
+
+/// The end of a tree, as its shim has recorded it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::supervisor) struct TreeEnded {
+    pub(in crate::supervisor) leader: Option<LeaderEnd>,
+    pub(in crate::supervisor) at: Timestamp,
+    pub(in crate::supervisor) method: ProofMethod,
+    pub(in crate::supervisor) output_bytes: u64,
+    pub(in crate::supervisor) capture_error: Option<String>,
+    /// True if orphans were left alone.
+    pub(in crate::supervisor) abandoned: bool,
+    pub(in crate::supervisor) cpu: Duration,
+    pub(in crate::supervisor) max_memory: u64,
+}
+
+impl TreeEnded {
+    /// An end that no shim has recorded.
+    pub(super) fn unobserved(
+        leader: Option<LeaderEnd>,
+        method: ProofMethod,
+        output_bytes: u64,
+        at: Timestamp,
+    ) -> Self {
+        Self {
+            leader,
+            at,
+            method,
+            output_bytes,
+            capture_error: None,
+            abandoned: false,
+            cpu: Duration::ZERO,
+            max_memory: 0,
+        }
+    }
+}
+
+impl Life {
+    pub(super) fn leader_exited(
+        &mut self,
+        end: LeaderEnd,
+        output_bytes: u64,
+        orphans: Vec<Survivor>,
+    ) -> Vec<Effect> {
+        if self.task.leader_end.is_some() {
+            return Vec::new();
+        }
+        let was_foreground = self.task.placement() == Placement::Foreground;
+        self.task.leader_end = Some(end);
+        self.task.output_bytes = output_bytes;
+        self.task.abandoned = orphans;
+        let mut effects = vec![Effect::Record(EventKind::LeaderExited)];
+        match self.task.spec.rules.orphan_policy {
+            OrphanPolicy::Track if was_foreground => effects.push(Effect::Spill),
+            OrphanPolicy::Track => {}
+            OrphanPolicy::Kill => effects.push(Effect::Kill),
+            // A stop reaches the whole tree, orphans included.
+            OrphanPolicy::Abandon if self.task.stop.is_none() => effects.push(Effect::Abandon),
+            OrphanPolicy::Abandon => {}
+        }
+        effects
+    }
+
+    pub(super) fn tree_ended(&mut self, end: TreeEnded, now: Timestamp) -> Vec<Effect> {
+        self.tree_ended.get_or_insert(end);
+        self.end_unless_children_remain(now)
+    }
+
+    pub(super) fn children_finished(&mut self, now: Timestamp) -> Vec<Effect> {
+        self.children = Children::Finished;
+        self.end_unless_children_remain(now)
+    }
+
+    fn end_unless_children_remain(&mut self, now: Timestamp) -> Vec<Effect> {
+        // A task that waited for its children ended after them; any other ended with its tree.
+        let ended_at = match self.children {
+            Children::Awaited => return Vec::new(),
+            Children::Finished => Some(now),
+            Children::NotAwaited => None,
+        };
+        match self.tree_ended.take() {
+            Some(tree) => {
+                let at = ended_at.unwrap_or(tree.at);
+                self.end(tree, at)
+            }
+            None => Vec::new(),
+        }
+    }
+
+    fn end(&mut self, tree: TreeEnded, at: Timestamp) -> Vec<Effect> {
+        let task = &mut self.task;
+        if task.leader_end.is_none() {
+            task.leader_end = tree.leader;
+        }
+        task.output_bytes = tree.output_bytes.max(task.output_bytes);
+        task.capture_error = tree.capture_error;
+        if !tree.abandoned || task.stop.is_some() {
+            task.abandoned = Vec::new();
+        }
+        if let Some(stop) = &mut task.stop {
+            stop.proof = Some(Proof {
+                method: tree.method,
+                at: tree.at,
+                survivors: Vec::new(),
+            });
+        }
+        let (state, reason) = verdict(task);
+        task.ended = Some(Ended {
+            state,
+            reason,
+            at,
+            cpu: tree.cpu,
+            max_memory: tree.max_memory,
+        });
+        vec![Effect::Record(EventKind::Ended)]
+    }
+}
+
+/// The terminal state and its reason. The cause of a stop decides before the leader's outcome.
+fn verdict(task: &Task) -> (EndState, EndReason) {
+    if let Some(stop) = &task.stop {
+        return match stop.cause {
+            StopCause::Cancel => (EndState::Cancelled, EndReason::Cancelled),
+            StopCause::Deadline => (EndState::TimedOut, EndReason::Deadline),
+            StopCause::IdleDeadline => (EndState::TimedOut, EndReason::IdleDeadline),
+            StopCause::Shutdown => (EndState::Cancelled, EndReason::ServerShutdown),
+            StopCause::ClientDisconnected => (EndState::Cancelled, EndReason::ClientDisconnected),
+            StopCause::Replaced => (EndState::Cancelled, EndReason::Replaced),
+        };
+    }
+    let is_captured = task.capture_error.is_none();
+    match task.leader_end.as_ref().map(|end| &end.outcome) {
+        Some(Outcome::Exited(0)) if is_captured => (EndState::Completed, EndReason::Exited),
+        Some(Outcome::Exited(_)) => (EndState::Failed, EndReason::Exited),
+        Some(Outcome::Signalled { .. }) => (EndState::Failed, EndReason::Signalled),
+        Some(Outcome::SpawnFailed(_)) => (EndState::Failed, EndReason::SpawnFailed),
+        Some(Outcome::Unknown(_)) | None => (EndState::Lost, EndReason::SupervisionLost),
+    }
+}

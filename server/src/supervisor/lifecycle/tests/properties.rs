@@ -1,0 +1,156 @@
+//! The rules of the state machine, on random sequences of inputs.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn any_input() -> impl Strategy<Value = Input> {
+    prop_oneof![
+        Just(started()),
+        Just(Input::SpawnFailed(SpawnFailure {
+            operation: "execute".to_owned(),
+            message: "No such file or directory".to_owned(),
+            errno: 2,
+        })),
+        (0..3).prop_map(|code| Input::LeaderExited {
+            end: exited(code),
+            output_bytes: 1,
+            orphans: Vec::new(),
+        }),
+        (0..3).prop_map(tree_ended),
+        any::<bool>().prop_map(|cascade| stop(graceful(GRACE), cascade)),
+        any::<bool>().prop_map(|cascade| stop(graceful(Duration::ZERO), cascade)),
+        any::<bool>().prop_map(|cascade| stop(StopMode::Force, cascade)),
+        Just(Input::Admitted),
+        Just(Input::StoppedWhileQueued),
+        Just(Input::DeadlineReached),
+        Just(Input::Admitted),
+        Just(Input::ForegroundTimedOut),
+        Just(Input::ClientDisconnected),
+        Just(Input::Clients(Clients::Attached)),
+        Just(Input::Clients(Clients::None(Timestamp(0)))),
+        Just(Input::OutputWritten),
+        Just(Input::Detach(DetachRequest {
+            actor: Actor::default(),
+            reason: None,
+            timeout: None,
+        })),
+        Just(Input::Silence {
+            last_output: Timestamp(3),
+            output_bytes: 0,
+        }),
+        Just(Input::GraceOver),
+        Just(Input::ChildrenFinished),
+        Just(Input::KillOverdue(Vec::new())),
+        (8..10).prop_map(|pid| Input::KillOverdue(vec![survivor(pid)])),
+        Just(Input::SignalSent(SentSignal {
+            signal: Signal(15),
+            at: Timestamp(1),
+            processes: Some(1),
+        })),
+        Just(Input::EndedUnobserved {
+            end: LeaderEnd {
+                outcome: Outcome::Unknown("gone".to_owned()),
+                at: Timestamp(1),
+            },
+            method: ProofMethod::Sweep,
+            output_bytes: 0
+        }),
+    ]
+}
+
+proptest! {
+    /// E1, S13
+    #[test]
+    fn every_task_starts_at_most_once_and_ends_once_and_last(
+        inputs in prop::collection::vec(any_input(), 0..40),
+    ) {
+        let mut life = created(Some(GRACE));
+        let mut effects = Vec::new();
+        // In the end the tree is empty and the children are finished.
+        let end = [tree_ended(0), Input::ChildrenFinished];
+        for (at, input) in inputs.into_iter().chain(end).enumerate() {
+            effects.extend(life.step(input, Timestamp(at as u64)));
+        }
+        let recorded: Vec<EventKind> = effects
+            .iter()
+            .filter_map(|effect| match effect {
+                Effect::Record(kind) => Some(*kind),
+                Effect::Signal(_)
+                | Effect::Kill
+                | Effect::StopChildren
+                | Effect::Spill
+                | Effect::Abandon
+                | Effect::FollowOutput => None,
+            })
+            .collect();
+        let count = |kind| recorded.iter().filter(|one| **one == kind).count();
+        prop_assert_eq!(recorded.last(), Some(&EventKind::Ended));
+        prop_assert_eq!(count(EventKind::Ended), 1);
+        prop_assert!(count(EventKind::Started) <= 1);
+        prop_assert_eq!(effects.last(), Some(&Effect::Record(EventKind::Ended)));
+        prop_assert_eq!(life.timer(), None);
+    }
+
+    /// X1: a task that is stopped while queued gets no signal.
+    #[test]
+    fn a_queued_task_is_admitted_at_most_once_and_never_after_a_stop(
+        inputs in prop::collection::vec(any_input(), 0..40),
+    ) {
+        let mut life = queued();
+        let mut all = Vec::new();
+        for (at, input) in inputs.into_iter().enumerate() {
+            // A queued task has no tree that could report anything.
+            let is_from_the_tree = !matches!(
+                input,
+                Input::Admitted | Input::StoppedWhileQueued | Input::StopRequested(_) | Input::ChildrenFinished
+            );
+            if life.task.is_waiting() && is_from_the_tree {
+                continue;
+            }
+            let effects = life.step(input, Timestamp(at as u64));
+            if life.task.is_waiting() {
+                prop_assert!(!effects.iter().any(|effect| matches!(effect, Effect::Signal(_) | Effect::Kill)));
+            }
+            all.extend(effects);
+        }
+        let admitted = |effect: &&Effect| **effect == Effect::Record(EventKind::Admitted);
+        prop_assert!(all.iter().filter(admitted).count() <= 1);
+        let stopped = all.iter().position(|effect| *effect == Effect::Record(EventKind::Stopping));
+        let admission = all.iter().position(|effect| *effect == Effect::Record(EventKind::Admitted));
+        prop_assert!(stopped.is_none() || admission.is_none() || admission < stopped);
+    }
+
+    /// The intent is durable before its effect.
+    #[test]
+    fn no_signal_is_sent_before_its_intent_is_recorded(
+        inputs in prop::collection::vec(any_input(), 0..40),
+    ) {
+        let mut life = created(Some(GRACE));
+        let mut intent = false;
+        for (at, input) in inputs.into_iter().enumerate() {
+            for effect in life.step(input, Timestamp(at as u64)) {
+                match effect {
+                    Effect::Record(EventKind::Stopping) => intent = true,
+                    Effect::Record(_) | Effect::Spill | Effect::Abandon | Effect::FollowOutput => {}
+                    Effect::Signal(_) | Effect::Kill | Effect::StopChildren => prop_assert!(intent),
+                }
+            }
+        }
+    }
+
+    /// A terminal state never changes.
+    #[test]
+    fn no_input_changes_a_finished_task(
+        inputs in prop::collection::vec(any_input(), 0..40),
+        later in any_input(),
+    ) {
+        let mut life = created(None);
+        for (at, input) in inputs.into_iter().chain([tree_ended(1), Input::ChildrenFinished]).enumerate() {
+            life.step(input, Timestamp(at as u64));
+        }
+        let finished = life.clone();
+        prop_assert_eq!(life.step(later, Timestamp(1000)), []);
+        prop_assert_eq!(life, finished);
+    }
+}

@@ -1,0 +1,327 @@
+//! The actor of one live task: it owns the task's state, the connection to its shim and its inbox.
+//!
+//! ```text
+//!   shim report ─┐
+//!   inbox        ├─> Wake ──> Input ──> Life::step ──> Effects ──> journal, shim, child tasks
+//!   timer        │
+//!   clients     ─┘
+//! ```
+//!
+//! The loop takes one [`Wake`], turns it into inputs of the state machine, and carries out the effects.
+//! A shim's report is only a hint to read the task file. So the same code serves a task that was just
+//! started, one that was taken over after a crash, and one whose shim has died.
+//!
+//! | file | `TaskActor` methods for |
+//! | --- | --- |
+//! | `launch` | the start of the leader |
+//! | `inbox` | requests of clients |
+//! | `effects` | inputs in, effects out |
+//! | `recording` | events in the journal, the Spawn reply |
+//! | `shim_connection`, `orders` | the shim |
+//! | `records` | facts from the task file |
+//! | `reconcile` | a task without a shim connection |
+//! | `stop_others` | child tasks, and tasks to be replaced |
+//! | `output` | the task's output |
+
+mod effects;
+mod inbox;
+mod launch;
+mod orders;
+mod output;
+mod reconcile;
+mod recording;
+mod records;
+mod shim_connection;
+mod stop_others;
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use heeler_shim::wire::Report;
+use tokio::{
+    sync::oneshot,
+    task::{JoinSet, spawn_blocking},
+};
+
+pub(super) use inbox::Message;
+use launch::is_admitted_and_not_started;
+pub(super) use records::cgroup_path;
+
+use super::{
+    JobGuard, Shared,
+    handle::ActorChannels,
+    lifecycle::{Clients, Input, Life, StopOrder, Timer},
+};
+use crate::{
+    crash,
+    journal::JournalError,
+    process::tree,
+    task::{Event, SentSignal, Signal, Survivor, Task, Timestamp},
+};
+use reconcile::SweepDeadline;
+use records::LeaderExitRecord;
+use shim_connection::{ShimConnection, ShimEvent};
+
+/// The interval at which a shim is resumed during a start or a kill: a task may have stopped it.
+const RESUME_SHIM_EVERY: Duration = Duration::from_secs(1);
+/// The longest single sleep, so that no sum of times overflows.
+const LONGEST_SLEEP: Duration = Duration::from_secs(24 * 3600);
+
+/// The event that one iteration of the loop handles.
+enum Wake {
+    Shutdown,
+    Shim(ShimEvent),
+    TimerDue(Timer),
+    /// The number of attached clients has changed, or clients can attach from now on.
+    ClientsChanged,
+    Message(Message),
+    /// A start or a kill takes long.
+    ResumeShim,
+    ChildrenStopped,
+    Admitted,
+    StoppedWhileQueued,
+}
+
+/// The sender on which the caller of Spawn is answered.
+pub(super) type SpawnReply = oneshot::Sender<Result<Arc<Event>, JournalError>>;
+
+pub(super) struct TaskActor {
+    shared: Arc<Shared>,
+    life: Life,
+    channels: ActorChannels,
+    shim: ShimConnection,
+    /// The caller of Spawn, until it is answered.
+    spawn_reply: Option<SpawnReply>,
+    /// True if an earlier server has admitted the task and may not have launched it.
+    is_launch_uncertain: bool,
+    /// False until clients can attach: the reattach window starts then.
+    accepts_clients: bool,
+    sweep_deadline: SweepDeadline,
+    is_damage_logged: bool,
+    /// The stops of child tasks that are under way.
+    child_stops: JoinSet<()>,
+    _job: JobGuard,
+}
+
+impl TaskActor {
+    pub(super) fn new(shared: Arc<Shared>, task: Task, channels: ActorChannels) -> Self {
+        let accepts_clients = *shared.accepts_clients.borrow();
+        Self {
+            _job: JobGuard::new(&shared),
+            shared,
+            life: Life::new(task, Timestamp::now()),
+            channels,
+            shim: ShimConnection::NotLaunched,
+            spawn_reply: None,
+            is_launch_uncertain: false,
+            accepts_clients,
+            sweep_deadline: SweepDeadline::NotStarted,
+            is_damage_logged: false,
+            child_stops: JoinSet::new(),
+        }
+    }
+
+    pub(super) fn task(&self) -> &Task {
+        &self.life.task
+    }
+
+    /// Runs until the task is finished, or the server shuts down.
+    pub(super) async fn run(mut self) {
+        while self.life.task.is_live() {
+            match self.next_wake().await {
+                Wake::Shutdown => return,
+                Wake::Shim(event) => self.handle_shim(event).await,
+                Wake::TimerDue(timer) => self.handle_timer(timer).await,
+                Wake::ClientsChanged => self.update_clients().await,
+                Wake::Message(message) => self.handle_message(message).await,
+                Wake::ResumeShim => self.resume_shim(),
+                // A forced stop may have started a second round.
+                Wake::ChildrenStopped if self.child_stops.is_empty() => {
+                    self.apply(Input::ChildrenFinished).await;
+                }
+                Wake::ChildrenStopped => {}
+                Wake::Admitted => self.start_admitted().await,
+                Wake::StoppedWhileQueued => self.apply(Input::StoppedWhileQueued).await,
+            }
+        }
+        crash::point("end.recorded");
+        self.shared.registry.remove(&self.life.task.id);
+        self.retire_shim().await;
+        self.settle_output().await;
+    }
+
+    async fn next_wake(&mut self) -> Wake {
+        if self.life.is_stopped_while_queued() {
+            return Wake::StoppedWhileQueued;
+        }
+        let timer = self.life.timer();
+        let is_starting = self.life.task.started.is_none() && !self.life.task.is_waiting();
+        let is_urgent = is_starting || self.life.stop_order() == Some(StopOrder::Kill);
+        tokio::select! {
+            biased;
+            () = self.shared.shutdown_begun() => Wake::Shutdown,
+            event = self.shim.next_event() => Wake::Shim(event),
+            timer = due(timer) => Wake::TimerDue(timer),
+            Ok(()) = self.channels.attached_clients.changed() => Wake::ClientsChanged,
+            () = self.shared.clients_accepted(), if !self.accepts_clients => {
+                self.accepts_clients = true;
+                Wake::ClientsChanged
+            }
+            Some(message) = self.channels.inbox.recv() => Wake::Message(message),
+            () = tokio::time::sleep(RESUME_SHIM_EVERY), if is_urgent => Wake::ResumeShim,
+            Some(_) = self.child_stops.join_next() => Wake::ChildrenStopped,
+            () = admitted(&mut self.channels.admitted) => Wake::Admitted,
+        }
+    }
+
+    async fn handle_shim(&mut self, event: ShimEvent) {
+        match event {
+            ShimEvent::Report(report) => self.handle_report(report).await,
+            ShimEvent::Disconnected | ShimEvent::RetryDue => self.reconcile().await,
+        }
+    }
+
+    async fn handle_report(&mut self, report: Report) {
+        match report {
+            Report::Hello { .. } | Report::Started => {
+                self.read_records(LeaderExitRecord::AwaitReport).await;
+            }
+            Report::LeaderExited => self.read_records(LeaderExitRecord::Apply).await,
+            Report::TreeEnded { shim } => {
+                self.give_back_shim(shim);
+                self.read_records(LeaderExitRecord::Apply).await;
+                // The record that the report announces is missing: reconcile finds out why.
+                if !self.life.is_tree_gone() {
+                    self.shim.set_unreachable();
+                }
+            }
+            Report::CannotStart { stage, errno } => self.start_failed(stage, errno).await,
+            Report::Signalled {
+                number,
+                processes,
+                time_micros,
+            } => {
+                let sent = SentSignal {
+                    signal: Signal(number),
+                    at: Timestamp(time_micros),
+                    processes: Some(processes),
+                };
+                self.apply(Input::SignalSent(sent)).await;
+            }
+            Report::Overdue => self.name_survivors().await,
+            Report::Output { end } => {
+                self.channels.output_end.send_replace(end);
+                self.apply(Input::OutputWritten).await;
+            }
+        }
+    }
+
+    async fn handle_timer(&mut self, timer: Timer) {
+        match timer {
+            Timer::Deadline => self.apply(Input::DeadlineReached).await,
+            Timer::Foreground => self.apply(Input::ForegroundTimedOut).await,
+            // No client could attach yet; the window starts when clients can.
+            Timer::Reattach if !self.accepts_clients => {
+                self.apply(Input::Clients(Clients::Attached)).await;
+            }
+            Timer::Reattach => {
+                // A client may have attached in this instant.
+                self.update_clients().await;
+                self.apply(Input::ClientDisconnected).await;
+            }
+            Timer::Silence => {
+                let (last_output, output_bytes) = self.last_output();
+                self.apply(Input::Silence {
+                    last_output,
+                    output_bytes,
+                })
+                .await;
+            }
+            Timer::Grace => self.apply(Input::GraceOver).await,
+            Timer::KillDeadline => self.name_survivors().await,
+        }
+    }
+
+    async fn update_clients(&mut self) {
+        let clients = match *self.channels.attached_clients.borrow_and_update() {
+            0 => Clients::None(Timestamp::now()),
+            _ => Clients::Attached,
+        };
+        self.apply(Input::Clients(clients)).await;
+    }
+
+    /// Looks up the processes that have outlived the kill deadline. Without a connection the pid of
+    /// the shim may be another process's; the sweep of `reconcile` names the survivors then.
+    async fn name_survivors(&mut self) {
+        let survivors = match self.shim.is_connected() {
+            true => self.processes_below_shim().await,
+            false => Vec::new(),
+        };
+        if !survivors.is_empty() {
+            tracing::error!(task = %self.life.task.id, ?survivors, "kill is overdue; still trying");
+        }
+        self.apply(Input::KillOverdue(survivors)).await;
+    }
+
+    async fn processes_below_shim(&self) -> Vec<Survivor> {
+        let Some(identity) = self.shim_identity() else {
+            return Vec::new();
+        };
+        // The walk of a large tree takes long.
+        let walked = spawn_blocking(move || survivors_below(identity.shim_pid)).await;
+        walked.unwrap_or_default()
+    }
+}
+
+impl std::fmt::Debug for TaskActor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TaskActor")
+            .field("life", &self.life)
+            .finish_non_exhaustive()
+    }
+}
+
+fn survivors_below(shim_pid: u32) -> Vec<Survivor> {
+    let processes = tree::below(shim_pid as i32).processes;
+    processes
+        .into_iter()
+        .map(|process| Survivor {
+            pid: process.pid,
+            parent_pid: process.parent_pid,
+            command: process.command,
+            state: process.state.to_string(),
+        })
+        .collect()
+}
+
+/// Waits for admission; for ever where the task is not queued, or will never be admitted.
+async fn admitted(notice: &mut Option<oneshot::Receiver<()>>) {
+    if let Some(receiver) = notice {
+        let admitted = receiver.await;
+        *notice = None;
+        if admitted.is_ok() {
+            return;
+        }
+    }
+    std::future::pending().await
+}
+
+async fn due(timer: Option<(Timestamp, Timer)>) -> Timer {
+    let Some((due, timer)) = timer else {
+        return std::future::pending().await;
+    };
+    loop {
+        let left = due.since(Timestamp::now());
+        if left.is_zero() {
+            return timer;
+        }
+        let until = Instant::now() + left.min(LONGEST_SLEEP);
+        tokio::time::sleep_until(until.into()).await;
+        // The span has passed, also if the wall clock was set back meanwhile.
+        if left <= LONGEST_SLEEP {
+            return timer;
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The start of the leader, at once or after the queue.
+//!
+//! The request of a queued task is in the journal, and is read when the task is admitted. So a queued
+//! task costs only the memory of its record, and one of an earlier server starts in the same way. The
+//! admission is recorded before anything is started: a server that dies between the two leaves an
+//! admitted task without a task file, which the next server starts.
+
+use std::io;
+
+use super::{SpawnReply, TaskActor};
+use crate::{
+    crash,
+    journal::JournalError,
+    process::{
+        environment::EnvBlock,
+        error_text,
+        program::{self, Executable},
+        shim::Launch,
+    },
+    supervisor::lifecycle::Input,
+    task::{Placement, SpawnFailure, SpawnRequest, Task},
+};
+
+/// The reason why an admitted task cannot be launched.
+#[derive(Debug, thiserror::Error)]
+enum CannotLaunch {
+    #[error("cannot read the request")]
+    Journal(#[from] JournalError),
+    #[error("the request is not in the journal any more")]
+    NoRequest,
+    #[error("{}", error_text(.0))]
+    Directory(io::Error),
+    #[error(transparent)]
+    Program(#[from] program::Unusable),
+}
+
+impl TaskActor {
+    /// Records the creation, launches the leader unless the task is queued, and runs the actor.
+    /// `reply` gets the answer to the Spawn.
+    pub(in crate::supervisor) async fn begin(
+        mut self,
+        request: SpawnRequest,
+        executable: Executable,
+        reply: SpawnReply,
+    ) {
+        let env = self.environment(&request);
+        crash::point("spawn.before-intent");
+        let created = match self.record_created(request).await {
+            Ok(created) => created,
+            Err(error) => {
+                self.shared.registry.remove(&self.life.task.id);
+                let _ = reply.send(Err(error));
+                return;
+            }
+        };
+        self.publish(&created);
+        self.spawn_reply = Some(reply);
+        self.reply_to_spawn(created);
+        crash::point("spawn.intent-recorded");
+        self.stop_replaced_tasks();
+        if !self.life.task.is_waiting() {
+            self.launch(&executable, &env).await;
+        }
+        // The task may wait or run for long.
+        drop((executable, env));
+        self.run().await;
+    }
+
+    /// Records the admission, then starts the leader.
+    pub(super) async fn start_admitted(&mut self) {
+        crash::point("queue.before-admitted");
+        self.apply(Input::Admitted).await;
+        // The durable state decides: a task that is being stopped is not started.
+        if is_admitted_and_not_started(&self.channels.state.borrow()) {
+            crash::point("queue.admitted");
+            self.launch_queued().await;
+        }
+    }
+
+    async fn launch_queued(&mut self) {
+        match self.prepare_launch().await {
+            Ok((executable, env)) => self.launch(&executable, &env).await,
+            Err(error) => {
+                let failure = self.launch_failure(&error);
+                self.apply(Input::SpawnFailed(failure)).await;
+            }
+        }
+    }
+
+    /// Launches a task that an earlier server may have been about to launch. Its shim, if it still
+    /// starts, finds the place of the task file taken, or takes it first and is found there.
+    pub(super) async fn launch_once_more(&mut self) {
+        match self.shared.parts.task_dir.remove(&self.life.task.id) {
+            Ok(()) => {
+                crash::point("queue.launch-once-more");
+                self.launch_queued().await;
+            }
+            Err(error) => self.retry_later(&error),
+        }
+    }
+
+    async fn prepare_launch(&self) -> Result<(Executable, EnvBlock), CannotLaunch> {
+        let (parts, task) = (&self.shared.parts, &self.life.task);
+        let request = parts.journal.waiting_request(task).await?;
+        let request = request.ok_or(CannotLaunch::NoRequest)?;
+        let directory = &task.spec.working_directory;
+        program::check_directory(directory).map_err(CannotLaunch::Directory)?;
+        let path = parts.base_env.path(&request);
+        let executable = program::resolve(&task.spec.command, directory, path)?;
+        Ok((executable, self.environment(&request)))
+    }
+
+    fn launch_failure(&self, error: &CannotLaunch) -> SpawnFailure {
+        let (operation, errno) = match error {
+            CannotLaunch::Journal(_) | CannotLaunch::NoRequest => {
+                ("read its request".to_owned(), None)
+            }
+            CannotLaunch::Directory(source) => {
+                let directory = self.life.task.spec.working_directory.display();
+                (format!("enter {directory}"), source.raw_os_error())
+            }
+            CannotLaunch::Program(unusable) => (
+                "execute its program".to_owned(),
+                unusable.source.raw_os_error(),
+            ),
+        };
+        SpawnFailure {
+            operation,
+            message: error.to_string(),
+            errno: errno.unwrap_or(0),
+        }
+    }
+
+    fn environment(&self, request: &SpawnRequest) -> EnvBlock {
+        let task = &self.life.task;
+        let base = &self.shared.parts.base_env;
+        base.for_task(request, &task.id, task.uid)
+    }
+
+    /// Gives the task to a shim.
+    async fn launch(&mut self, executable: &Executable, env: &EnvBlock) {
+        let parts = &self.shared.parts;
+        let task = &self.life.task;
+        let (task_file, cgroup) = (
+            parts.task_dir.path(&task.id),
+            parts.containment.leaf(&task.id),
+        );
+        let memory = match task.placement() {
+            Placement::Foreground => parts.task_dir.memory_place(&task.id),
+            Placement::Background => None,
+        };
+        let launch = Launch {
+            uid: task.uid,
+            task_file: &task_file,
+            memory: memory.as_deref(),
+            cgroup: cgroup.as_deref(),
+            working_directory: &task.spec.working_directory,
+            program: &executable.program,
+            argv: &executable.argv,
+            env,
+        };
+        let launched = parts.shims.launch(&launch).await;
+        crash::point("spawn.shim-launched");
+        match launched {
+            Ok(link) => self.use_link(link),
+            Err(error) => {
+                let failure = SpawnFailure {
+                    operation: "start its shim".to_owned(),
+                    message: error_text(&error),
+                    errno: error.raw_os_error().unwrap_or(0),
+                };
+                self.apply(Input::SpawnFailed(failure)).await;
+            }
+        }
+    }
+}
+
+/// True if the admission is the latest fact of the task.
+pub(super) fn is_admitted_and_not_started(task: &Task) -> bool {
+    let queued = task.queued.as_ref();
+    queued.is_some_and(|queued| queued.admitted.is_some())
+        && task.is_live()
+        && task.started.is_none()
+        && task.stop.is_none()
+}

@@ -1,0 +1,108 @@
+//! Orders to the shim, and the end of its work for this task.
+
+use heeler_shim::{
+    record::Identity,
+    wire::{After, Order},
+};
+
+use super::{
+    TaskActor, cgroup_path,
+    shim_connection::{ORDER_WITHIN, ShimConnection},
+};
+use crate::{
+    crash,
+    process::{containment, link::Link, tree},
+    supervisor::lifecycle::{KILL_DEADLINE, StopOrder},
+    task::{Placement, Signal},
+};
+
+impl TaskActor {
+    pub(super) async fn signal(&mut self, Signal(number): Signal) {
+        crash::point("cancel.before-signal");
+        self.shim.send(Order::Signal { number }).await;
+        crash::point("cancel.signal-ordered");
+    }
+
+    pub(super) async fn kill(&mut self) {
+        let within_millis = KILL_DEADLINE.as_millis() as u64;
+        crash::point("cancel.before-kill");
+        self.shim.send(Order::Kill { within_millis }).await;
+        crash::point("cancel.kill-ordered");
+        let identity = self.shim_identity();
+        if let Some(cgroup) = identity.and_then(|identity| cgroup_path(&identity.cgroup)) {
+            containment::kill(&cgroup);
+        }
+        self.resume_shim();
+    }
+
+    /// Moves the output of a task that left the foreground to disk.
+    pub(super) async fn spill(&mut self) {
+        crash::point("detach.before-spill");
+        self.shim.send(Order::Spill).await;
+        crash::point("detach.spill-ordered");
+    }
+
+    pub(super) async fn abandon_orphans(&mut self) {
+        self.shim.send(Order::Abandon).await;
+    }
+
+    /// Asks for a report of the next output beyond an offset.
+    pub(super) async fn follow_output(&mut self, beyond: u64) {
+        self.shim.send(Order::Follow { beyond }).await;
+    }
+
+    /// Resumes the shim: a task may have stopped it, and a stopped shim takes no order.
+    pub(super) fn resume_shim(&self) {
+        if let Some(identity) = self.shim_identity() {
+            tree::rouse(identity.shim_pid as i32, identity.shim_start_ticks);
+        }
+    }
+
+    pub(super) fn shim_identity(&self) -> Option<Identity> {
+        self.records().ok()?.identity.whole()
+    }
+
+    /// Takes a new connection. Readers look at the output again, and repeat their waits.
+    pub(super) fn use_link(&mut self, link: Link) {
+        self.shim = ShimConnection::Connected(link);
+        self.channels.output_end.send_modify(|_| {});
+    }
+
+    /// Sends the orders again that an earlier connection or server may not have delivered.
+    pub(super) async fn resend_orders(&mut self) {
+        match self.life.stop_order() {
+            Some(StopOrder::Signal(signal)) => self.signal(signal).await,
+            Some(StopOrder::Kill) => self.kill().await,
+            Some(StopOrder::Abandon) => self.abandon_orphans().await,
+            None => {}
+        }
+        let task = &self.life.task;
+        if task.spec.rules.foreground.is_some() && task.placement() == Placement::Background {
+            self.spill().await;
+        }
+        if self.life.task.stale.is_some() {
+            self.follow_output(self.life.task.output_bytes).await;
+        }
+    }
+
+    /// Gives a shim that waits for another task to the pool. A shim that ends closes the connection.
+    pub(super) fn give_back_shim(&mut self, shim: After) {
+        match shim {
+            After::Waits => {
+                if let Some(link) = self.shim.close() {
+                    self.shared.parts.shims.give_back(link);
+                }
+            }
+            After::Ends => {}
+        }
+    }
+
+    /// Gives the shim of a finished task to the pool, once it says that it waits for another task.
+    pub(super) async fn retire_shim(&mut self) {
+        if let Some(link) = self.shim.close() {
+            let retired = self.shared.parts.shims.retire(link);
+            // A shim that says nothing is dropped.
+            let _ = tokio::time::timeout(ORDER_WITHIN, retired).await;
+        }
+    }
+}

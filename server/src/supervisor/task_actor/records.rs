@@ -1,0 +1,242 @@
+//! Facts from the task file, which the shim writes.
+
+use std::{io, path::PathBuf, time::Duration};
+
+use heeler_shim::record::{CgroupPath, Exit, Identity, LeaderExit, Stage, Start, TreeEnd};
+
+use super::TaskActor;
+use crate::{
+    crash,
+    process::{
+        errno_text,
+        sweep::{Sweep, Swept},
+        task_file::Records,
+        tree,
+    },
+    supervisor::lifecycle::{Input, TreeEnded},
+    task::{
+        Command, Containment, LeaderEnd, OrphanPolicy, Outcome, ProofMethod, Signal, SpawnFailure,
+        Started, Survivor, Task, Timestamp,
+    },
+};
+
+/// The longest sweep at the end of a stop before the actor handles other events again.
+const SWEEP_ROUND: Duration = Duration::from_secs(5);
+
+/// The meaning of a leader's exit record without a record of the tree's end. The shim may write the
+/// two in one go, where the leader was alone. A living shim reports which case it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LeaderExitRecord {
+    /// Orphans remain: the shim has reported so, or will report nothing any more.
+    Apply,
+    /// The shim is about to report.
+    AwaitReport,
+}
+
+impl TaskActor {
+    /// Applies every record of the task file that the task does not know yet.
+    pub(super) async fn read_records(&mut self, leader_exit: LeaderExitRecord) {
+        match self.records() {
+            Ok(records) => self.apply_records(records, leader_exit).await,
+            Err(error) => self.retry_later(&error),
+        }
+    }
+
+    async fn apply_records(&mut self, records: Records, leader_exit: LeaderExitRecord) {
+        self.warn_of_damage(&records);
+        if let (None, Some(start)) = (&self.life.task.started, records.start.whole()) {
+            self.apply_start(start).await;
+        }
+        let identity = records.identity.whole();
+        match (records.tree_end.whole(), records.leader_exit.whole()) {
+            (Some(end), leader) => self.apply_tree_end(end, leader).await,
+            (None, Some(exit))
+                if leader_exit == LeaderExitRecord::Apply && has_orphans(identity) =>
+            {
+                crash::point("end.leader-seen");
+                let orphans = self.orphans_to_abandon().await;
+                self.apply(Input::LeaderExited {
+                    end: leader_end(exit),
+                    output_bytes: exit.output_end,
+                    orphans,
+                })
+                .await;
+            }
+            (None, Some(_) | None) => {}
+        }
+    }
+
+    /// The orphans, where the policy is to abandon them.
+    async fn orphans_to_abandon(&self) -> Vec<Survivor> {
+        match self.life.task.spec.rules.orphan_policy {
+            OrphanPolicy::Abandon => self.processes_below_shim().await,
+            OrphanPolicy::Track | OrphanPolicy::Kill => Vec::new(),
+        }
+    }
+
+    /// Logs the damaged records, once.
+    pub(super) fn warn_of_damage(&mut self, records: &Records) {
+        let records = records.unreadable();
+        if !records.is_empty() && !self.is_damage_logged {
+            self.is_damage_logged = true;
+            let file = self.shared.parts.task_dir.path(&self.life.task.id);
+            let (task, file) = (&self.life.task.id, file.display());
+            tracing::warn!(%task, %file, ?records, "records of the task file cannot be read");
+        }
+    }
+
+    pub(super) fn retry_later(&mut self, error: &io::Error) {
+        tracing::error!(task = %self.life.task.id, %error, "cannot use the task file; will retry");
+        self.shim.set_unreachable();
+    }
+
+    pub(super) async fn start_failed(&mut self, stage: Stage, errno: i32) {
+        let failure = spawn_failure(&self.life.task, stage, errno);
+        self.apply(Input::SpawnFailed(failure)).await;
+    }
+
+    pub(super) fn records(&self) -> io::Result<Records> {
+        match self.shared.parts.task_dir.open(&self.life.task.id)? {
+            Some(file) => file.records(),
+            None => Ok(Records::default()),
+        }
+    }
+
+    pub(super) async fn apply_start(&mut self, start: Start) {
+        crash::point("spawn.start-seen");
+        match start {
+            Start::Running {
+                pid,
+                start_ticks,
+                time_micros,
+                in_cgroup,
+            } => {
+                let started = Started {
+                    pid,
+                    start_ticks,
+                    at: Timestamp(time_micros),
+                    containment: match in_cgroup {
+                        true => Containment::Cgroup,
+                        false => Containment::Subreaper,
+                    },
+                };
+                self.apply(Input::Started(started)).await;
+            }
+            Start::Failed { stage, errno } => self.start_failed(stage, errno).await,
+        }
+    }
+
+    pub(super) async fn apply_tree_end(&mut self, end: TreeEnd, leader: Option<LeaderExit>) {
+        if self.life.is_tree_gone() {
+            return;
+        }
+        let is_stopped = self.life.task.stop.is_some();
+        let method = match (end.cgroup_empty, end.abandoned && is_stopped) {
+            (true, _) => ProofMethod::CgroupEmpty,
+            // The orphans were abandoned before the shim got the stop.
+            (false, true) => ProofMethod::Sweep,
+            (false, false) => ProofMethod::NoChildren,
+        };
+        // Without a cgroup, a stop also looks for processes that were started elsewhere with the
+        // task's environment tag. Orphans of a task that is not being stopped stay alone.
+        if is_stopped && !end.cgroup_empty {
+            match self.sweep_after_shim().await {
+                Ok(Swept::Gone { .. }) => {}
+                Ok(Swept::NotGone(survivors)) => return self.retry_sweep(survivors).await,
+                Err(error) => return self.retry_later(&error),
+            }
+        }
+        crash::point("end.seen");
+        let ended = TreeEnded {
+            leader: Some(leader.map_or_else(lost_leader, leader_end)),
+            at: Timestamp(end.time_micros),
+            method,
+            output_bytes: end.output_end,
+            capture_error: capture_error(&end),
+            abandoned: end.abandoned,
+            cpu: Duration::from_micros(end.cpu_micros),
+            max_memory: end.max_memory,
+        };
+        self.apply(Input::TreeEnded(ended)).await;
+    }
+
+    /// Kills tagged processes that the shim cannot know. The shim has the tag too, and is spared: it
+    /// is about to exit.
+    async fn sweep_after_shim(&self) -> io::Result<Swept> {
+        let identity = self.records()?.identity.whole();
+        let sweep = Sweep {
+            uid: self.life.task.uid,
+            cgroup: identity.and_then(|identity| cgroup_path(&identity.cgroup)),
+            leader: None,
+            spared: identity.map(|identity| identity.shim_pid),
+        };
+        self.shared.sweeper.sweep(&sweep, SWEEP_ROUND).await
+    }
+}
+
+/// False if the shim has no child: a cgroup may count a process for a moment after its end, and the
+/// shim waits for that before it records the tree's end.
+fn has_orphans(shim: Option<Identity>) -> bool {
+    shim.is_none_or(|shim| tree::has_children(shim.shim_pid as i32))
+}
+
+/// The cgroup of a record; `None` if there was none.
+pub(in crate::supervisor) fn cgroup_path(cgroup: &CgroupPath) -> Option<PathBuf> {
+    let path = str::from_utf8(cgroup.as_bytes()).ok()?;
+    (!path.is_empty()).then(|| path.into())
+}
+
+pub(super) fn leader_end(exit: LeaderExit) -> LeaderEnd {
+    let outcome = match exit.exit {
+        Exit::Code(code) => Outcome::Exited(code),
+        Exit::Signal {
+            number,
+            core_dumped,
+        } => Outcome::Signalled {
+            signal: Signal(number),
+            core_dumped,
+        },
+    };
+    LeaderEnd {
+        outcome,
+        at: Timestamp(exit.time_micros),
+    }
+}
+
+/// The end of a leader whose exit record is damaged, while that of the tree's end is not.
+fn lost_leader() -> LeaderEnd {
+    let outcome = Outcome::Unknown("the record of its exit cannot be read".to_owned());
+    LeaderEnd {
+        outcome,
+        at: Timestamp::now(),
+    }
+}
+
+fn capture_error(end: &TreeEnd) -> Option<String> {
+    (end.capture_errno != 0).then(|| {
+        format!(
+            "{}: {} bytes were not kept",
+            errno_text(end.capture_errno),
+            end.discarded
+        )
+    })
+}
+
+fn spawn_failure(task: &Task, stage: Stage, errno: i32) -> SpawnFailure {
+    let operation = match stage {
+        Stage::TaskFile => "make its task file".to_owned(),
+        Stage::Prepare => "prepare its pipes".to_owned(),
+        Stage::Clone => "make its process".to_owned(),
+        Stage::WorkingDirectory => format!("enter {}", task.spec.working_directory.display()),
+        Stage::Arrange => "arrange its descriptors".to_owned(),
+        Stage::Exec => match &task.spec.command {
+            Command::Argv(argv) => format!("execute {}", argv.first().map_or("", String::as_str)),
+            Command::Shell { .. } => "execute its shell".to_owned(),
+        },
+    };
+    SpawnFailure {
+        operation,
+        message: errno_text(errno).to_owned(),
+        errno,
+    }
+}
