@@ -22,6 +22,7 @@ pub mod task;
 mod config;
 mod crash;
 mod serve;
+mod strays;
 
 pub use config::{Config, Limits, Listen, OnExit, Retention, TlsFiles};
 pub use serve::{Ready, RunError, run};

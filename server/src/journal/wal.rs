@@ -11,9 +11,8 @@ mod mend;
 mod tests;
 
 use std::{
-    fs::{self, DirBuilder, File},
+    fs::{self, File},
     io,
-    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
 };
 
@@ -22,9 +21,7 @@ use self::{
     mend::Remedy,
 };
 use super::{JournalError, file};
-
-/// Where a damaged WAL is kept, beside the journal.
-const STRAYS: &str = "strays";
+use crate::strays;
 
 /// What can be had of the WAL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,17 +169,7 @@ fn set_aside(wal: &Path) -> io::Result<Option<PathBuf>> {
     if !wal.try_exists()? {
         return Ok(None);
     }
-    let strays = dir.join(STRAYS);
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&strays)?;
-    let mut to = strays.join(name);
-    let mut number = 1;
-    while to.try_exists()? {
-        number += 1;
-        to = strays.join(format!("{name}.{number}"));
-    }
+    let to = strays::unused_path(dir, name)?;
     fs::copy(wal, &to)?;
     File::open(&to)?.sync_all()?;
     Ok(Some(to))

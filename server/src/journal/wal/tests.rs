@@ -84,7 +84,7 @@ fn at(number: u32, byte: u64) -> usize {
 }
 
 fn kept(dir: &Path) -> Option<Vec<u8>> {
-    fs::read(dir.join(STRAYS).join("journal.db-wal")).ok()
+    fs::read(strays::directory(dir).join("journal.db-wal")).ok()
 }
 
 /// R4
