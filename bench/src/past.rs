@@ -14,7 +14,7 @@ use heeler_server::{
     process::task_file::TaskDir,
     task::{
         Command, Containment, DEFAULT_GRACE, EndReason, EndState, Ended, EventKind, Kind,
-        LeaderEnd, Outcome, Rules, Signal, Spec, Started, StopPolicy, Tail, Task, Timestamp,
+        LeaderEnd, Outcome, Rules, Signal, Spec, Started, StopPolicy, Task, Timestamp,
     },
 };
 
@@ -65,12 +65,10 @@ async fn add(journal: &Journal) -> Result<heeler_server::task::TaskId> {
 }
 
 async fn append(journal: &Journal, kind: EventKind, task: &Task) -> Result {
-    let tail = (kind == EventKind::Ended).then(Tail::default);
     journal
         .append(Entry {
             kind,
             task: task.clone(),
-            tail,
             request: None,
         })
         .await?;

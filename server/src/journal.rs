@@ -23,7 +23,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 
 mod archive;
-mod era;
+mod epoch;
 mod error;
 mod file;
 mod finished;
@@ -68,7 +68,7 @@ use self::{
     writer::Writer,
 };
 use crate::task::{
-    Event, EventKind, Fact, Filter, IdKey, Revision, Seq, SpawnRequest, Tail, Task, TaskId,
+    Event, EventKind, Fact, Filter, IdKey, Revision, Seq, SpawnRequest, Task, TaskId,
 };
 
 pub use error::{DiskTrouble, JournalError, ReadError, RecordError};
@@ -97,8 +97,6 @@ pub struct Entry {
     pub kind: EventKind,
     /// The task right after it; its revision is not looked at.
     pub task: Task,
-    /// The end of its output, with Ended.
-    pub tail: Option<Tail>,
     /// What was asked for, with Created. It is kept if it has a `request_id`, and otherwise only until a
     /// task that has to wait for its turn has begun.
     pub request: Option<SpawnRequest>,

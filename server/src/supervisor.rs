@@ -31,6 +31,7 @@ mod requests;
 mod resume;
 mod retention;
 mod spawn;
+mod tails;
 mod waiting;
 
 use std::{
@@ -62,6 +63,7 @@ use crate::{
 use queue::QueueChanges;
 use registry::Registry;
 use spawn::Requests;
+use tails::TailCache;
 
 /// What the supervisor works with.
 #[derive(Debug)]
@@ -95,6 +97,7 @@ struct Shared {
     registry: Registry,
     requests: Requests,
     queue_changes: QueueChanges,
+    tails: TailCache,
     /// True once no new task is let in.
     closed: AtomicBool,
     /// Who looks for processes that no shim watches.
@@ -169,6 +172,7 @@ impl Supervisor {
             registry: Registry::new(parts.limits.clone()),
             requests: Requests::default(),
             queue_changes: QueueChanges::default(),
+            tails: TailCache::new(),
             closed: AtomicBool::new(false),
             lookout: Lookout::default(),
             present: watch::Sender::new(0),

@@ -350,13 +350,12 @@ fn next_fact(rows: &mut Rows<'_>, revision: Revision) -> Result<Option<Weighed>,
     }
 }
 
-/// What is in a row of revision, at, kind, format, record, tail and activity.
+/// What is in a row of revision, at, kind, format, record and activity.
 fn decode(row: &Row<'_>, revision: Revision) -> Result<Weighed, RecordError> {
     let at = Timestamp(uint(row.get(1)?));
     let kind: String = row.get(2)?;
     let format = row.get(3)?;
     let record = row.get_ref(4)?.as_bytes()?;
-    let tail = row.get_ref(5)?.as_blob_or_null()?;
     let fact = if kind == record::SESSION_IDLE {
         let session_id = record::idle_session(format, record)?;
         Fact::SessionIdle(Arc::new(SessionIdle {
@@ -365,18 +364,17 @@ fn decode(row: &Row<'_>, revision: Revision) -> Result<Weighed, RecordError> {
             session_id,
         }))
     } else {
-        let activity = row.get_ref(6)?.as_bytes_or_null()?;
+        let activity = row.get_ref(5)?.as_bytes_or_null()?;
         Fact::Task(Arc::new(Event {
             revision,
             at,
             kind: record::event_kind(&kind)?,
             task: Arc::new(record::task(format, record, revision)?),
-            tail: tail.map(record::decode_tail).transpose()?,
             activity: activity.map(record::decode_activity).transpose()?,
         }))
     };
     Ok(Weighed {
         fact,
-        bytes: record.len() + tail.map_or(0, <[u8]>::len),
+        bytes: record.len(),
     })
 }

@@ -187,10 +187,6 @@ pub enum RecordError {
     #[error("event kind {0:?} is unknown")]
     UnknownKind(String),
 
-    /// The output tail breaks off, or goes on after its end.
-    #[error("the output tail is malformed")]
-    MalformedTail,
-
     /// Its row is not what a row is.
     #[error("the row does not hold what it should")]
     MalformedRow(#[from] rusqlite::types::FromSqlError),

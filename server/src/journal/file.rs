@@ -14,7 +14,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Row};
 
 use super::{
     Boot, Durability, JournalError,
-    era::{self, Mark},
+    epoch::{self, EpochRecord},
     schema::{self, APPLICATION_ID, Identity, VERSION},
     sql,
     wal::{self, Soundness},
@@ -74,22 +74,11 @@ pub(super) fn open_writer(
     let origin = origin(&connection, path)?;
     let doing = || JournalError::storage("preparing the file");
     configure(&connection, durability).map_err(doing())?;
-    match origin {
-        Origin::Empty => schema::create(&mut connection).map_err(doing())?,
-        Origin::Older(version) => {
-            tracing::info!(
-                from = version,
-                to = VERSION,
-                "the journal becomes a newer one"
-            );
-            schema::upgrade(&mut connection, version).map_err(doing())?;
-        }
-        Origin::Ours => {}
+    if origin == Origin::Empty {
+        schema::create(&mut connection).map_err(doing())?;
     }
-    let (mut identity, mark) = identity(&connection, path)?;
-    if let Some(era) = era::enter(&connection, &mark, soundness, durability, boot) {
-        identity.epoch = era;
-    }
+    let (mut identity, record) = identity(&connection, path)?;
+    identity.epoch = epoch::open(&connection, record, soundness, durability, boot);
     match soundness {
         Soundness::Whole => {}
         Soundness::CutShort => empty_wal(&connection),
@@ -104,30 +93,31 @@ fn empty_wal(connection: &Connection) {
     }
 }
 
-/// Whose it is, in the era that it names like itself, and what it says of eras.
-fn identity(connection: &Connection, path: &Path) -> Result<(Identity, Mark), JournalError> {
+/// Reads the identity of the state directory.
+fn identity(connection: &Connection, path: &Path) -> Result<(Identity, EpochRecord), JournalError> {
     let row = |row: &Row<'_>| {
         let id = |column| row.get::<_, Option<String>>(column);
         Ok((id(0)?, row.get::<_, i64>(1)?, id(2)?, id(3)?))
     };
-    let (epoch, id_key, era, unsynced) = connection
+    let (directory_id, id_key, epoch, unsynced_boot) = connection
         .query_row(sql::IDENTITY, [], row)
-        .map_err(JournalError::storage("reading whose it is"))?;
+        .map_err(JournalError::storage(
+            "reading the identity of the state directory",
+        ))?;
     let id = |text: String| {
         let foreign = |_| JournalError::Foreign { path: path.into() };
         text.parse().map_err(foreign)
     };
-    let epoch = id(epoch.unwrap_or_default())?;
+    let record = EpochRecord {
+        epoch: id(epoch.unwrap_or_default())?,
+        unsynced_boot: unsynced_boot.map(id).transpose()?,
+    };
     let identity = Identity {
-        directory_id: epoch,
-        epoch,
+        directory_id: id(directory_id.unwrap_or_default())?,
+        epoch: record.epoch,
         id_key: IdKey(id_key.cast_unsigned()),
     };
-    let mark = Mark {
-        era: era.map(id).transpose()?,
-        unsynced: unsynced.map(id).transpose()?,
-    };
-    Ok((identity, mark))
+    Ok((identity, record))
 }
 
 /// One more connection that reads.
@@ -199,8 +189,6 @@ enum Origin {
     Empty,
     /// This version wrote it.
     Ours,
-    /// An earlier version wrote it.
-    Older(i32),
 }
 
 fn origin(connection: &Connection, path: &Path) -> Result<Origin, JournalError> {
@@ -212,7 +200,6 @@ fn origin(connection: &Connection, path: &Path) -> Result<Origin, JournalError> 
     match marks() {
         Ok((0, 0, 0)) => Ok(Origin::Empty),
         Ok((APPLICATION_ID, VERSION, _)) => Ok(Origin::Ours),
-        Ok((APPLICATION_ID, found @ 1..VERSION, _)) => Ok(Origin::Older(found)),
         Ok((APPLICATION_ID, found, _)) if found > VERSION => Err(JournalError::Newer {
             path: path.into(),
             found,

@@ -223,7 +223,7 @@ fn kinds(filter: &Filter) -> Vec<Kind> {
 fn shelves(states: &[EndState], kinds: &[Kind], rest: &str) -> String {
     let shelf = |state, kind| {
         format!(
-            "{SELECT} INDEXED BY tasks_shelf
+            "{SELECT} INDEXED BY tasks_state
              WHERE t.end_state = '{}' AND t.kind = '{}' AND {rest}",
             record::end_state_name(state),
             record::kind_name(kind),

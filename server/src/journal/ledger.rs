@@ -13,8 +13,7 @@ use super::{
     sql,
 };
 use crate::task::{
-    Activity, Event, EventKind, QueueSettings, Revision, Seq, SpawnRequest, Tail, Task, TaskId,
-    Timestamp,
+    Activity, Event, EventKind, QueueSettings, Revision, Seq, SpawnRequest, Task, TaskId, Timestamp,
 };
 
 /// A fact that is ready to be written, encoded by whoever appends it: the writer has enough to do.
@@ -22,9 +21,7 @@ use crate::task::{
 pub(super) struct Draft {
     kind: EventKind,
     task: Task,
-    tail: Option<Tail>,
     record: String,
-    tail_bytes: Option<Vec<u8>>,
     request: Option<RequestDraft>,
 }
 
@@ -49,7 +46,6 @@ impl Draft {
         let Entry {
             kind,
             task,
-            tail,
             request,
         } = entry;
         let encode = || {
@@ -62,13 +58,10 @@ impl Draft {
             id: task.id.clone(),
             source,
         })?;
-        let tail_bytes = tail.as_ref().map(record::encode_tail);
         Ok(Self {
             kind,
             task,
-            tail,
             record,
-            tail_bytes,
             request,
         })
     }
@@ -81,14 +74,13 @@ impl Draft {
             activity,
         } = place;
         self.task.revision = revision;
-        let bytes = self.record.len() + self.tail_bytes.map_or(0, |tail| tail.len());
+        let bytes = self.record.len();
         let task = Arc::new(self.task);
         let event = Event {
             revision,
             at,
             kind: self.kind,
             task,
-            tail: self.tail,
             activity,
         };
         TaskRecord {
@@ -163,7 +155,6 @@ fn insert_event(connection: &Connection, draft: &Draft, place: Place) -> rusqlit
             int(draft.task.seq.0),
             FORMAT,
             draft.record,
-            draft.tail_bytes,
             place.activity.map(record::encode_activity),
         ])?;
     Ok(())
@@ -328,7 +319,6 @@ pub(super) fn remove(
         let draft = Draft::new(Entry {
             kind,
             task,
-            tail: None,
             request: None,
         })?;
         let place = Place {
@@ -351,7 +341,7 @@ fn erase(connection: &Connection, task: &Task, oldest: Revision) -> rusqlite::Re
         .prepare_cached(sql::DELETE_KEPT_EVENTS)?
         .execute([seq, int(oldest.0)])?;
     connection
-        .prepare_cached(sql::DELETE_SEEN)?
+        .prepare_cached(sql::DELETE_DELIVERED)?
         .execute([int(task.revision.0)])?;
     for (key, value) in &task.spec.labels {
         connection
@@ -403,7 +393,7 @@ pub(super) fn compact(
 /// Writes down whose ends have been seen.
 pub(super) fn mark_seen(connection: &Connection, seqs: &[Seq]) -> Result<(), JournalError> {
     let mark = |seq: &Seq| {
-        let mut mark = connection.prepare_cached(sql::MARK_SEEN)?;
+        let mut mark = connection.prepare_cached(sql::MARK_DELIVERED)?;
         mark.execute([int(seq.0)]).map(drop)
     };
     seqs.iter()

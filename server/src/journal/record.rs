@@ -14,10 +14,7 @@
 use serde::Deserialize;
 
 use super::error::RecordError;
-use crate::task::{
-    Activity, Chunk, EndState, EventKind, Kind, Revision, SpawnRequest, Stream, Tail, Task,
-    Timestamp,
-};
+use crate::task::{Activity, EndState, EventKind, Kind, Revision, SpawnRequest, Task};
 
 /// The format of what is written today.
 pub(super) const FORMAT: i64 = 1;
@@ -70,65 +67,6 @@ pub(super) fn encode_activity(activity: Activity) -> String {
 /// How many tasks of a session are live, as a row has it.
 pub(super) fn decode_activity(text: &[u8]) -> Result<Activity, RecordError> {
     Ok(serde_json::from_slice(text)?)
-}
-
-/// A tail as bytes: how much output there was, then each chunk as offset, time, length, stream and
-/// data, all numbers little-endian. JSON would make four bytes of each.
-pub(super) fn encode_tail(tail: &Tail) -> Vec<u8> {
-    let mut bytes = tail.end.to_le_bytes().to_vec();
-    for chunk in &tail.chunks {
-        bytes.extend(chunk.offset.to_le_bytes());
-        bytes.extend(chunk.at.0.to_le_bytes());
-        bytes.extend((chunk.data.len() as u64).to_le_bytes());
-        bytes.push(match chunk.stream {
-            Stream::Stdout => 1,
-            Stream::Stderr => 2,
-        });
-        bytes.extend(&chunk.data);
-    }
-    bytes
-}
-
-/// The tail that these bytes hold.
-pub(super) fn decode_tail(mut bytes: &[u8]) -> Result<Tail, RecordError> {
-    let mut tail = Tail {
-        end: take_number(&mut bytes)?,
-        chunks: Vec::new(),
-    };
-    while !bytes.is_empty() {
-        let offset = take_number(&mut bytes)?;
-        let at = Timestamp(take_number(&mut bytes)?);
-        let length = take_number(&mut bytes)?;
-        let length = usize::try_from(length).map_err(|_| RecordError::MalformedTail)?;
-        let stream = match take(&mut bytes, 1)? {
-            [1] => Stream::Stdout,
-            [2] => Stream::Stderr,
-            _ => return Err(RecordError::MalformedTail),
-        };
-        let data = take(&mut bytes, length)?.to_vec();
-        tail.chunks.push(Chunk {
-            offset,
-            stream,
-            at,
-            data,
-        });
-    }
-    Ok(tail)
-}
-
-fn take<'a>(bytes: &mut &'a [u8], length: usize) -> Result<&'a [u8], RecordError> {
-    let (taken, rest) = bytes
-        .split_at_checked(length)
-        .ok_or(RecordError::MalformedTail)?;
-    *bytes = rest;
-    Ok(taken)
-}
-
-fn take_number(bytes: &mut &[u8]) -> Result<u64, RecordError> {
-    let taken = take(bytes, 8)?;
-    Ok(u64::from_le_bytes(
-        taken.try_into().expect("eight bytes were taken"),
-    ))
 }
 
 /// A number as SQLite has it; its largest stands for all above.
@@ -222,30 +160,6 @@ mod tests {
             task(1, newer, Revision(1)).unwrap(),
             task(1, older, Revision(1)).unwrap()
         );
-    }
-
-    #[test]
-    fn a_tail_reads_back_and_one_that_breaks_off_does_not() {
-        let chunk = |offset, stream, data: &[u8]| {
-            let at = Timestamp(1_700_000_000_000_000);
-            Chunk {
-                offset,
-                stream,
-                at,
-                data: data.to_vec(),
-            }
-        };
-        let chunks = vec![
-            chunk(5, Stream::Stdout, b"out\xff\0"),
-            chunk(10, Stream::Stderr, b"error"),
-        ];
-        let tail = Tail { chunks, end: 15 };
-        let bytes = encode_tail(&tail);
-        assert_eq!(decode_tail(&bytes).unwrap(), tail);
-        let between_chunks = [8, 8 + 25 + 5];
-        for length in (0..bytes.len()).filter(|length| !between_chunks.contains(length)) {
-            assert!(decode_tail(&bytes[..length]).is_err(), "{length}");
-        }
     }
 
     #[test]

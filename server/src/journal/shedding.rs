@@ -86,7 +86,7 @@ impl Journal {
 
     /// The finished tasks that were the first to end among those whose end has been seen.
     pub async fn oldest_seen(&self, most: usize) -> Result<Vec<Candidate>, JournalError> {
-        self.candidates(sql::OLDEST_SEEN, most).await
+        self.candidates(sql::OLDEST_DELIVERED, most).await
     }
 
     /// The finished tasks that were the first to end, seen or not.

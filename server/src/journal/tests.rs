@@ -11,15 +11,14 @@ mod queues;
 mod reading;
 mod sessions;
 mod shedding;
-mod upgrading;
 
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use super::{Boot, Durability, Entry, Journal, file};
 use crate::task::{
-    Chunk, Command, Containment, EndReason, EndState, Ended, EnvDefaults, Event, EventKind, Fact,
-    IdKey, Kind, LeaderEnd, Outcome, Revision, Rules, Seq, Signal, SpawnRequest, Spec, Started,
-    StopPolicy, Stream, Tail, Task, Timestamp,
+    Command, Containment, EndReason, EndState, Ended, EnvDefaults, Event, EventKind, Fact, IdKey,
+    Kind, LeaderEnd, Outcome, Revision, Rules, Seq, Signal, SpawnRequest, Spec, Started,
+    StopPolicy, Task, Timestamp,
 };
 
 const POLICY: StopPolicy = StopPolicy {
@@ -93,22 +92,7 @@ pub(super) fn entry(kind: EventKind, task: &Task) -> Entry {
     Entry {
         kind,
         task: task.clone(),
-        tail: None,
         request: None,
-    }
-}
-
-fn tail(bytes: &[u8]) -> Tail {
-    let (at, stream) = (Timestamp::now(), Stream::Stderr);
-    let chunk = Chunk {
-        offset: 3,
-        stream,
-        at,
-        data: bytes.to_vec(),
-    };
-    Tail {
-        chunks: vec![chunk],
-        end: 3 + bytes.len() as u64,
     }
 }
 
@@ -145,16 +129,7 @@ pub(super) async fn finish_one(journal: &Journal) -> Task {
     start(&mut task);
     append(journal, EventKind::Started, &task).await;
     end(&mut task, EndState::Completed);
-    let tail = Some(tail(b"the end"));
-    let ended = Entry {
-        tail,
-        ..entry(EventKind::Ended, &task)
-    };
-    task.revision = journal
-        .append(ended)
-        .await
-        .expect("the end is appended")
-        .revision;
+    task.revision = append(journal, EventKind::Ended, &task).await.revision;
     task
 }
 

@@ -1,17 +1,14 @@
 //! What an actor makes durable, and what it tells with it: the only place at which a task's facts become
 //! events.
 
-use std::{io, sync::Arc};
+use std::sync::Arc;
 
-use super::actor::TaskActor;
+use super::{actor::TaskActor, tails};
 use crate::{
     crash,
     journal::{Entry, JournalError},
-    task::{Event, EventKind, Outcome, SpawnRequest, Tail, Timestamp},
+    task::{Event, EventKind, Outcome, SpawnRequest, Timestamp},
 };
-
-/// How much of the output's end an end is told with.
-const TAIL_BYTES: usize = 4096;
 
 impl TaskActor {
     /// Makes the present state durable; only then is it told.
@@ -20,7 +17,6 @@ impl TaskActor {
         kind: EventKind,
         request: Option<SpawnRequest>,
     ) -> Result<(), JournalError> {
-        let tail = (kind == EventKind::Ended).then(|| self.tail());
         // Its tree is gone, so its place is free: whoever sees the end may take it. Who has waited for
         // that begins after it.
         let turns =
@@ -28,7 +24,6 @@ impl TaskActor {
         let entry = Entry {
             kind,
             task: self.life.task.clone(),
-            tail,
             request,
         };
         let appended = self.shared.parts.journal.append(entry).await;
@@ -39,19 +34,7 @@ impl TaskActor {
         let event = appended?;
         self.life.task.revision = event.revision;
         self.ends.state.send_replace(Arc::clone(&event.task));
-        let answers = match kind {
-            EventKind::Started | EventKind::Ended => true,
-            EventKind::Created => event.task.is_answered_waiting(),
-            EventKind::Admitted
-            | EventKind::Stopping
-            | EventKind::LeaderExited
-            | EventKind::Detached
-            | EventKind::Stale
-            | EventKind::Active
-            | EventKind::KillOverdue
-            | EventKind::Removed => false,
-        };
-        if let Some(newborn) = self.newborn.take_if(|_| answers) {
+        if let Some(newborn) = self.newborn.take_if(|_| event.answers_spawn()) {
             let _ = newborn.send(Ok(event));
             self.stock_up();
         }
@@ -71,39 +54,19 @@ impl TaskActor {
         }
     }
 
-    fn tail(&self) -> Tail {
-        match self.life.task.output_bytes {
-            0 => Tail::default(),
-            _ => self.output_tail(TAIL_BYTES).unwrap_or_else(|error| {
-                self.unreadable(&error);
-                Tail::default()
-            }),
-        }
-    }
-
     /// When there was output last, and how much there is now. What cannot be looked at is not silence.
     pub(super) fn last_output(&self) -> (Timestamp, u64) {
-        match self.output_tail(1) {
+        match tails::read_tail(&self.shared.parts.task_dir, &self.life.task, 1) {
             Ok(tail) => {
+                let tail = tail.unwrap_or_default();
                 let last = tail.chunks.last().map(|chunk| chunk.at);
                 (last.unwrap_or_default(), tail.end)
             }
             Err(error) => {
-                self.unreadable(&error);
+                tracing::warn!(task = %self.life.task.id, %error, "could not read the output");
                 (Timestamp::now(), self.life.task.output_bytes)
             }
         }
-    }
-
-    fn output_tail(&self, bytes: usize) -> io::Result<Tail> {
-        match self.shared.parts.task_dir.open(&self.life.task.id)? {
-            Some(file) if file.is_of(self.life.task.uid)? => file.tail(bytes),
-            Some(_) | None => Ok(Tail::default()),
-        }
-    }
-
-    fn unreadable(&self, error: &io::Error) {
-        tracing::warn!(task = %self.life.task.id, %error, "its output cannot be read");
     }
 
     /// A start that has failed is told to whoever waits for it, though it cannot be recorded yet: on a
@@ -120,7 +83,6 @@ impl TaskActor {
                 at: Timestamp::now(),
                 kind: EventKind::Ended,
                 task: Arc::new(task.clone()),
-                tail: None,
                 activity: None,
             })));
         }

@@ -80,6 +80,9 @@ impl Supervisor {
 }
 
 async fn forget(shared: &Shared, ids: Vec<TaskId>) -> Result<(), JournalError> {
+    let key = shared.parts.journal.id_key();
+    let seqs = ids.iter().map(|id| key.seq(id)).collect();
+    let _removal = shared.tails.begin_removal(seqs);
     crash::point("remove.before-journal");
     shared.parts.journal.remove(ids.clone()).await?;
     crash::point("remove.forgotten");

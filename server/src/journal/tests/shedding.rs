@@ -135,7 +135,7 @@ async fn ends_that_were_seen_come_before_those_that_nobody_has_seen() {
         .await
         .unwrap();
     assert!(journal.oldest_seen(10).await.unwrap().is_empty());
-    assert_eq!(rows(dir.path(), "seen"), 0);
+    assert_eq!(rows(dir.path(), "delivered"), 0);
 }
 
 /// L7: a note that comes after its task was removed leaves nothing behind.
@@ -147,7 +147,7 @@ async fn what_was_seen_of_a_task_that_is_gone_is_not_written_down() {
     journal.note_delivered(&task);
     journal.remove(vec![task.id.clone()]).await.unwrap();
     journal.write_seen().await.unwrap();
-    assert_eq!(rows(dir.path(), "seen"), 0);
+    assert_eq!(rows(dir.path(), "delivered"), 0);
 }
 
 /// L7: while others write, too.

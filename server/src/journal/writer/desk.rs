@@ -9,7 +9,7 @@ use super::{BATCH, Job, Reply};
 use crate::{
     crash,
     journal::{
-        JournalError, era, file,
+        JournalError, epoch, file,
         holdings::Holdings,
         ledger::{self, Draft, Place},
         present::Present,
@@ -112,7 +112,7 @@ impl Desk {
         while self.jobs.blocking_recv_many(&mut batch, BATCH) > 0 {
             self.serve(std::mem::take(&mut batch));
         }
-        era::leave(&self.connection);
+        epoch::close(&self.connection);
         self.connection
             .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
     }
