@@ -1,4 +1,4 @@
-//! Every fixed statement, in one place, so that one test can hold each to its query plan.
+//! Every fixed statement, in one place, so that one test can check the query plan of each.
 
 macro_rules! statements {
     ($($(#[$why:meta])* $name:ident = $text:literal;)*) => {
@@ -9,11 +9,11 @@ macro_rules! statements {
     };
 }
 
-/// Reads every finished task, and is asked once, beside everything else.
-pub(super) const CENSUS: &str = "SELECT count(*), ifnull(sum(output_bytes), 0) FROM tasks
+/// Reads every finished task; executed once, in the background.
+pub(super) const COUNT_FINISHED: &str = "SELECT count(*), ifnull(sum(output_bytes), 0) FROM tasks
     WHERE end_revision IS NOT NULL";
 
-/// Reads every queue that is set, once, at start-up.
+/// Reads every queue with settings; executed once, at start-up.
 pub(super) const QUEUES: &str = "SELECT name, slots, paused FROM queues";
 
 statements! {
@@ -28,7 +28,7 @@ statements! {
     REVISION_BOUNDS = "SELECT (SELECT oldest_revision FROM journal),
         (SELECT max(revision) FROM events)";
     OLDEST_REVISION = "SELECT oldest_revision FROM journal";
-    /// Removing takes the row away, and with it the memory of its number.
+    /// A removed task has no row: its number is kept in `highest_removed_seq`.
     HIGHEST_SEQ = "SELECT max(
         (SELECT highest_removed_seq FROM journal), ifnull((SELECT max(seq) FROM tasks), 0))";
     LIVE_TASKS = "SELECT seq, revision, started_revision, created_revision
@@ -42,7 +42,7 @@ statements! {
             (seq, id, kind, session_id, parent_id, revision, created_revision, started_revision,
             answer_revision)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8)";
-    /// Leaves `end_revision` unnamed: naming it would rewrite every index that depends on it.
+    /// Does not name `end_revision`: naming it would rewrite every index that depends on it.
     CHANGE_TASK = "UPDATE tasks
         SET revision = ?2, started_revision = coalesce(started_revision, ?3)
         WHERE seq = ?1 AND end_revision IS NULL";
@@ -67,7 +67,7 @@ statements! {
         SET highest_removed_seq = max(highest_removed_seq, ?1)";
 
     DELETE_DELIVERED = "DELETE FROM delivered WHERE end_revision = ?1";
-    /// Below what is told to anybody, only its task has kept them.
+    /// Events below the oldest delivered one were kept for their task alone.
     DELETE_KEPT_EVENTS = "DELETE FROM events
         WHERE revision IN (
             SELECT created_revision FROM tasks WHERE seq = ?1
@@ -75,7 +75,7 @@ statements! {
             UNION ALL SELECT revision FROM tasks WHERE seq = ?1)
         AND revision < ?2";
 
-    /// Leaves what a task is known by, and what a request would be answered with again.
+    /// Keeps the events that hold the state of a task, and those that answer a repeated request.
     DELETE_EVENTS = "DELETE FROM events
         WHERE revision >= ?1 AND revision < ?2 AND NOT EXISTS (
             SELECT 1 FROM tasks AS t WHERE t.seq = events.task_seq AND (
@@ -88,7 +88,7 @@ statements! {
         SELECT 1 FROM tasks AS t WHERE t.seq = ?2
             AND ?1 IN (t.revision, t.created_revision, t.started_revision))";
     SET_OLDEST_REVISION = "UPDATE journal SET oldest_revision = ?1";
-    /// A task that is gone by now leaves nothing.
+    /// Inserts nothing for a task that was removed meanwhile.
     MARK_DELIVERED = "INSERT OR IGNORE INTO delivered (end_revision, seq)
         SELECT end_revision, seq FROM tasks WHERE seq = ?1 AND end_revision IS NOT NULL";
 

@@ -1,16 +1,16 @@
-//! The journal's behaviours, seen from outside; and the tasks that the tests below it share.
+//! The journal's behaviours, seen from outside, and the tasks that these tests share.
 
 mod appending;
-mod damage;
 mod damaged_file;
-mod eras;
+mod damaged_records;
+mod epochs;
 mod listing;
 mod opening;
 mod plans;
+mod pruning;
 mod queues;
 mod reading;
 mod sessions;
-mod shedding;
 
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
@@ -32,9 +32,9 @@ pub(super) fn open(dir: &Path) -> Journal {
     Journal::open(dir, Durability::Process, BOOT).expect("the journal opens")
 }
 
-/// For what no journal would do to its own file.
+/// A connection for what no journal does to its own file.
 pub(super) fn raw(dir: &Path) -> rusqlite::Connection {
-    rusqlite::Connection::open(file::file(dir)).expect("the file opens")
+    rusqlite::Connection::open(file::path(dir)).expect("the file opens")
 }
 
 pub(super) fn spec() -> Spec {
@@ -122,7 +122,7 @@ async fn append(journal: &Journal, kind: EventKind, task: &Task) -> Arc<Event> {
         .expect("the fact is appended")
 }
 
-/// Created, started and ended.
+/// Appends the events of a task that is created, started and ended.
 pub(super) async fn finish_one(journal: &Journal) -> Task {
     let mut task = new_task(journal);
     append(journal, EventKind::Created, &task).await;
@@ -133,14 +133,14 @@ pub(super) async fn finish_one(journal: &Journal) -> Task {
     task
 }
 
-/// What happened to tasks after a revision, where nothing else did.
+/// Every event after a revision, if all facts are events of tasks.
 pub(super) async fn all_after(journal: &Journal, after: Revision, limit: usize) -> Vec<Arc<Event>> {
     let facts = all_facts_after(journal, after, limit).await;
     let event = |fact: &Fact| Arc::clone(fact.event().expect("of a task"));
     facts.iter().map(event).collect()
 }
 
-/// Everything after a revision, asked for in batches.
+/// Every fact after a revision, read in batches.
 async fn all_facts_after(journal: &Journal, after: Revision, limit: usize) -> Vec<Fact> {
     let mut facts: Vec<Fact> = Vec::new();
     loop {

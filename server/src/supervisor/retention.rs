@@ -16,7 +16,7 @@ use super::{Presence, Shared, Supervisor};
 use crate::{
     config::Retention,
     crash,
-    journal::{Candidate, Finished, Journal, JournalError},
+    journal::{Candidate, FinishedTotals, Journal, JournalError},
     process::task_file::TaskDir,
     task::{Revision, TaskId, Timestamp},
 };
@@ -93,7 +93,7 @@ async fn forget(shared: &Shared, ids: Vec<TaskId>) -> Result<(), JournalError> {
 }
 
 fn complain(error: &(dyn std::error::Error + 'static)) {
-    tracing::warn!(error, "the past cannot be shortened now");
+    tracing::warn!(error, "retention pass failed; will retry");
 }
 
 fn delete(task_dir: &TaskDir, ids: &[TaskId]) {
@@ -116,7 +116,7 @@ impl Keeper {
             head.mark_unchanged();
             let done = match counted {
                 true => self.step().await,
-                false => self.journal().census().await.map(|()| Left::More),
+                false => self.journal().count_finished().await.map(|()| Left::More),
             };
             counted |= done.is_ok();
             tokio::select! {
@@ -125,8 +125,8 @@ impl Keeper {
                 () = self.pause(done, &mut head) => {}
             }
         }
-        if let Err(error) = self.journal().write_seen().await {
-            tracing::warn!(%error, "what was seen lately is not written down");
+        if let Err(error) = self.journal().write_delivered().await {
+            tracing::warn!(%error, "could not persist delivery marks");
         }
     }
 
@@ -155,13 +155,13 @@ impl Keeper {
         tokio::select! {
             // The sender is the journal's, and we have the journal.
             _ = head.changed() => {}
-            () = self.journal().seen_arrived() => {}
+            () = self.journal().delivered_noted() => {}
             () = grown_old => {}
         }
     }
 
     async fn step(&mut self) -> Result<Left, JournalError> {
-        self.journal().write_seen().await?;
+        self.journal().write_delivered().await?;
         let tasks = self.shed_tasks().await?;
         let events = self.shed_events().await?;
         Ok(match (tasks, events) {
@@ -171,14 +171,14 @@ impl Keeper {
     }
 
     async fn shed_tasks(&mut self) -> Result<Left, JournalError> {
-        let held = self.journal().finished_holdings();
+        let held = self.journal().finished_totals();
         let excess = Excess::of(held, &self.limits);
         if excess.is_none() && self.limits.age.is_none() {
             return Ok(Left::Nothing);
         }
         let most = (excess.tasks / PART).clamp(FEWEST, MOST) as usize;
         let asked = most + self.unreadable.len();
-        let mut found = self.journal().oldest_seen(asked).await?;
+        let mut found = self.journal().oldest_delivered(asked).await?;
         self.drop_unreadable(&mut found);
         let mut going = excess.choose(&found, self.limits.age, most);
         if going.is_empty() && !excess.is_none() {
@@ -229,7 +229,7 @@ impl Keeper {
         let journal = self.journal();
         let first_kept = (journal.head().0 + 1).saturating_sub(self.limits.events.max(1));
         for _ in 0..DROPS {
-            if !journal.compact(Revision(first_kept)).await? {
+            if !journal.prune_events(Revision(first_kept)).await? {
                 return Ok(Left::Nothing);
             }
         }
@@ -249,7 +249,7 @@ struct Excess {
 }
 
 impl Excess {
-    fn of(held: Finished, limits: &Retention) -> Self {
+    fn of(held: FinishedTotals, limits: &Retention) -> Self {
         Self {
             tasks: held.tasks.saturating_sub(limits.finished),
             output_bytes: held.output_bytes.saturating_sub(limits.output_bytes),
