@@ -46,9 +46,12 @@ impl<M> Encoded<M> {
         }
     }
 
-    /// Appends encoded fields of an `M`, without a copy. Replaces what was appended before.
+    /// Appends encoded fields of an `M`; the first time without a copy.
     pub fn append(&mut self, fields: Bytes) {
-        self.appended = fields;
+        self.appended = match self.appended.is_empty() {
+            true => fields,
+            false => [&*self.appended, &*fields].concat().into(),
+        };
     }
 
     /// The bytes.

@@ -50,6 +50,7 @@ pub use recovery::Recovered;
 pub use registry::{AttachedClient, Handle};
 pub use requests::{CancelOutcome, Cancelled, DetachOutcome, Detached};
 pub use spawn::{SpawnError, Spawned};
+pub(crate) use tails::TAIL_BYTES;
 
 use crate::{
     config::Limits,

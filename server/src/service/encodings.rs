@@ -16,7 +16,7 @@ use crate::task::{Fact, Revision, Seq, Tail, Task};
 
 /// As many as the largest page, and as Remove tells at once.
 const SLOTS: usize = 1024;
-/// What is larger is encoded anew each time. The usual record with a full tail fits.
+/// A larger message is encoded each time. A usual record fits several times over.
 const LARGEST: usize = 8 << 10;
 
 /// The memory, one for the whole server.

@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     journal::Journal,
-    supervisor::Supervisor,
+    supervisor::{Supervisor, TAIL_BYTES},
     task::{Fact, FactKind, Filter, Revision, Task},
 };
 
@@ -203,6 +203,7 @@ impl Watcher {
                 if let Some(event) = fact.event() {
                     self.journal.note_delivered(&event.task);
                     if event.has_output_tail() {
+                        bytes += TAIL_BYTES.min(event.task.output_bytes as usize);
                         with_tail.push(messages.len());
                         tasks.push(Arc::clone(&event.task));
                     }

@@ -26,8 +26,8 @@ use crate::{
     task::{Seq, Tail, Task},
 };
 
-/// The size of a tail.
-const TAIL_BYTES: usize = 4096;
+/// The size of a tail, at most.
+pub(crate) const TAIL_BYTES: usize = 4096;
 /// About 1 MiB of tails: enough for hundreds of tasks that end together.
 const SLOTS: usize = 256;
 /// Up to this many tails are read in place: that takes less time than waking another thread.
@@ -118,18 +118,18 @@ impl TailCache {
     }
 
     /// Reads with the slot locked: of many that want the same tail at once, one reads it.
-    fn get_or_read(&self, task: &Task, read: impl FnOnce() -> Option<Bytes>) -> Option<Bytes> {
-        let mut slot = lock(self.slot(task.seq));
+    fn get_or_read(&self, seq: Seq, read: impl FnOnce() -> Option<Bytes>) -> Option<Bytes> {
+        let mut slot = lock(self.slot(seq));
         if let Some((kept, tail)) = &*slot
-            && *kept == task.seq
+            && *kept == seq
         {
             return Some(tail.clone());
         }
-        if lock(&self.being_removed).contains(&task.seq) {
+        if lock(&self.being_removed).contains(&seq) {
             return None;
         }
         let tail = read()?;
-        *slot = Some((task.seq, tail.clone()));
+        *slot = Some((seq, tail.clone()));
         Some(tail)
     }
 
@@ -163,7 +163,7 @@ fn read_all(
 ) -> Vec<(usize, Option<Bytes>)> {
     let read = |(index, task): (usize, Arc<Task>)| {
         let read = || read_encoded(&shared.parts.task_dir, &task, encode);
-        (index, shared.tails.get_or_read(&task, read))
+        (index, shared.tails.get_or_read(task.seq, read))
     };
     tasks.into_iter().map(read).collect()
 }
@@ -184,29 +184,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::{Command, IdKey, Kind, Rules, Signal, Spec, StopPolicy, Timestamp};
-
-    fn task(seq: u64) -> Task {
-        let spec = Spec {
-            kind: Kind::Shell,
-            name: String::new(),
-            session_id: String::new(),
-            parent: None,
-            labels: Default::default(),
-            command: Command::Argv(vec!["/bin/true".into()]),
-            working_directory: "/".into(),
-            env_names: Vec::new(),
-            timeout: None,
-            stop_policy: StopPolicy {
-                grace: crate::task::DEFAULT_GRACE,
-                signal: Signal(15),
-            },
-            rules: Rules::default(),
-            had_ampersand: false,
-        };
-        let id = IdKey(1).task_id(spec.kind, Seq(seq));
-        Task::new(Seq(seq), id, spec, Timestamp(1))
-    }
 
     fn bytes(text: &'static str) -> Option<Bytes> {
         Some(Bytes::from_static(text.as_bytes()))
@@ -216,33 +193,29 @@ mod tests {
     #[test]
     fn a_tail_is_read_once_and_never_given_to_another_task_of_the_same_slot() {
         let cache = TailCache::new();
-        let (one, other) = (task(1), task(1 + SLOTS as u64));
-        assert_eq!(cache.get_or_read(&one, || bytes("one")), bytes("one"));
-        let read = cache.get_or_read(&one, || panic!("it is cached"));
+        let (one, other) = (Seq(1), Seq(1 + SLOTS as u64));
+        assert_eq!(cache.get_or_read(one, || bytes("one")), bytes("one"));
+        let read = cache.get_or_read(one, || panic!("it is cached"));
         assert_eq!(read, bytes("one"));
-        assert_eq!(cache.get(other.seq), None);
-        assert_eq!(cache.get_or_read(&other, || bytes("other")), bytes("other"));
-        assert_eq!(cache.get(one.seq), None);
+        assert_eq!(cache.get(other), None);
+        assert_eq!(cache.get_or_read(other, || bytes("other")), bytes("other"));
+        assert_eq!(cache.get(one), None);
     }
 
     /// L9
     #[test]
     fn a_removal_clears_the_tail_and_keeps_it_out_until_the_files_are_deleted() {
         let cache = TailCache::new();
-        let (removed, kept) = (task(1), task(2));
-        for task in [&removed, &kept] {
-            cache.get_or_read(task, || bytes("tail"));
+        let (removed, kept) = (Seq(1), Seq(2));
+        for seq in [removed, kept] {
+            cache.get_or_read(seq, || bytes("tail"));
         }
-        let removal = cache.begin_removal(vec![removed.seq]);
-        assert_eq!(cache.get(removed.seq), None);
-        assert_eq!(cache.get_or_read(&removed, || bytes("tail")), None);
-        assert_eq!(cache.get(kept.seq), bytes("tail"));
+        let removal = cache.begin_removal(vec![removed]);
+        assert_eq!(cache.get(removed), None);
+        assert_eq!(cache.get_or_read(removed, || bytes("tail")), None);
+        assert_eq!(cache.get(kept), bytes("tail"));
         drop(removal);
-        assert_eq!(
-            cache.get_or_read(&removed, || None),
-            None,
-            "no file is left"
-        );
+        assert_eq!(cache.get_or_read(removed, || None), None, "no file is left");
         assert!(lock(&cache.being_removed).is_empty());
     }
 }

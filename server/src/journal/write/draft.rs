@@ -16,7 +16,7 @@ pub(in crate::journal) struct Draft {
     pub(super) request: Option<RequestDraft>,
 }
 
-/// What is known of an event only when it is written.
+/// The parts of an event that are set when it is written.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Written {
     pub(super) revision: Revision,
