@@ -12,6 +12,8 @@ use prost::{
 #[derive(Debug)]
 pub struct Encoded<M> {
     bytes: Bytes,
+    /// More fields of the same message, sent right behind `bytes`.
+    appended: Bytes,
     message: PhantomData<fn() -> M>,
 }
 
@@ -39,19 +41,35 @@ impl<M> Encoded<M> {
     pub fn from_bytes(bytes: Bytes) -> Self {
         Self {
             bytes,
+            appended: Bytes::new(),
             message: PhantomData,
         }
     }
 
+    /// Appends encoded fields of an `M`; the first time without a copy.
+    pub fn append(&mut self, fields: Bytes) {
+        self.appended = match self.appended.is_empty() {
+            true => fields,
+            false => [&*self.appended, &*fields].concat().into(),
+        };
+    }
+
     /// The bytes.
     pub fn into_bytes(self) -> Bytes {
-        self.bytes
+        if self.appended.is_empty() {
+            return self.bytes;
+        }
+        [self.bytes, self.appended].concat().into()
     }
 }
 
 impl<M> Clone for Encoded<M> {
     fn clone(&self) -> Self {
-        Self::from_bytes(self.bytes.clone())
+        Self {
+            bytes: self.bytes.clone(),
+            appended: self.appended.clone(),
+            message: PhantomData,
+        }
     }
 }
 
@@ -59,6 +77,7 @@ impl<M> Clone for Encoded<M> {
 impl<M> Message for Encoded<M> {
     fn encode_raw(&self, to: &mut impl BufMut) {
         to.put_slice(&self.bytes);
+        to.put_slice(&self.appended);
     }
 
     fn merge_field(
@@ -72,10 +91,11 @@ impl<M> Message for Encoded<M> {
     }
 
     fn encoded_len(&self) -> usize {
-        self.bytes.len()
+        self.bytes.len() + self.appended.len()
     }
 
     fn clear(&mut self) {
         self.bytes.clear();
+        self.appended.clear();
     }
 }

@@ -13,7 +13,7 @@ use heeler_server::{
     Durability,
     internal::{
         Boot, Command, Containment, DEFAULT_GRACE, EndReason, EndState, Ended, Entry, EventKind,
-        Journal, Kind, LeaderEnd, Outcome, Rules, Signal, Spec, Started, StopPolicy, Tail, Task,
+        Journal, Kind, LeaderEnd, Outcome, Rules, Signal, Spec, Started, StopPolicy, Task,
         TaskDir, TaskId, Timestamp,
     },
 };
@@ -65,12 +65,10 @@ async fn add(journal: &Journal) -> Result<TaskId> {
 }
 
 async fn append(journal: &Journal, kind: EventKind, task: &Task) -> Result {
-    let tail = (kind == EventKind::Ended).then(Tail::default);
     journal
         .append(Entry {
             kind,
             task: task.clone(),
-            tail,
             request: None,
         })
         .await?;

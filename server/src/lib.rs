@@ -31,6 +31,7 @@ mod process;
 mod serve;
 #[allow(unreachable_pub, reason = "its items say pub for the whole crate")]
 mod service;
+mod strays;
 mod supervisor;
 #[allow(
     unreachable_pub,
@@ -57,7 +58,7 @@ pub mod internal {
         },
         task::{
             Command, Containment, DEFAULT_GRACE, EndReason, EndState, Ended, EventKind, IdKey,
-            Kind, LeaderEnd, Outcome, Rules, Seq, Signal, Spec, Started, StopPolicy, Tail, Task,
+            Kind, LeaderEnd, Outcome, Rules, Seq, Signal, Spec, Started, StopPolicy, Task,
             TaskId, TaskUid, Timestamp,
         },
     };

@@ -35,6 +35,7 @@ mod registry;
 mod requests;
 mod server;
 mod spawn;
+mod tails;
 mod task_actor;
 
 use std::{
@@ -58,6 +59,7 @@ pub(crate) use requests::{
 };
 pub(crate) use server::{recovery::Recovered, shutdown::Stopped};
 pub(crate) use spawn::SpawnError;
+pub(crate) use tails::TAIL_BYTES;
 
 /// Types and rules of the process layer that the supervisor's own interface uses.
 pub(crate) use crate::process::{
@@ -79,6 +81,7 @@ use crate::{
 use queues::QueueChanges;
 use registry::Registry;
 use spawn::Requests;
+use tails::TailCache;
 
 /// The interval of further attempts to record a fact that the journal has refused.
 const STORAGE_RETRY: Duration = Duration::from_millis(250);
@@ -110,6 +113,7 @@ struct Shared {
     registry: Registry,
     requests: Requests,
     queue_changes: QueueChanges,
+    tails: TailCache,
     /// True once no new task is accepted.
     closed: AtomicBool,
     /// Finds processes that no shim watches.
@@ -169,6 +173,7 @@ impl Supervisor {
             registry: Registry::new(parts.limits.clone()),
             requests: Requests::default(),
             queue_changes: QueueChanges::default(),
+            tails: TailCache::new(),
             closed: AtomicBool::new(false),
             sweeper: Lookout::default(),
             jobs: watch::Sender::new(0),

@@ -429,6 +429,36 @@ pub enum EventKind {
     Removed,
 }
 
+/// What an event does to its task's place in the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EventRole {
+    /// The task is new.
+    Creation,
+    /// The task has a new state.
+    Change,
+    /// The task is no longer in the journal.
+    Removal,
+}
+
+impl EventKind {
+    /// The role of the event.
+    pub fn role(self) -> EventRole {
+        match self {
+            Self::Created => EventRole::Creation,
+            Self::Removed => EventRole::Removal,
+            Self::Admitted
+            | Self::Started
+            | Self::Stopping
+            | Self::LeaderExited
+            | Self::Detached
+            | Self::Stale
+            | Self::Active
+            | Self::KillOverdue
+            | Self::Ended => EventRole::Change,
+        }
+    }
+}
+
 /// One thing that happened, for ever at its revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
@@ -440,8 +470,26 @@ pub struct Event {
     pub kind: EventKind,
     /// The task right after it.
     pub task: Arc<Task>,
-    /// The end of the output, with [`EventKind::Ended`].
-    pub tail: Option<Tail>,
     /// How many tasks of its session are live after it, if it has one and this has changed.
     pub activity: Option<Activity>,
+}
+
+impl Event {
+    /// Reports whether Spawn is answered with this event, unless it was answered before.
+    pub fn answers_spawn(&self) -> bool {
+        let starts_or_ends = self.kind == EventKind::Started || self.kind == EventKind::Ended;
+        let is_creation = self.kind.role() == EventRole::Creation;
+        starts_or_ends || (is_creation && self.task.is_answered_waiting())
+    }
+
+    /// Reports whether the event is delivered with the tail of the task's output. An end without any
+    /// output has an empty tail, see [`Event::ended_silent`].
+    pub fn has_output_tail(&self) -> bool {
+        self.kind == EventKind::Ended && self.task.output_bytes > 0
+    }
+
+    /// Reports whether this is the end of a task that wrote nothing.
+    pub fn ended_silent(&self) -> bool {
+        self.kind == EventKind::Ended && self.task.output_bytes == 0
+    }
 }

@@ -67,7 +67,7 @@ async fn a_watcher_is_told_that_a_power_cut_may_have_taken_what_it_has_seen() {
     let refusal = Refusal::expect(refused, Code::FailedPrecondition, "EPOCH_MISMATCH");
     let epoch = api.server().await.epoch;
     assert_eq!(refusal.value("epoch"), epoch);
-    daemon.logged("watchers of before have to begin anew").await;
+    daemon.logged("watchers have to start over").await;
 
     // A machine that is shut down lets its servers end.
     let seen = place(&api).await;

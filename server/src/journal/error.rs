@@ -1,4 +1,4 @@
-//! What can go wrong with the journal.
+//! The journal's errors.
 
 use std::{
     io,
@@ -10,220 +10,157 @@ use rusqlite::ErrorCode;
 use super::file;
 use crate::task::{EventKind, Revision, TaskId};
 
-/// Why the journal did not do what it was asked to. Whatever it is, nothing was changed.
+/// A failure of the journal. In each case nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// The file could not be made or reached.
+    /// The file could not be created or reached.
     #[error("cannot open the journal {path}")]
-    Open {
-        /// Which file.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
+    Open { path: PathBuf, source: io::Error },
 
-    /// The file is there, and somebody else's. It was left as it is.
-    #[error("{path} is not a journal of Heeler's, or its first page is damaged")]
-    Foreign {
-        /// Which file.
-        path: PathBuf,
-    },
+    /// The file is not a journal. It was left as it is.
+    #[error("{path} is not a Heeler journal, or its first page is damaged")]
+    Foreign { path: PathBuf },
 
-    /// The file comes from a later version. It was left as it is.
-    #[error("{path} has schema {found}, and this server knows none above {known}")]
+    /// The file was written by a later version. It was left as it is.
+    #[error(
+        "{path} has schema version {found}, and this server knows none above {known}: use a newer server"
+    )]
     Newer {
-        /// Which file.
         path: PathBuf,
-        /// Its schema.
         found: i32,
-        /// The latest schema known here.
         known: i32,
     },
 
-    /// The file has nothing in it, and its WAL has. Both were left as they are.
-    #[error("{path} has been emptied, only its WAL is left: put a copy of it back")]
-    Emptied {
-        /// Which file.
-        path: PathBuf,
-    },
+    /// The file is empty, but its WAL is not. Both were left as they are.
+    #[error("{path} was emptied, only its WAL is left: restore a backup of the file")]
+    Emptied { path: PathBuf },
 
-    /// The WAL is damaged in a page that nothing else has, and the file has a part of what came after
-    /// it. Both were left as they are.
+    /// The WAL is damaged, and the file has some of the pages behind the damage. Both were left as they
+    /// are.
     #[error(
-        "the WAL of the journal {path} is damaged at frame {frame}, and a part of what follows has been \
-         moved on: put a copy of both back, or move them and the tasks beside them away to begin anew"
+        "the WAL of the journal {path} is damaged at frame {frame}, and some of the pages behind it were \
+         moved into the file: restore a backup of both, or move them and the tasks directory away to \
+         start over"
     )]
-    Mixed {
-        /// Which file.
-        path: PathBuf,
-        /// From where on the WAL cannot be followed.
-        frame: u32,
-    },
+    Mixed { path: PathBuf, frame: u32 },
 
-    /// The file is ours, and what has to be read of it at first cannot be. It was left as it is.
+    /// The file is a journal, but the part that has to be read first is damaged. It was left as it is.
     #[error(
-        "the journal {path} is damaged: put a copy of it back, or move it and the tasks beside it away \
-         to begin anew"
+        "the journal {path} is damaged: restore a backup, or move it and the tasks directory away to \
+         start over"
     )]
     Corrupt {
-        /// Which file.
         path: PathBuf,
-        /// What the engine found.
         source: rusqlite::Error,
     },
 
-    /// The storage engine could not open the file.
+    /// SQLite could not open the file.
     #[error("cannot open the journal {path}: {operation} failed")]
     Unopened {
-        /// Which file.
         path: PathBuf,
-        /// What was being done.
         operation: &'static str,
-        /// The engine's reason.
         source: rusqlite::Error,
     },
 
-    /// The storage engine failed: the disk is full, broken or gone. It may work the next time.
-    #[error("the journal failed in {operation}")]
+    /// SQLite failed: the disk is full, broken or gone. The operation may work the next time.
+    #[error("the journal failed while {operation}")]
     Storage {
-        /// What was being done.
         operation: &'static str,
-        /// The engine's reason.
         source: rusqlite::Error,
     },
 
-    /// The disk takes no writes. It may work the next time.
-    #[error("the journal cannot be written to: {operation} failed")]
+    /// The file system is read-only. The operation may work the next time.
+    #[error("the journal cannot be written: {operation} failed")]
     ReadOnly {
-        /// What was being done.
         operation: &'static str,
-        /// The engine's reason.
         source: rusqlite::Error,
     },
 
-    /// The journal takes no more facts.
+    /// The journal accepts no more facts.
     #[error("the journal is closed")]
     Closed,
 
-    /// A fact cannot follow on what is known of its task: it was created before or never, or it has
-    /// ended already.
+    /// The event cannot follow the task's latest one: the task was created before or never, or it has
+    /// ended.
     #[error("{kind:?} cannot be the next event of {id}")]
-    Misplaced {
-        /// Which task.
-        id: TaskId,
-        /// Which fact.
-        kind: EventKind,
-    },
+    Misplaced { id: TaskId, kind: EventKind },
 
-    /// Another task that is remembered was created by a request with this id.
+    /// Another task was created with this request id.
     #[error("request id {request_id:?} is taken")]
-    RequestTaken {
-        /// Which one.
-        request_id: String,
-    },
+    RequestTaken { request_id: String },
 
-    /// A task has text that cannot be recorded, e.g. a path that is not UTF-8.
-    #[error("the record of {id} cannot be written")]
+    /// The task has text that cannot be encoded, e.g. a path that is not UTF-8.
+    #[error("cannot encode the record of {id}")]
     Unwritable {
-        /// Which task.
         id: TaskId,
-        /// The encoder's reason.
         source: serde_json::Error,
     },
 
     /// Only finished tasks can be removed.
     #[error("{id} is not finished")]
-    NotFinished {
-        /// Which task.
-        id: TaskId,
-    },
+    NotFinished { id: TaskId },
 
-    /// There is no such task, or no longer.
+    /// No task has this id, or its task was removed.
     #[error("there is no task {id}")]
-    NotFound {
-        /// Which id.
-        id: TaskId,
-    },
+    NotFound { id: TaskId },
 
-    /// What was recorded at a revision cannot be read any more.
-    #[error("what was recorded at revision {} is damaged", revision.0)]
+    /// The record at a revision cannot be read any more.
+    #[error("the record at revision {} is damaged", revision.0)]
     Damaged {
-        /// Which revision.
         revision: Revision,
-        /// How.
         source: RecordError,
     },
 }
 
-/// Why events could not be read.
+/// A failure to read events.
 #[derive(Debug, thiserror::Error)]
-pub enum ReadError {
-    /// There is no such place to read on from.
-    #[error("revisions are known from {} to {}", oldest.0, newest.0)]
-    OutOfRange {
-        /// The first event that can still be read.
-        oldest: Revision,
-        /// The last one.
-        newest: Revision,
-    },
+pub(crate) enum ReadError {
+    /// The revision was pruned, or is not known yet.
+    #[error("events can be read from revision {} to {}", oldest.0, newest.0)]
+    OutOfRange { oldest: Revision, newest: Revision },
 
-    /// The journal could not be read.
     #[error(transparent)]
     Journal(#[from] JournalError),
 }
 
-/// Why a record could not be read.
+/// A failure to read a record.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// Its text is not what its format says.
     #[error("the record does not parse")]
     Malformed(#[from] serde_json::Error),
 
-    /// It says that it has a format that never was.
     #[error("record format {0} is unknown")]
     UnknownFormat(i64),
 
-    /// It says that something happened that never does.
     #[error("event kind {0:?} is unknown")]
     UnknownKind(String),
 
-    /// The output tail breaks off, or goes on after its end.
-    #[error("the output tail is malformed")]
-    MalformedTail,
-
-    /// Its row is not what a row is.
-    #[error("the row does not hold what it should")]
+    #[error("a column has a value of the wrong type")]
     MalformedRow(#[from] rusqlite::types::FromSqlError),
 
-    /// The page of the file that it is on is damaged, or its row is.
+    /// The row, or the page that it is on, is damaged.
     #[error("the row cannot be read")]
     Unreadable(#[from] rusqlite::Error),
 
-    /// It is of no task, where that of one should be.
     #[error("the record is not that of a task")]
     NoTask,
 
-    /// The row that should be there is not.
     #[error("the record is missing")]
     Missing,
 }
 
-/// What is wrong with the disk, as far as a failure tells.
+/// The state of the disk, as far as a failure tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DiskTrouble {
-    /// There is no space left.
+pub(crate) enum DiskTrouble {
     Full,
-    /// It cannot be written to.
     ReadOnly,
-    /// What is on it is not what was put there.
     Damaged,
-    /// Something else.
     Other,
 }
 
 impl JournalError {
-    /// What is wrong with the disk, where that is the reason.
-    pub fn disk_trouble(&self) -> Option<DiskTrouble> {
+    /// The trouble with the disk, if that is the reason.
+    pub(crate) fn disk_trouble(&self) -> Option<DiskTrouble> {
         match self {
             Self::Storage { source, .. } | Self::Unopened { source, .. } => Some(trouble(source)),
             Self::ReadOnly { .. } => Some(DiskTrouble::ReadOnly),
@@ -243,7 +180,12 @@ impl JournalError {
         }
     }
 
-    /// For `map_err`: whatever the engine failed in, it was while this file was being opened.
+    /// For `map_err`: SQLite failed in this operation.
+    pub(super) fn storage(operation: &'static str) -> impl FnOnce(rusqlite::Error) -> Self {
+        move |source| Self::Storage { operation, source }
+    }
+
+    /// For `map_err`: a failure of SQLite happened while this file was being opened.
     pub(super) fn while_opening(path: &Path) -> impl FnOnce(Self) -> Self {
         move |error| {
             let Self::Storage { operation, source } = error else {
@@ -261,26 +203,21 @@ impl JournalError {
         }
     }
 
-    /// To the engine, a disk that has become read-only is one that fails: the WAL, if it is opened once
-    /// more, tells which it is.
-    pub(super) fn looked_into(self, wal: &Path) -> Self {
+    /// SQLite reports a file system that has become read-only as an I/O error: opening the WAL again
+    /// tells the two apart.
+    pub(super) fn naming_read_only_disk(self, wal: &Path) -> Self {
         let Self::Storage { operation, source } = self else {
             return self;
         };
-        match trouble(&source) == DiskTrouble::Other && file::takes_no_writes(wal) {
+        match trouble(&source) == DiskTrouble::Other && file::is_on_read_only_disk(wal) {
             true => Self::ReadOnly { operation, source },
             false => Self::Storage { operation, source },
         }
     }
 
-    /// Whether the engine has met something on the disk that it did not put there.
+    /// Reports whether SQLite has read something that it did not write.
     pub(super) fn is_damage(source: &rusqlite::Error) -> bool {
         trouble(source) == DiskTrouble::Damaged
-    }
-
-    /// For `map_err`: the engine failed in this operation.
-    pub(super) fn storage(operation: &'static str) -> impl FnOnce(rusqlite::Error) -> Self {
-        move |source| Self::Storage { operation, source }
     }
 }
 

@@ -1,50 +1,44 @@
-//! How facts are written down, and how every format that ever was is read.
+//! The encoding of records.
 //!
-//! A record is the JSON of [`Task`], a request that of [`SpawnRequest`]; each row says its format. An
-//! event of a session has a record of its own kind.
-//! The rules that keep old rows readable, by which the types in [`crate::task`] may change:
+//! A record is the JSON of a [`Task`], a request that of a [`SpawnRequest`]; a session that has become
+//! idle has a record of its own kind. Each row names its format. The rules by which the types in
+//! [`crate::task`] may change without making rows unreadable:
 //!
-//! - An unknown field is ignored; a new one is an `Option` or has `#[serde(default)]`. The format
-//!   stays.
-//! - Anything else (a field that goes, or changes its name, type or meaning) is a new format, with
-//!   an arm of its own in [`task`] or [`request`] that reads the old one. Rows are never rewritten.
+//! - An unknown field is ignored; a new one is an `Option` or has `#[serde(default)]`. The format stays.
+//! - Any other change (a field that goes, or changes its name, type or meaning) is a new format. Before
+//!   the first release there is only one; after it, the old one stays readable.
 //!
-//! `Task::revision` is not trusted to the record: it is that of the row.
+//! `Task::revision` is taken from the row, not from the record.
 
-use serde::Deserialize;
-
-use super::error::RecordError;
-use crate::task::{
-    Activity, Chunk, EndState, EventKind, Kind, Revision, SpawnRequest, Stream, Tail, Task,
-    Timestamp,
+use serde::{
+    Deserialize,
+    de::{
+        DeserializeOwned, IntoDeserializer,
+        value::{Error, StrDeserializer},
+    },
 };
 
-/// The format of what is written today.
+use super::RecordError;
+use crate::task::{Activity, EndState, EventKind, Kind, Revision, SpawnRequest, Task};
+
+/// The format of every record.
 pub(super) const FORMAT: i64 = 1;
 
-/// The task that a record holds, as it was at this revision.
-pub(super) fn task(format: i64, record: &[u8], revision: Revision) -> Result<Task, RecordError> {
-    match format {
-        1 => Ok(Task {
-            revision,
-            ..serde_json::from_slice(record)?
-        }),
-        unknown => Err(RecordError::UnknownFormat(unknown)),
-    }
-}
-
-/// The request that a body holds.
-pub(super) fn request(format: i64, body: &[u8]) -> Result<SpawnRequest, RecordError> {
-    match format {
-        1 => Ok(serde_json::from_slice(body)?),
-        unknown => Err(RecordError::UnknownFormat(unknown)),
-    }
-}
-
-/// What a row is called that is of a session and not of a task.
+/// The kind of a row that is about a session, not a task.
 pub(super) const SESSION_IDLE: &str = "session_idle";
 
-/// The record of a session that has become idle.
+/// Decodes a task as it was at this revision.
+pub(super) fn task(format: i64, record: &[u8], revision: Revision) -> Result<Task, RecordError> {
+    Ok(Task {
+        revision,
+        ..decode(format, record)?
+    })
+}
+
+pub(super) fn request(format: i64, body: &[u8]) -> Result<SpawnRequest, RecordError> {
+    decode(format, body)
+}
+
 #[derive(Debug, Deserialize)]
 struct IdleRecord {
     session_id: String,
@@ -54,12 +48,9 @@ pub(super) fn encode_idle(session_id: &str) -> String {
     serde_json::json!({ "session_id": session_id }).to_string()
 }
 
-/// The session that a record says is idle.
+/// Decodes the id of a session that has become idle.
 pub(super) fn idle_session(format: i64, record: &[u8]) -> Result<String, RecordError> {
-    match format {
-        1 => Ok(serde_json::from_slice::<IdleRecord>(record)?.session_id),
-        unknown => Err(RecordError::UnknownFormat(unknown)),
-    }
+    Ok(decode::<IdleRecord>(format, record)?.session_id)
 }
 
 pub(super) fn encode_activity(activity: Activity) -> String {
@@ -67,81 +58,28 @@ pub(super) fn encode_activity(activity: Activity) -> String {
     format!(r#"{{"agents":{agents},"shells":{shells}}}"#)
 }
 
-/// How many tasks of a session are live, as a row has it.
 pub(super) fn decode_activity(text: &[u8]) -> Result<Activity, RecordError> {
     Ok(serde_json::from_slice(text)?)
 }
 
-/// A tail as bytes: how much output there was, then each chunk as offset, time, length, stream and
-/// data, all numbers little-endian. JSON would make four bytes of each.
-pub(super) fn encode_tail(tail: &Tail) -> Vec<u8> {
-    let mut bytes = tail.end.to_le_bytes().to_vec();
-    for chunk in &tail.chunks {
-        bytes.extend(chunk.offset.to_le_bytes());
-        bytes.extend(chunk.at.0.to_le_bytes());
-        bytes.extend((chunk.data.len() as u64).to_le_bytes());
-        bytes.push(match chunk.stream {
-            Stream::Stdout => 1,
-            Stream::Stderr => 2,
-        });
-        bytes.extend(&chunk.data);
+fn decode<T: DeserializeOwned>(format: i64, json: &[u8]) -> Result<T, RecordError> {
+    match format {
+        FORMAT => Ok(serde_json::from_slice(json)?),
+        unknown => Err(RecordError::UnknownFormat(unknown)),
     }
-    bytes
 }
 
-/// The tail that these bytes hold.
-pub(super) fn decode_tail(mut bytes: &[u8]) -> Result<Tail, RecordError> {
-    let mut tail = Tail {
-        end: take_number(&mut bytes)?,
-        chunks: Vec::new(),
-    };
-    while !bytes.is_empty() {
-        let offset = take_number(&mut bytes)?;
-        let at = Timestamp(take_number(&mut bytes)?);
-        let length = take_number(&mut bytes)?;
-        let length = usize::try_from(length).map_err(|_| RecordError::MalformedTail)?;
-        let stream = match take(&mut bytes, 1)? {
-            [1] => Stream::Stdout,
-            [2] => Stream::Stderr,
-            _ => return Err(RecordError::MalformedTail),
-        };
-        let data = take(&mut bytes, length)?.to_vec();
-        tail.chunks.push(Chunk {
-            offset,
-            stream,
-            at,
-            data,
-        });
-    }
-    Ok(tail)
-}
-
-fn take<'a>(bytes: &mut &'a [u8], length: usize) -> Result<&'a [u8], RecordError> {
-    let (taken, rest) = bytes
-        .split_at_checked(length)
-        .ok_or(RecordError::MalformedTail)?;
-    *bytes = rest;
-    Ok(taken)
-}
-
-fn take_number(bytes: &mut &[u8]) -> Result<u64, RecordError> {
-    let taken = take(bytes, 8)?;
-    Ok(u64::from_le_bytes(
-        taken.try_into().expect("eight bytes were taken"),
-    ))
-}
-
-/// A number as SQLite has it; its largest stands for all above.
+/// A number for SQLite, which has none above `i64::MAX`.
 pub(super) fn int(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// A number as it came from SQLite, where none below 0 was ever put.
+/// A number from SQLite; none below 0 was ever stored.
 pub(super) fn uint(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
-/// How a kind of task is called in the file.
+/// The name of a kind of task in the file.
 pub(super) fn kind_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Shell => "shell",
@@ -149,7 +87,7 @@ pub(super) fn kind_name(kind: Kind) -> &'static str {
     }
 }
 
-/// How a terminal state is called in the file.
+/// The name of a terminal state in the file.
 pub(super) fn end_state_name(state: EndState) -> &'static str {
     match state {
         EndState::Completed => "completed",
@@ -160,7 +98,7 @@ pub(super) fn end_state_name(state: EndState) -> &'static str {
     }
 }
 
-/// How a kind of event is called in the file.
+/// The name of a kind of event in the file: the same as in JSON.
 pub(super) fn event_name(kind: EventKind) -> &'static str {
     match kind {
         EventKind::Created => "created",
@@ -177,22 +115,10 @@ pub(super) fn event_name(kind: EventKind) -> &'static str {
     }
 }
 
-/// Which kind of event is called so in the file.
+/// The kind of event with this name.
 pub(super) fn event_kind(name: &str) -> Result<EventKind, RecordError> {
-    match name {
-        "created" => Ok(EventKind::Created),
-        "admitted" => Ok(EventKind::Admitted),
-        "started" => Ok(EventKind::Started),
-        "stopping" => Ok(EventKind::Stopping),
-        "leader_exited" => Ok(EventKind::LeaderExited),
-        "detached" => Ok(EventKind::Detached),
-        "stale" => Ok(EventKind::Stale),
-        "active" => Ok(EventKind::Active),
-        "kill_overdue" => Ok(EventKind::KillOverdue),
-        "ended" => Ok(EventKind::Ended),
-        "removed" => Ok(EventKind::Removed),
-        unknown => Err(RecordError::UnknownKind(unknown.into())),
-    }
+    let deserializer: StrDeserializer<'_, Error> = name.into_deserializer();
+    EventKind::deserialize(deserializer).map_err(|_| RecordError::UnknownKind(name.into()))
 }
 
 #[cfg(test)]
@@ -200,22 +126,24 @@ mod tests {
     use super::*;
     use crate::task::State;
 
-    /// As the first version wrote it. Never to be changed: there are files with such records.
+    /// A record of format 1. From the first release on it is never changed: files will have such records.
     const FORMAT_1: &str = include_str!("record/format-1.json");
 
     /// R8
     #[test]
-    fn a_record_of_the_first_format_is_read() {
+    fn a_record_of_format_1_is_read_and_one_of_another_format_is_not() {
         let task = task(1, FORMAT_1.as_bytes(), Revision(7)).unwrap();
         assert_eq!(task.id.as_str(), "shell-k3v7q2mzha");
         assert_eq!(task.state(), State::Ended(EndState::Cancelled));
         assert_eq!(task.spec.labels["repo"], "heeler");
-        assert_eq!(task.revision, Revision(7), "the row's revision counts");
+        assert_eq!(task.revision, Revision(7), "from the row");
+        let newer = super::task(2, FORMAT_1.as_bytes(), Revision(7));
+        assert!(matches!(newer, Err(RecordError::UnknownFormat(2))));
     }
 
     /// R8
     #[test]
-    fn a_field_that_is_not_known_is_ignored() {
+    fn an_unknown_field_is_ignored() {
         let newer = FORMAT_1.replacen('{', r#"{"mood": {"good": true}, "#, 1);
         let (newer, older) = (newer.as_bytes(), FORMAT_1.as_bytes());
         assert_eq!(
@@ -225,31 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tail_reads_back_and_one_that_breaks_off_does_not() {
-        let chunk = |offset, stream, data: &[u8]| {
-            let at = Timestamp(1_700_000_000_000_000);
-            Chunk {
-                offset,
-                stream,
-                at,
-                data: data.to_vec(),
-            }
-        };
-        let chunks = vec![
-            chunk(5, Stream::Stdout, b"out\xff\0"),
-            chunk(10, Stream::Stderr, b"error"),
-        ];
-        let tail = Tail { chunks, end: 15 };
-        let bytes = encode_tail(&tail);
-        assert_eq!(decode_tail(&bytes).unwrap(), tail);
-        let between_chunks = [8, 8 + 25 + 5];
-        for length in (0..bytes.len()).filter(|length| !between_chunks.contains(length)) {
-            assert!(decode_tail(&bytes[..length]).is_err(), "{length}");
-        }
-    }
-
-    #[test]
-    fn every_kind_of_event_reads_back_from_its_name() {
+    fn every_kind_of_event_is_read_back_from_its_name() {
         let kinds = [
             EventKind::Created,
             EventKind::Admitted,

@@ -1,4 +1,4 @@
-//! Every fixed statement, in one place, so that one test can hold each to its query plan.
+//! Every fixed statement, in one place, so that one test can check the query plan of each.
 
 macro_rules! statements {
     ($($(#[$why:meta])* $name:ident = $text:literal;)*) => {
@@ -9,39 +9,40 @@ macro_rules! statements {
     };
 }
 
-/// Reads every finished task, and is asked once, beside everything else.
-pub(super) const CENSUS: &str = "SELECT count(*), ifnull(sum(output_bytes), 0) FROM tasks
+/// Reads every finished task; executed once, in the background.
+pub(super) const COUNT_FINISHED: &str = "SELECT count(*), ifnull(sum(output_bytes), 0) FROM tasks
     WHERE end_revision IS NOT NULL";
 
-/// Reads every queue that is set, once, at start-up.
+/// Reads every queue with settings; executed once, at start-up.
 pub(super) const QUEUES: &str = "SELECT name, slots, paused FROM queues";
 
 statements! {
     TABLE_COUNT = "SELECT count(*) FROM sqlite_schema";
-    NEW_IDENTITY = "INSERT INTO journal (epoch, id_key, highest_removed_seq)
-        VALUES (?1, random(), 0)";
-    IDENTITY = "SELECT epoch, id_key, era, unsynced_boot FROM journal";
-    SET_ERA = "UPDATE journal SET era = ?1, unsynced_boot = ?2";
+    NEW_IDENTITY = "INSERT INTO journal
+            (directory_id, id_key, highest_removed_seq, oldest_revision, epoch)
+        VALUES (?1, random(), 0, 1, ?1)";
+    IDENTITY = "SELECT directory_id, id_key, epoch, unsynced_boot FROM journal";
+    SET_EPOCH = "UPDATE journal SET epoch = ?1, unsynced_boot = ?2";
     SET_SYNCED = "UPDATE journal SET unsynced_boot = NULL";
 
     REVISION_BOUNDS = "SELECT (SELECT oldest_revision FROM journal),
         (SELECT max(revision) FROM events)";
     OLDEST_REVISION = "SELECT oldest_revision FROM journal";
-    /// Removing takes the row away, and with it the memory of its number.
+    /// A removed task has no row: its number is kept in `highest_removed_seq`.
     HIGHEST_SEQ = "SELECT max(
         (SELECT highest_removed_seq FROM journal), ifnull((SELECT max(seq) FROM tasks), 0))";
     LIVE_TASKS = "SELECT seq, revision, started_revision, created_revision
         FROM tasks INDEXED BY tasks_live WHERE end_revision IS NULL ORDER BY seq";
 
-    INSERT_EVENT = "INSERT INTO events (revision, at, kind, task_seq, format, record, tail, activity)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    INSERT_EVENT = "INSERT INTO events (revision, at, kind, task_seq, format, record, activity)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     INSERT_SESSION_EVENT = "INSERT INTO events (revision, at, kind, format, record)
         VALUES (?1, ?2, ?3, ?4, ?5)";
     INSERT_TASK = "INSERT INTO tasks
             (seq, id, kind, session_id, parent_id, revision, created_revision, started_revision,
             answer_revision)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8)";
-    /// Leaves `end_revision` unnamed: naming it would rewrite every index that depends on it.
+    /// Does not name `end_revision`: naming it would rewrite every index that depends on it.
     CHANGE_TASK = "UPDATE tasks
         SET revision = ?2, started_revision = coalesce(started_revision, ?3)
         WHERE seq = ?1 AND end_revision IS NULL";
@@ -65,8 +66,8 @@ statements! {
     RAISE_HIGHEST_REMOVED = "UPDATE journal
         SET highest_removed_seq = max(highest_removed_seq, ?1)";
 
-    DELETE_SEEN = "DELETE FROM seen WHERE end_revision = ?1";
-    /// Below what is told to anybody, only its task has kept them.
+    DELETE_DELIVERED = "DELETE FROM delivered WHERE end_revision = ?1";
+    /// Events below the oldest delivered one were kept for their task alone.
     DELETE_KEPT_EVENTS = "DELETE FROM events
         WHERE revision IN (
             SELECT created_revision FROM tasks WHERE seq = ?1
@@ -74,7 +75,7 @@ statements! {
             UNION ALL SELECT revision FROM tasks WHERE seq = ?1)
         AND revision < ?2";
 
-    /// Leaves what a task is known by, and what a request would be answered with again.
+    /// Keeps the events that hold the state of a task, and those that answer a repeated request.
     DELETE_EVENTS = "DELETE FROM events
         WHERE revision >= ?1 AND revision < ?2 AND NOT EXISTS (
             SELECT 1 FROM tasks AS t WHERE t.seq = events.task_seq AND (
@@ -87,22 +88,22 @@ statements! {
         SELECT 1 FROM tasks AS t WHERE t.seq = ?2
             AND ?1 IN (t.revision, t.created_revision, t.started_revision))";
     SET_OLDEST_REVISION = "UPDATE journal SET oldest_revision = ?1";
-    /// A task that is gone by now leaves nothing.
-    MARK_SEEN = "INSERT OR IGNORE INTO seen (end_revision, seq)
+    /// Inserts nothing for a task that was removed meanwhile.
+    MARK_DELIVERED = "INSERT OR IGNORE INTO delivered (end_revision, seq)
         SELECT end_revision, seq FROM tasks WHERE seq = ?1 AND end_revision IS NOT NULL";
 
-    OLDEST_SEEN = "SELECT t.id, t.output_bytes, e.at
-        FROM seen AS s CROSS JOIN tasks AS t ON t.seq = s.seq
+    OLDEST_DELIVERED = "SELECT t.id, t.output_bytes, e.at
+        FROM delivered AS d CROSS JOIN tasks AS t ON t.seq = d.seq
             LEFT JOIN events AS e ON e.revision = t.end_revision
-        WHERE s.end_revision > 0 ORDER BY s.end_revision LIMIT ?1";
+        WHERE d.end_revision > 0 ORDER BY d.end_revision LIMIT ?1";
     OLDEST_FINISHED = "SELECT t.id, t.output_bytes, e.at
         FROM tasks AS t INDEXED BY tasks_ended
             LEFT JOIN events AS e ON e.revision = t.end_revision
         WHERE t.end_revision > 0 ORDER BY t.end_revision LIMIT ?1";
 
-    EVENT_AT = "SELECT revision, at, kind, format, record, tail, activity
+    EVENT_AT = "SELECT revision, at, kind, format, record, activity
         FROM events WHERE revision = ?1";
-    EVENTS_AFTER = "SELECT revision, at, kind, format, record, tail, activity
+    EVENTS_AFTER = "SELECT revision, at, kind, format, record, activity
         FROM events WHERE revision > ?1 ORDER BY revision LIMIT ?2";
     FINISHED_BY_ID = "SELECT revision, coalesce(answer_revision, started_revision, end_revision)
         FROM tasks INDEXED BY tasks_id

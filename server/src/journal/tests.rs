@@ -1,25 +1,24 @@
-//! The journal's behaviours, seen from outside; and the tasks that the tests below it share.
+//! The journal's behaviours, seen from outside, and the tasks that these tests share.
 
 mod appending;
-mod damage;
 mod damaged_file;
-mod eras;
+mod damaged_records;
+mod epochs;
 mod listing;
 mod opening;
 mod plans;
+mod pruning;
 mod queues;
 mod reading;
 mod sessions;
-mod shedding;
-mod upgrading;
 
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use super::{Boot, Durability, Entry, Journal, file};
 use crate::task::{
-    Chunk, Command, Containment, EndReason, EndState, Ended, EnvDefaults, Event, EventKind, Fact,
-    IdKey, Kind, LeaderEnd, Outcome, Revision, Rules, Seq, Signal, SpawnRequest, Spec, Started,
-    StopPolicy, Stream, Tail, Task, Timestamp,
+    Command, Containment, EndReason, EndState, Ended, EnvDefaults, Event, EventKind, Fact, IdKey,
+    Kind, LeaderEnd, Outcome, Revision, Rules, Seq, Signal, SpawnRequest, Spec, Started,
+    StopPolicy, Task, Timestamp,
 };
 
 const POLICY: StopPolicy = StopPolicy {
@@ -33,9 +32,9 @@ pub(super) fn open(dir: &Path) -> Journal {
     Journal::open(dir, Durability::Process, BOOT).expect("the journal opens")
 }
 
-/// For what no journal would do to its own file.
+/// A connection for what no journal does to its own file.
 pub(super) fn raw(dir: &Path) -> rusqlite::Connection {
-    rusqlite::Connection::open(file::file(dir)).expect("the file opens")
+    rusqlite::Connection::open(file::path(dir)).expect("the file opens")
 }
 
 pub(super) fn spec() -> Spec {
@@ -93,22 +92,7 @@ pub(super) fn entry(kind: EventKind, task: &Task) -> Entry {
     Entry {
         kind,
         task: task.clone(),
-        tail: None,
         request: None,
-    }
-}
-
-fn tail(bytes: &[u8]) -> Tail {
-    let (at, stream) = (Timestamp::now(), Stream::Stderr);
-    let chunk = Chunk {
-        offset: 3,
-        stream,
-        at,
-        data: bytes.to_vec(),
-    };
-    Tail {
-        chunks: vec![chunk],
-        end: 3 + bytes.len() as u64,
     }
 }
 
@@ -138,34 +122,25 @@ async fn append(journal: &Journal, kind: EventKind, task: &Task) -> Arc<Event> {
         .expect("the fact is appended")
 }
 
-/// Created, started and ended.
+/// Appends the events of a task that is created, started and ended.
 pub(super) async fn finish_one(journal: &Journal) -> Task {
     let mut task = new_task(journal);
     append(journal, EventKind::Created, &task).await;
     start(&mut task);
     append(journal, EventKind::Started, &task).await;
     end(&mut task, EndState::Completed);
-    let tail = Some(tail(b"the end"));
-    let ended = Entry {
-        tail,
-        ..entry(EventKind::Ended, &task)
-    };
-    task.revision = journal
-        .append(ended)
-        .await
-        .expect("the end is appended")
-        .revision;
+    task.revision = append(journal, EventKind::Ended, &task).await.revision;
     task
 }
 
-/// What happened to tasks after a revision, where nothing else did.
+/// Every event after a revision, if all facts are events of tasks.
 pub(super) async fn all_after(journal: &Journal, after: Revision, limit: usize) -> Vec<Arc<Event>> {
     let facts = all_facts_after(journal, after, limit).await;
     let event = |fact: &Fact| Arc::clone(fact.event().expect("of a task"));
     facts.iter().map(event).collect()
 }
 
-/// Everything after a revision, asked for in batches.
+/// Every fact after a revision, read in batches.
 async fn all_facts_after(journal: &Journal, after: Revision, limit: usize) -> Vec<Fact> {
     let mut facts: Vec<Fact> = Vec::new();
     loop {

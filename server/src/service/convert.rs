@@ -89,7 +89,7 @@ fn task_event(event: &Event) -> v1::TaskEvent {
         event_time: Some(timestamp(event.at)),
         r#type: event_type(event.kind).into(),
         task: Some(task(&event.task)),
-        output_tail: event.tail.as_ref().map(tail),
+        output_tail: event.ended_silent().then(v1::OutputTail::default),
         session_activity: event.activity.map(|counts| activity(session, counts)),
     }
 }

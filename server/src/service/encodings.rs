@@ -12,11 +12,11 @@ use heeler_proto::{
 use prost::{Message, bytes::Bytes};
 
 use super::convert;
-use crate::task::{Fact, Revision, Seq, Task};
+use crate::task::{Fact, Revision, Seq, Tail, Task};
 
 /// As many as the largest page, and as Remove tells at once.
 const SLOTS: usize = 1024;
-/// What is larger is encoded anew each time. The usual record with a full tail fits.
+/// A larger message is encoded each time. A usual record fits several times over.
 const LARGEST: usize = 8 << 10;
 
 /// The memory, one for the whole server.
@@ -36,7 +36,7 @@ impl Default for Encodings {
 }
 
 impl Encodings {
-    /// An event as a watcher gets it.
+    /// An event as a watcher gets it, without its output tail: that is never kept here.
     pub(super) fn event(&self, fact: &Fact) -> Encoded<v1::WatchEventsResponse> {
         let encode = || {
             let item = Some(Item::Event(convert::fact(fact)));
@@ -61,6 +61,16 @@ impl Encodings {
         self.tasks
             .get(task.seq.0, (task.seq, task.revision), encode)
     }
+}
+
+/// The output tail of an ENDED event, to be appended to the event's own bytes.
+pub(super) fn tail(tail: &Tail) -> Bytes {
+    let event = v1::TaskEvent {
+        output_tail: Some(convert::tail(tail)),
+        ..v1::TaskEvent::default()
+    };
+    let item = Some(Item::Event(event));
+    v1::WatchEventsResponse { item }.encode_to_vec().into()
 }
 
 /// Each key has one slot that it can be in, so nothing is to be managed; the latest comer has it.
@@ -95,8 +105,8 @@ mod tests {
 
     use super::*;
     use crate::task::{
-        Command, DEFAULT_GRACE, Event, EventKind, IdKey, Kind, Rules, Signal, Spec, StopPolicy,
-        Timestamp,
+        Chunk, Command, DEFAULT_GRACE, Event, EventKind, IdKey, Kind, Rules, Signal, Spec,
+        StopPolicy, Stream, Timestamp,
     };
 
     fn task(seq: u64, revision: u64) -> Task {
@@ -155,7 +165,6 @@ mod tests {
             at: Timestamp(1),
             kind: EventKind::Created,
             task: Arc::new(task(1, 9)),
-            tail: None,
             activity: None,
         }));
         let first = encodings.event(&event).into_bytes();
@@ -165,6 +174,44 @@ mod tests {
         );
         let told = v1::WatchEventsResponse::decode(first).expect("it is well formed");
         assert_eq!(told.item, Some(Item::Event(convert::fact(&event))));
+    }
+
+    /// E5
+    #[test]
+    fn an_event_and_its_tail_decode_as_one_event() {
+        let encodings = Encodings::default();
+        let mut task = task(1, 9);
+        task.output_bytes = 6;
+        let event = Fact::Task(Arc::new(Event {
+            revision: Revision(9),
+            at: Timestamp(1),
+            kind: EventKind::Ended,
+            task: Arc::new(task),
+            activity: None,
+        }));
+        let chunk = Chunk {
+            offset: 2,
+            stream: Stream::Stdout,
+            at: Timestamp(1),
+            data: b"tail".to_vec(),
+        };
+        let read = Tail {
+            chunks: vec![chunk],
+            end: 6,
+        };
+        let mut message = encodings.event(&event);
+        message.append(tail(&read));
+        let decoded = v1::WatchEventsResponse::decode(&*message.encode_to_vec());
+        let expected = v1::TaskEvent {
+            output_tail: Some(convert::tail(&read)),
+            ..convert::fact(&event)
+        };
+        assert_eq!(
+            decoded.expect("well formed").item,
+            Some(Item::Event(expected))
+        );
+        let kept = encodings.event(&event).encode_to_vec();
+        assert!(!kept.windows(4).any(|window| window == b"tail"));
     }
 
     #[test]

@@ -20,13 +20,14 @@ use tonic::Request;
 
 use super::{
     Closing, Service, check,
-    encodings::Encodings,
+    encodings::{self, Encodings},
     layer::CallPermit,
     refusal::Refusal,
     stream::{Messages, Source},
 };
 use crate::{
     journal::Journal,
+    supervisor::{Supervisor, TAIL_BYTES},
     task::{Fact, FactKind, Filter, Revision, Task},
 };
 
@@ -44,6 +45,7 @@ type Message = Encoded<v1::WatchEventsResponse>;
 /// One watcher.
 #[derive(Debug)]
 pub struct Watcher {
+    supervisor: Supervisor,
     journal: Journal,
     encodings: Arc<Encodings>,
     filter: Filter,
@@ -95,6 +97,7 @@ pub(super) async fn watch_events(
     Ok(Messages::of(Watcher {
         head: journal.watch(),
         journal,
+        supervisor: service.supervisor.clone(),
         encodings: Arc::clone(&service.encodings),
         filter,
         kinds,
@@ -137,7 +140,7 @@ impl Source for Watcher {
             }
             self.head.mark_unchanged();
             self.read().await?;
-            let events = self.wanted_events();
+            let events = self.wanted_events().await;
             if !events.is_empty() {
                 self.bookmark_due = Instant::now() + self.bookmark_every;
                 return Ok(events);
@@ -188,8 +191,9 @@ impl Watcher {
     }
 
     /// Takes from what was read as much as is to wait for the client.
-    fn wanted_events(&mut self) -> Vec<Message> {
+    async fn wanted_events(&mut self) -> Vec<Message> {
         let mut messages = Vec::new();
+        let (mut with_tail, mut tasks) = (Vec::new(), Vec::new());
         let mut bytes = 0;
         while bytes < AHEAD
             && let Some(fact) = self.unsent.pop_front()
@@ -198,10 +202,21 @@ impl Watcher {
             if self.wants(&fact) {
                 if let Some(event) = fact.event() {
                     self.journal.note_delivered(&event.task);
+                    if event.has_output_tail() {
+                        bytes += TAIL_BYTES.min(event.task.output_bytes as usize);
+                        with_tail.push(messages.len());
+                        tasks.push(Arc::clone(&event.task));
+                    }
                 }
                 let message = self.encodings.event(&fact);
                 bytes += message.encoded_len();
                 messages.push(message);
+            }
+        }
+        if !tasks.is_empty() {
+            let tails = self.supervisor.tails(tasks, encodings::tail).await;
+            for (index, tail) in with_tail.into_iter().zip(tails) {
+                messages[index].append(tail.unwrap_or_default());
             }
         }
         messages

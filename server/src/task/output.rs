@@ -1,12 +1,9 @@
 //! What a task has written.
 
-use serde::{Deserialize, Serialize};
-
 use super::Timestamp;
 
 /// Which of a task's pipes bytes came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
     /// Descriptor 1.
     Stdout,
@@ -15,7 +12,7 @@ pub enum Stream {
 }
 
 /// Bytes of one stream that arrived together.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
     /// The offset of the first byte.
     pub offset: u64,
@@ -28,7 +25,7 @@ pub struct Chunk {
 }
 
 /// The end of a task's output.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tail {
     /// In the order of arrival.
     pub chunks: Vec<Chunk>,

@@ -1,4 +1,4 @@
-//! What an append promises.
+//! Appending and removing: order, durability, refusals.
 
 use std::{
     env, fs,
@@ -12,7 +12,7 @@ use crate::{journal::JournalError, task::TaskId};
 
 /// E1, E2
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn revisions_have_no_gap_and_keep_each_appenders_order_under_sixteen_appenders() {
+async fn sixteen_appenders_get_revisions_without_a_gap_in_their_own_order() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
     let mut appenders = tokio::task::JoinSet::new();
@@ -23,7 +23,7 @@ async fn revisions_have_no_gap_and_keep_each_appenders_order_under_sixteen_appen
                 let task = finish_one(&journal).await;
                 assert!(
                     task.revision <= journal.head(),
-                    "answered before it can be read"
+                    "an appended event can be read"
                 );
             }
         });
@@ -50,8 +50,8 @@ async fn revisions_have_no_gap_and_keep_each_appenders_order_under_sixteen_appen
 
 /// R1
 #[tokio::test]
-async fn everything_acknowledged_is_there_after_kill_9() {
-    const NAME: &str = "journal::tests::appending::everything_acknowledged_is_there_after_kill_9";
+async fn every_acknowledged_event_survives_kill_9() {
+    const NAME: &str = "journal::tests::appending::every_acknowledged_event_survives_kill_9";
     const VARIABLE: &str = "JOURNAL_TO_BE_KILLED";
     if let Some(dir) = env::var_os(VARIABLE) {
         return append_until_killed(&PathBuf::from(dir)).await;
@@ -64,7 +64,7 @@ async fn everything_acknowledged_is_there_after_kill_9() {
         .spawn()
         .unwrap();
     let mut acknowledged = 0;
-    // Read on after the kill: what the pipe still holds was acknowledged too.
+    // Reads on after the kill: the lines that are still in the pipe were acknowledged, too.
     for line in BufReader::new(child.stdout.take().unwrap())
         .lines()
         .map_while(Result::ok)
@@ -82,7 +82,7 @@ async fn everything_acknowledged_is_there_after_kill_9() {
     let journal = open(dir.path());
     assert!(
         acknowledged >= 2001,
-        "the child ended too soon, at {acknowledged}"
+        "the child ended too early, at {acknowledged}"
     );
     assert!(journal.head().0 >= acknowledged);
     let events = all_after(&journal, Revision(0), 256).await;
@@ -95,7 +95,7 @@ async fn everything_acknowledged_is_there_after_kill_9() {
     assert!(events.iter().map(|event| event.task.seq).max() < Some(journal.next_seq()));
 }
 
-/// Each of its tasks has three events, and one line once they are durable.
+/// Prints one line for the three events of each task, once they are durable.
 async fn append_until_killed(dir: &Path) {
     let journal = open(dir);
     loop {
@@ -104,9 +104,9 @@ async fn append_until_killed(dir: &Path) {
     }
 }
 
-/// R1: what has been acknowledged does not wait in the server's memory.
+/// R1: no acknowledged event is in the server's memory alone.
 #[tokio::test]
-async fn a_copy_of_the_files_has_everything_acknowledged() {
+async fn a_copy_of_the_files_has_every_acknowledged_event() {
     for durability in [Durability::Process, Durability::Power] {
         let dir = tempfile::tempdir().unwrap();
         let journal = Journal::open(dir.path(), durability, BOOT).unwrap();
@@ -128,19 +128,19 @@ async fn a_copy_of_the_files_has_everything_acknowledged() {
 
 /// E1
 #[tokio::test]
-async fn a_task_begins_once_and_ends_once_and_nothing_follows() {
+async fn a_task_is_created_once_and_ends_once_and_no_event_follows() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
     let finished = finish_one(&journal).await;
-    let mut stranger = new_task(&journal);
-    start(&mut stranger);
+    let mut unknown = new_task(&journal);
+    start(&mut unknown);
     let head = journal.head();
     for (wrong, task) in [
         (EventKind::Created, &finished),
         (EventKind::Stopping, &finished),
         (EventKind::Ended, &finished),
         (EventKind::Removed, &finished),
-        (EventKind::Started, &stranger),
+        (EventKind::Started, &unknown),
     ] {
         match journal.append(entry(wrong, task)).await {
             Err(JournalError::Misplaced { id, kind }) => {
@@ -159,7 +159,7 @@ async fn a_task_begins_once_and_ends_once_and_nothing_follows() {
 
 /// L6
 #[tokio::test]
-async fn remove_takes_all_or_none_and_tells_the_last_state() {
+async fn remove_takes_all_tasks_or_none_and_its_events_have_their_last_states() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
     let (first, second) = (finish_one(&journal).await, finish_one(&journal).await);
@@ -181,12 +181,12 @@ async fn remove_takes_all_or_none_and_tells_the_last_state() {
 
     let ids = vec![first.id.clone(), second.id.clone(), first.id.clone()];
     let removed = journal.remove(ids).await.unwrap();
-    let told: Vec<_> = removed
+    let events: Vec<_> = removed
         .iter()
         .map(|event| (event.kind, event.task.id.clone()))
         .collect();
     assert_eq!(
-        told,
+        events,
         [&first, &second].map(|task| (EventKind::Removed, task.id.clone()))
     );
     assert_eq!(removed[0].task.ended, first.ended);
@@ -200,7 +200,7 @@ async fn remove_takes_all_or_none_and_tells_the_last_state() {
 
 /// S12
 #[tokio::test]
-async fn a_number_is_not_given_out_again_after_its_task_is_removed() {
+async fn the_number_of_a_removed_task_is_not_used_again() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
     let (first, last) = (finish_one(&journal).await, finish_one(&journal).await);
@@ -217,7 +217,7 @@ async fn a_number_is_not_given_out_again_after_its_task_is_removed() {
 
 /// R7
 #[tokio::test]
-async fn a_closed_journal_takes_no_facts_and_is_still_read() {
+async fn a_closed_journal_accepts_no_facts_and_can_be_read() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
     let finished = finish_one(&journal).await;

@@ -1,11 +1,11 @@
-//! A file that is damaged as a whole or in places: told, named, and left as it is.
+//! A damaged file: refused by name and left as it is, or readable except for the damage.
 
 use std::{error::Error, fs};
 
 use super::*;
 use crate::journal::JournalError;
 
-/// Two hundred finished tasks, closed in good order.
+/// Creates a journal with 200 finished tasks, and closes it.
 async fn file_with_tasks(dir: &Path) -> Vec<Task> {
     let journal = open(dir);
     let mut tasks = Vec::new();
@@ -24,56 +24,56 @@ fn flip(path: &Path, at: usize, count: usize) {
     fs::write(path, bytes).unwrap();
 }
 
-/// That the journal is refused, that the refusal names the file, and that the file stays.
+/// Checks that the journal is refused with an error that names the file, and left as it is.
 fn refused(dir: &Path) -> JournalError {
-    let path = file::file(dir);
+    let path = file::path(dir);
     let before = fs::read(&path).unwrap();
-    let refused = Journal::open(dir, Durability::Process, BOOT).expect_err("a refusal");
+    let refused = Journal::open(dir, Durability::Process, BOOT).expect_err("it is refused");
     let path_text = path.to_str().unwrap();
     assert!(refused.to_string().contains(path_text), "{refused}");
-    assert_eq!(fs::read(&path).unwrap(), before, "it was left as it is");
+    assert_eq!(fs::read(&path).unwrap(), before, "left as it is");
     refused
 }
 
 /// R4
 #[tokio::test]
-async fn a_damaged_first_page_is_a_refusal_that_names_the_file() {
+async fn a_damaged_first_page_is_refused_with_the_name_of_the_file() {
     for at in [0, 16, 20, 60, 68, 100] {
         let dir = tempfile::tempdir().unwrap();
         file_with_tasks(dir.path()).await;
-        flip(&file::file(dir.path()), at, 4);
+        flip(&file::path(dir.path()), at, 4);
         refused(dir.path());
     }
 }
 
 /// R4
 #[tokio::test]
-async fn a_file_that_was_cut_short_is_refused() {
+async fn a_truncated_file_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     file_with_tasks(dir.path()).await;
-    let path = file::file(dir.path());
+    let path = file::path(dir.path());
     for length in [100, 1000, 4096, 3 * 4096, 5 * 4096 + 7] {
         let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
         file.set_len(length).unwrap();
         refused(dir.path());
         let other = tempfile::tempdir().unwrap();
         file_with_tasks(other.path()).await;
-        fs::copy(file::file(other.path()), &path).unwrap();
+        fs::copy(file::path(other.path()), &path).unwrap();
     }
 }
 
-/// R4: an empty file is a new journal, but not with facts in the WAL beside it.
+/// R4: an empty file is a new journal, unless there is a WAL with facts.
 #[tokio::test]
-async fn an_emptied_file_is_not_taken_for_a_new_one() {
+async fn an_emptied_file_is_not_taken_for_a_new_journal() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
     finish_one(&journal).await;
-    let wal = file::wal(&file::file(dir.path()));
+    let wal = file::wal(&file::path(dir.path()));
     let facts = fs::read(&wal).unwrap();
-    // Its thread has ended then, and writes to the file no more.
+    // The writer thread has ended, and no longer writes to the file.
     journal.close().await.unwrap();
     drop(journal);
-    fs::write(file::file(dir.path()), "").unwrap();
+    fs::write(file::path(dir.path()), "").unwrap();
     fs::write(&wal, &facts).unwrap();
     assert!(!Journal::is_missing(dir.path()));
     let error = refused(dir.path());
@@ -81,12 +81,12 @@ async fn an_emptied_file_is_not_taken_for_a_new_one() {
     assert_eq!(fs::read(&wal).unwrap(), facts);
 }
 
-/// R4: a damaged page in the middle costs what is on it; asked for, it is named.
+/// R4: a read of a record on the page is an error that names the revision.
 #[tokio::test]
-async fn a_damaged_page_in_the_middle_costs_what_is_on_it() {
+async fn a_damaged_page_in_the_middle_costs_the_records_on_it() {
     let dir = tempfile::tempdir().unwrap();
     let tasks = file_with_tasks(dir.path()).await;
-    let path = file::file(dir.path());
+    let path = file::path(dir.path());
     let record = format!(r#""id":"{}""#, tasks[100].id);
     let at = fs::read(&path)
         .unwrap()
@@ -115,7 +115,7 @@ async fn a_damaged_page_in_the_middle_costs_what_is_on_it() {
     finish_one(&journal).await;
 }
 
-/// R4: what a crash leaves of the shared memory file means nothing, and is made anew.
+/// R4: SQLite rebuilds its shared memory file.
 #[tokio::test]
 async fn a_damaged_shared_memory_file_costs_nothing() {
     let dir = tempfile::tempdir().unwrap();
@@ -133,23 +133,23 @@ async fn a_damaged_shared_memory_file_costs_nothing() {
 
 /// R4
 #[test]
-fn a_directory_or_a_pipe_in_its_place_is_refused() {
+fn a_directory_or_a_pipe_in_place_of_the_file_is_refused() {
     let dir = tempfile::tempdir().unwrap();
-    fs::create_dir(file::file(dir.path())).unwrap();
+    fs::create_dir(file::path(dir.path())).unwrap();
     let error = Journal::open(dir.path(), Durability::Process, BOOT).unwrap_err();
     assert!(error.to_string().contains("journal.db"), "{error}");
     assert!(!Journal::is_missing(dir.path()));
 
     let dir = tempfile::tempdir().unwrap();
-    let path = file::file(dir.path());
+    let path = file::path(dir.path());
     nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
     let error = Journal::open(dir.path(), Durability::Process, BOOT).unwrap_err();
     assert!(error.to_string().contains("journal.db"), "{error}");
 }
 
-/// R4: rows that are not what rows are cost themselves.
+/// R4
 #[tokio::test]
-async fn a_row_that_is_no_row_costs_itself() {
+async fn a_row_with_values_of_the_wrong_type_costs_itself() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
     let mut finished = Vec::new();

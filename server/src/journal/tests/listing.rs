@@ -1,4 +1,4 @@
-//! Lists against a model: whatever happens between two pages, each task has one place.
+//! Lists against a model: each task has one place, whatever happens between two pages.
 
 use std::cmp::Reverse;
 
@@ -10,7 +10,7 @@ use crate::{
     task::{Actor, Filter, State, Stop, StopCause, StopMode, TaskId},
 };
 
-/// Something that happens to one of the tasks.
+/// A change to one of the tasks.
 #[derive(Debug, Clone)]
 enum Step {
     Create(Index, Traits),
@@ -20,7 +20,7 @@ enum Step {
     Remove(Index),
 }
 
-/// What a task can be found by.
+/// The properties that a filter can name.
 #[derive(Debug, Clone)]
 struct Traits {
     kind: Kind,
@@ -29,19 +29,19 @@ struct Traits {
     parent: Option<Index>,
 }
 
-/// What a list is sorted by: whether it was live when the list began, then its number.
+/// The sort key of a list: live at the first page, then the number.
 type Place = (Reverse<bool>, Reverse<Seq>);
 
-/// Every task that there is, in no order.
+/// Every task, in no order.
 struct Model {
     journal: Journal,
-    /// Numbers that were given out and have no task yet: they need not be used in order.
+    /// Numbers that were given out and have no task yet; they are used in any order.
     unused: Vec<Seq>,
     tasks: Vec<Task>,
 }
 
 impl Model {
-    async fn take(&mut self, step: Step) {
+    async fn apply(&mut self, step: Step) {
         match step {
             Step::Create(which, traits) => self.create(which, traits).await,
             Step::Start(which) => self.change(which, EventKind::Started, start).await,
@@ -115,7 +115,7 @@ impl Model {
         places
     }
 
-    /// What of these places a list gives now.
+    /// Those of the places that a list has now.
     fn listed(&self, query: &ListQuery, places: &[Place]) -> Vec<Place> {
         let finished_too = query.include_finished || !query.filter.states.is_empty();
         let wanted = |(Reverse(live), Reverse(seq)): &Place| {
@@ -188,7 +188,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A filter, less its ids and its parent: those are yet to be chosen from the tasks there are.
+/// A filter without ids and parent: these are chosen later, from the existing tasks.
 fn filter() -> impl Strategy<Value = (Filter, Vec<Index>, Option<Index>)> {
     let session = prop::option::weighted(0.3, session());
     let kinds = prop_oneof![3 => Just(Vec::new()), 1 => prop::collection::vec(kind(), 1..3)];
@@ -226,7 +226,7 @@ proptest! {
             let journal = open(dir.path());
             let mut model = Model { journal, unused: Vec::new(), tasks: Vec::new() };
             for step in history {
-                model.take(step).await;
+                model.apply(step).await;
             }
             if restart {
                 model.journal.close().await.unwrap();
@@ -241,7 +241,7 @@ proptest! {
     }
 }
 
-/// Takes page after page, and holds each to the model.
+/// Lists page after page, and compares each with the model.
 async fn walk(mut model: Model, mut query: ListQuery, between: Vec<Vec<Step>>) {
     let mut places = model.places();
     let mut between = between.into_iter();
@@ -280,19 +280,19 @@ async fn walk(mut model: Model, mut query: ListQuery, between: Vec<Vec<Step>>) {
         let last = rest[query.page_size - 1];
         places.retain(|place| *place > last);
         for step in between.next().unwrap_or_default() {
-            model.take(step).await;
+            model.apply(step).await;
         }
     }
 }
 
-/// As it comes back from a client.
+/// The position as a client sends it back.
 fn as_token(position: Position) -> Position {
     serde_json::from_str(&serde_json::to_string(&position).unwrap()).unwrap()
 }
 
 /// L1
 #[tokio::test]
-async fn a_task_that_is_created_after_the_first_page_is_on_none_of_its_list() {
+async fn a_task_that_is_created_after_the_first_page_is_not_in_the_list() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
     let (mut early, mut late) = (new_task(&journal), new_task(&journal));
@@ -308,7 +308,7 @@ async fn a_task_that_is_created_after_the_first_page_is_on_none_of_its_list() {
     let page = journal.list(query.clone()).await.unwrap();
     assert_eq!(page.tasks[0].seq, first.seq);
 
-    // Both would stand between the two pages, one live and one finished.
+    // Their places are between the two pages; one is live and one finished.
     append(&journal, EventKind::Created, &early).await;
     append(&journal, EventKind::Created, &late).await;
     end(&mut early, EndState::Completed);
@@ -322,7 +322,7 @@ async fn a_task_that_is_created_after_the_first_page_is_on_none_of_its_list() {
 
 /// L1
 #[tokio::test]
-async fn a_page_of_large_tasks_is_cut_before_it_is_too_large() {
+async fn a_page_of_large_tasks_is_bounded_in_bytes() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
     let mut tasks = Vec::new();
@@ -348,8 +348,8 @@ async fn a_page_of_large_tasks_is_cut_before_it_is_too_large() {
             break;
         }
     }
-    let [small, first, second, giant] = tasks[..] else {
+    let [small, first, second, largest] = tasks[..] else {
         panic!("there are four")
     };
-    assert_eq!(pages, [vec![giant], vec![second], vec![first, small]]);
+    assert_eq!(pages, [vec![largest], vec![second], vec![first, small]]);
 }

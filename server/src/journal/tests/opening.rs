@@ -1,12 +1,12 @@
-//! Whose file it is, and who may read it.
+//! Opening: the identity of a state directory, the mode of its files, and files that are refused.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
 use super::*;
-use crate::journal::{JournalError, schema::VERSION};
+use crate::journal::{JournalError, file::VERSION};
 
 #[tokio::test]
-async fn a_state_directory_keeps_its_identity_and_every_other_has_its_own() {
+async fn a_state_directory_keeps_its_identity_and_another_one_has_its_own() {
     let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let identity = |journal: &Journal| (journal.epoch(), journal.id_key());
     let first = identity(&open(dir.path()));
@@ -17,7 +17,7 @@ async fn a_state_directory_keeps_its_identity_and_every_other_has_its_own() {
 
 /// N4
 #[tokio::test]
-async fn every_file_of_the_journal_is_its_owners_alone() {
+async fn only_the_owner_can_read_the_files_of_the_journal() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
     finish_one(&journal).await;
@@ -37,7 +37,7 @@ async fn every_file_of_the_journal_is_its_owners_alone() {
 fn a_file_that_others_could_read_is_made_private() {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path()));
-    let path = file::file(dir.path());
+    let path = file::path(dir.path());
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
     drop(open(dir.path()));
     assert_eq!(
@@ -48,10 +48,10 @@ fn a_file_that_others_could_read_is_made_private() {
 
 /// R4
 #[test]
-fn a_file_that_is_not_ours_is_refused_and_left_as_it_is() {
+fn a_file_that_is_no_journal_is_refused_and_left_as_it_is() {
     let text = tempfile::tempdir().unwrap();
     fs::write(
-        file::file(text.path()),
+        file::path(text.path()),
         "remember the milk, and a good deal more of it\n",
     )
     .unwrap();
@@ -60,13 +60,13 @@ fn a_file_that_is_not_ours_is_refused_and_left_as_it_is() {
         .execute_batch("CREATE TABLE milk (litres INTEGER)")
         .unwrap();
     for dir in [text, database] {
-        let before = fs::read(file::file(dir.path())).unwrap();
+        let before = fs::read(file::path(dir.path())).unwrap();
         let refused = Journal::open(dir.path(), Durability::Process, BOOT);
         assert!(
             matches!(refused, Err(JournalError::Foreign { .. })),
             "{refused:?}"
         );
-        assert_eq!(fs::read(file::file(dir.path())).unwrap(), before);
+        assert_eq!(fs::read(file::path(dir.path())).unwrap(), before);
     }
 }
 
@@ -102,7 +102,7 @@ fn a_missing_directory_is_an_error_that_names_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let missing = dir.path().join("nowhere");
     match Journal::open(&missing, Durability::Process, BOOT) {
-        Err(JournalError::Open { path, .. }) => assert_eq!(path, file::file(&missing)),
+        Err(JournalError::Open { path, .. }) => assert_eq!(path, file::path(&missing)),
         other => panic!("{other:?}"),
     }
 }
@@ -111,6 +111,6 @@ fn a_missing_directory_is_an_error_that_names_the_file() {
 #[test]
 fn an_empty_file_becomes_a_journal() {
     let dir = tempfile::tempdir().unwrap();
-    fs::write(file::file(dir.path()), "").unwrap();
+    fs::write(file::path(dir.path()), "").unwrap();
     assert_eq!(open(dir.path()).head(), Revision(0));
 }

@@ -1,9 +1,9 @@
-//! That every statement costs the same at a hundred thousand finished tasks as at none.
+//! Query plans: no statement becomes slower with the number of finished tasks.
 
 use super::*;
 use crate::{
     journal::{
-        finished::{Search, Slice},
+        read::{Search, SearchSlice as Slice},
         sql,
     },
     task::{Filter, State},
@@ -20,7 +20,7 @@ fn plan(file: &rusqlite::Connection, statement: &str) -> Vec<String> {
     steps.collect::<Result<_, _>>().unwrap()
 }
 
-/// A walk over all there is of something that grows. The index of live tasks has only those.
+/// Reports whether a step reads a whole table or index that grows. `tasks_live` has live tasks only.
 fn reads_all(step: &str) -> bool {
     let bounded = ["journal", "sqlite_master", "json_each", "CONSTANT"];
     step.strip_prefix("SCAN ").is_some_and(|rest| {
@@ -80,7 +80,7 @@ fn no_search_for_finished_tasks_reads_a_whole_table_or_sorts_one() {
         let search = |slice| Search::new(&filter, slice, Some(Seq(9)), 50).unwrap().text;
         let text = search(Slice::EndedBy(Revision(9)));
         let steps = plan(&file, &text);
-        // Of a given number of ids all are read before the first is known.
+        // With ids all rows are read and then sorted; their number is limited.
         let sorted = filter.ids.is_empty() && steps.iter().any(|step| sorts(step));
         assert!(
             !sorted && !steps.iter().any(|step| reads_all(step)),
@@ -100,9 +100,9 @@ fn no_search_for_finished_tasks_reads_a_whole_table_or_sorts_one() {
     }
 }
 
-/// The empty session is nobody's, and has no index.
+/// The index of sessions has no empty session.
 #[test]
-fn tasks_without_a_session_are_found_by_walking_the_newest() {
+fn tasks_without_a_session_are_found_by_walking_the_newest_tasks() {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path()));
     let filter = Filter {

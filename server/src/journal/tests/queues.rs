@@ -1,4 +1,4 @@
-//! What waits for its turn, and how queues are set.
+//! Requests of waiting tasks, and settings of queues.
 
 use super::*;
 use crate::task::{Exclusive, ExclusiveMode, QueueSettings, Queued};
@@ -29,9 +29,9 @@ fn rows(dir: &Path) -> i64 {
     raw(dir).query_row(count, [], |row| row.get(0)).unwrap()
 }
 
-/// X1, N4: a task that waits can be started by the next server, and then its secrets are forgotten.
+/// X1, N4: the next server can start a waiting task; after that, its secrets are deleted.
 #[tokio::test]
-async fn a_request_is_kept_until_its_task_has_begun_and_no_longer() {
+async fn a_request_is_kept_until_its_task_has_started() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
     let mut task = waiting_task(&journal, Rules::default());
@@ -52,7 +52,7 @@ async fn a_request_is_kept_until_its_task_has_begun_and_no_longer() {
 
 /// X1, N4
 #[tokio::test]
-async fn the_request_of_a_task_that_ends_while_it_waits_is_forgotten() {
+async fn the_request_of_a_task_that_ends_while_it_waits_is_deleted() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
     let mut task = waiting_task(&journal, Rules::default());
@@ -64,7 +64,7 @@ async fn the_request_of_a_task_that_ends_while_it_waits_is_forgotten() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_known_by_its_id_is_kept_once() {
+async fn a_request_with_an_id_is_stored_once() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
     let task = waiting_task(&journal, Rules::default());
@@ -76,7 +76,7 @@ async fn a_request_that_is_known_by_its_id_is_kept_once() {
 
 /// S9
 #[tokio::test]
-async fn what_was_answered_as_waiting_is_answered_so_for_ever() {
+async fn a_request_that_was_answered_as_waiting_keeps_that_answer() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
     let mut task = waiting_task(&journal, Rules::default());
@@ -98,11 +98,11 @@ async fn what_was_answered_as_waiting_is_answered_so_for_ever() {
     end(&mut task, EndState::Completed);
     append(&journal, EventKind::Ended, &task).await;
     finish_one(&journal).await;
-    while journal.compact(journal.head()).await.unwrap() {}
+    while journal.prune_events(journal.head()).await.unwrap() {}
     assert_eq!(
         answer(&journal).await,
         Some(created),
-        "though it is told no more"
+        "also after it was pruned"
     );
     journal.close().await.unwrap();
     drop(journal);
@@ -111,7 +111,7 @@ async fn what_was_answered_as_waiting_is_answered_so_for_ever() {
 
 /// S9
 #[tokio::test]
-async fn what_replaces_another_is_answered_when_it_runs() {
+async fn a_task_that_replaces_another_is_answered_when_it_runs() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
     let exclusive = Exclusive {
@@ -136,7 +136,7 @@ async fn what_replaces_another_is_answered_when_it_runs() {
 
 /// X1
 #[tokio::test]
-async fn queues_stay_as_they_were_set() {
+async fn settings_of_queues_survive_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
     let [two, paused] =
@@ -149,7 +149,7 @@ async fn queues_stay_as_they_were_set() {
         .set_queue("c".into(), QueueSettings::default())
         .await
         .unwrap();
-    assert_eq!(journal.head(), Revision(0), "no event of any task");
+    assert_eq!(journal.head(), Revision(0), "no event");
     drop(journal);
     let mut queues = open(dir.path()).queues().await.unwrap();
     queues.sort_by(|one, other| one.0.cmp(&other.0));
@@ -157,7 +157,7 @@ async fn queues_stay_as_they_were_set() {
 }
 
 #[tokio::test]
-async fn a_queue_whose_row_is_damaged_costs_itself() {
+async fn a_damaged_row_of_a_queue_costs_itself() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
     let two = QueueSettings {

@@ -1,4 +1,4 @@
-//! What readers get, from memory and from the disk.
+//! Reading, from memory and from the file.
 
 use std::fs;
 
@@ -10,24 +10,28 @@ use crate::{
 
 /// E2
 #[tokio::test]
-async fn memory_and_disk_tell_the_same_events() {
+async fn memory_and_file_have_the_same_events() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
-    // More than memory holds, so that a cursor from the first crosses from one to the other.
+    // More than memory holds, so a cursor from the first event crosses from file to memory.
     while journal.head() < Revision(3000) {
         finish_one(&journal).await;
     }
-    let told = all_after(&journal, Revision(0), 100).await;
+    let events = all_after(&journal, Revision(0), 100).await;
     assert!(
-        told.iter()
+        events
+            .iter()
             .map(|event| event.revision.0)
             .eq(1..=journal.head().0)
     );
     let reopened = open(dir.path());
-    assert_eq!(all_after(&reopened, Revision(0), 64).await, told);
-    assert_eq!(all_after(&reopened, Revision(2990), 1).await, told[2990..]);
+    assert_eq!(all_after(&reopened, Revision(0), 64).await, events);
+    assert_eq!(
+        all_after(&reopened, Revision(2990), 1).await,
+        events[2990..]
+    );
     for revision in [1, 500, 3000] {
-        let event = Some(Fact::Task(Arc::clone(&told[revision - 1])));
+        let event = Some(Fact::Task(Arc::clone(&events[revision - 1])));
         let revision = Revision(revision as u64);
         assert_eq!(journal.fact_at(revision).await.unwrap(), event);
         assert_eq!(reopened.fact_at(revision).await.unwrap(), event);
@@ -38,7 +42,7 @@ async fn memory_and_disk_tell_the_same_events() {
 
 /// E4
 #[tokio::test]
-async fn a_revision_that_is_not_known_is_out_of_range_with_both_bounds() {
+async fn an_unknown_revision_is_out_of_range_with_both_bounds() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
     assert_eq!(
@@ -60,7 +64,7 @@ async fn a_revision_that_is_not_known_is_out_of_range_with_both_bounds() {
         out_of_range(journal.facts_after(Revision(u64::MAX), 10).await),
         (1, 6)
     );
-    journal.compact(Revision(4)).await.unwrap();
+    journal.prune_events(Revision(4)).await.unwrap();
     assert_eq!(
         out_of_range(journal.facts_after(Revision(2), 10).await),
         (4, 6)
@@ -70,7 +74,7 @@ async fn a_revision_that_is_not_known_is_out_of_range_with_both_bounds() {
 }
 
 #[tokio::test]
-async fn a_watcher_is_woken_by_the_number_of_what_it_can_read() {
+async fn a_watcher_is_woken_with_a_revision_that_it_can_read() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
     let mut watch = journal.watch();
@@ -137,7 +141,7 @@ fn created(task: &Task, request_id: &str) -> Entry {
 
 /// S9
 #[tokio::test]
-async fn a_request_is_known_by_its_id_as_long_as_its_task_is() {
+async fn a_request_is_found_by_its_id_as_long_as_its_task_exists() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
     let mut task = new_task(&journal);
@@ -174,7 +178,7 @@ async fn a_request_is_known_by_its_id_as_long_as_its_task_is() {
 
 /// S9
 #[tokio::test]
-async fn a_start_that_failed_is_answered_with_its_end() {
+async fn a_failed_start_is_answered_with_the_end() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
     let mut task = new_task(&journal);
@@ -191,7 +195,7 @@ async fn a_start_that_failed_is_answered_with_its_end() {
 
 /// N4
 #[tokio::test]
-async fn a_request_that_cannot_be_repeated_leaves_no_secret_on_disk() {
+async fn a_request_without_an_id_leaves_no_secret_on_disk() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
     let holds_secret = || {
@@ -215,9 +219,9 @@ async fn a_request_that_cannot_be_repeated_leaves_no_secret_on_disk() {
     }
 }
 
-/// S10: pages and batches are cut by size too, so that giants cost no more memory than others.
+/// S10: pages and batches are bounded in bytes, too.
 #[tokio::test]
-async fn giants_come_in_more_pages_and_all_of_them_come() {
+async fn very_large_tasks_take_more_pages_and_all_are_listed() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
     let labels: BTreeMap<_, _> = (0..64)
@@ -256,12 +260,12 @@ async fn giants_come_in_more_pages_and_all_of_them_come() {
     );
 }
 
-/// E3: the initial state has every live task, however many, and belongs to one revision.
+/// E3
 #[tokio::test]
-async fn a_snapshot_has_every_live_task_that_matches_and_no_other() {
+async fn a_snapshot_has_exactly_the_live_tasks_that_match() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
-    let giant = Spec {
+    let large = Spec {
         name: "x".repeat(1 << 20),
         ..spec()
     };
@@ -269,7 +273,7 @@ async fn a_snapshot_has_every_live_task_that_matches_and_no_other() {
     for session in ["s1", "s2", "s1", "s1", "s1"] {
         let spec = Spec {
             session_id: session.into(),
-            ..giant.clone()
+            ..large.clone()
         };
         let task = task_with(journal.id_key(), journal.next_seq(), spec);
         append(&journal, EventKind::Created, &task).await;
@@ -286,9 +290,9 @@ async fn a_snapshot_has_every_live_task_that_matches_and_no_other() {
     assert_eq!(revision, journal.head());
 }
 
-/// S9: what one read finds is of one moment, whatever is recorded and dropped meanwhile.
+/// S9: a record that a row points to is there, even if it is being deleted.
 #[tokio::test]
-async fn one_read_sees_one_moment() {
+async fn one_read_sees_one_snapshot() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
     let task = finish_one(&journal).await;
@@ -297,8 +301,8 @@ async fn one_read_sees_one_moment() {
         let counts = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
         connection.query_row(count, [], counts).unwrap()
     };
-    let archive = Arc::clone(&journal.shared.archive);
-    let (first, second) = archive
+    let pool = Arc::clone(&journal.shared.pool);
+    let (first, second) = pool
         .read(|_, connection| {
             let first = count(connection);
             raw(dir.path())
@@ -308,7 +312,7 @@ async fn one_read_sees_one_moment() {
         })
         .unwrap();
     assert_eq!(first, second);
-    let later = archive.read(|_, connection| Ok(count(connection)));
-    assert_ne!(later.unwrap(), first, "and the next read the next");
+    let later = pool.read(|_, connection| Ok(count(connection)));
+    assert_ne!(later.unwrap(), first, "the next read sees the change");
     assert_eq!(task.revision, journal.head());
 }

@@ -1,4 +1,4 @@
-//! What is told of sessions: how many of their tasks are live, and when none is.
+//! The counts of a session's live tasks, and the event of an idle session.
 
 use std::collections::BTreeSet;
 
@@ -31,17 +31,17 @@ fn counts(agents: u32, shells: u32) -> Option<Activity> {
     Some(Activity { agents, shells })
 }
 
-/// What was told of the sessions: the counts of each fact that has some, and who became idle.
-fn told(facts: &[Fact]) -> Vec<Result<Activity, &str>> {
-    let told = facts.iter().filter_map(|fact| match fact {
+/// The counts of each event that has some, and the sessions that became idle.
+fn activities(facts: &[Fact]) -> Vec<Result<Activity, &str>> {
+    let activities = facts.iter().filter_map(|fact| match fact {
         Fact::Task(event) => event.activity.map(Ok),
         Fact::SessionIdle(idle) => Some(Err(&*idle.session_id)),
     });
-    told.collect()
+    activities.collect()
 }
 
-/// Goes through all there was with counts of its own.
-fn assert_true(facts: &[Fact]) {
+/// Checks all facts against counts of its own.
+fn assert_counts(facts: &[Fact]) {
     let mut live: BTreeMap<&str, Activity> = BTreeMap::new();
     let mut due: Option<&str> = None;
     for fact in facts {
@@ -55,18 +55,12 @@ fn assert_true(facts: &[Fact]) {
         };
         let spec = &event.task.spec;
         let session = live.entry(&spec.session_id).or_default();
-        let expected = match event.kind {
-            EventKind::Created => Some(session.with(spec.kind)),
-            EventKind::Ended => Some(session.without(spec.kind)),
-            EventKind::Admitted
-            | EventKind::Started
-            | EventKind::Stopping
-            | EventKind::LeaderExited
-            | EventKind::Detached
-            | EventKind::Stale
-            | EventKind::Active
-            | EventKind::KillOverdue
-            | EventKind::Removed => None,
+        let expected = if event.kind == EventKind::Created {
+            Some(session.with(spec.kind))
+        } else if event.kind == EventKind::Ended {
+            Some(session.without(spec.kind))
+        } else {
+            None
         };
         let expected = expected.filter(|_| !spec.session_id.is_empty());
         assert_eq!(event.activity, expected, "{event:?}");
@@ -75,23 +69,20 @@ fn assert_true(facts: &[Fact]) {
             .is_some_and(Activity::is_idle)
             .then_some(&spec.session_id);
     }
-    assert_eq!(
-        due, None,
-        "a session's last end is followed by its idleness"
-    );
+    assert_eq!(due, None, "idle follows the last end of a session");
 }
 
 /// E9
 #[tokio::test]
-async fn counts_follow_each_start_and_end_and_idle_comes_when_all_are_zero() {
+async fn counts_change_with_each_start_and_end_and_idle_comes_when_all_are_zero() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
     let shell = create(&journal, "s1", Kind::Shell).await;
     let agent = create(&journal, "s1", Kind::Agent).await;
     let other = create(&journal, "s2", Kind::Shell).await;
-    let nobodys = create(&journal, "", Kind::Shell).await;
+    let without_session = create(&journal, "", Kind::Shell).await;
     assert_eq!(finish(&journal, shell).await.activity, counts(1, 0));
-    assert_eq!(finish(&journal, nobodys).await.activity, None);
+    assert_eq!(finish(&journal, without_session).await.activity, None);
     let last = finish(&journal, agent).await;
     assert_eq!(last.activity, counts(0, 0));
     let again = create(&journal, "s1", Kind::Agent).await;
@@ -114,7 +105,7 @@ async fn counts_follow_each_start_and_end_and_idle_comes_when_all_are_zero() {
         activity(0, 0),
         Err("s2"),
     ];
-    assert_eq!(told(&facts), expected);
+    assert_eq!(activities(&facts), expected);
     let idle = &facts[usize::try_from(last.revision.0).unwrap()];
     assert!(
         matches!(idle, Fact::SessionIdle(idle) if idle.at == last.at),
@@ -124,9 +115,9 @@ async fn counts_follow_each_start_and_end_and_idle_comes_when_all_are_zero() {
     assert_eq!(all_facts_after(&reopened, Revision(0), 2).await, facts);
 }
 
-/// E9: what a restart finds live is counted on.
+/// E9
 #[tokio::test]
-async fn a_journal_that_is_opened_again_counts_on() {
+async fn a_reopened_journal_continues_the_counts() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
     let shell = create(&journal, "s1", Kind::Shell).await;
@@ -137,13 +128,13 @@ async fn a_journal_that_is_opened_again_counts_on() {
     drop(journal);
     let journal = open(dir.path());
     assert_eq!(finish(&journal, shell).await.activity, counts(0, 0));
-    assert_true(&all_facts_after(&journal, Revision(0), 10).await);
+    assert_counts(&all_facts_after(&journal, Revision(0), 10).await);
     assert_eq!(journal.head(), Revision(5));
 }
 
-/// E9: facts of many appenders share transactions.
+/// E9: the facts of many appenders share transactions.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn the_counts_are_those_of_the_total_order_under_sixteen_appenders() {
+async fn sixteen_appenders_get_the_counts_of_the_total_order() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
     let mut appenders = tokio::task::JoinSet::new();
@@ -159,7 +150,7 @@ async fn the_counts_are_those_of_the_total_order_under_sixteen_appenders() {
     }
     appenders.join_all().await;
     let facts = all_facts_after(&journal, Revision(0), 100).await;
-    assert_true(&facts);
+    assert_counts(&facts);
     let idle = |fact: &Fact| match fact {
         Fact::SessionIdle(idle) => Some(idle.session_id.clone()),
         Fact::Task(_) => None,
@@ -168,9 +159,9 @@ async fn the_counts_are_those_of_the_total_order_under_sixteen_appenders() {
     assert_eq!(idle.len(), 3);
 }
 
-/// E9: one that is dropped takes nothing along, and its number stays its own.
+/// E9
 #[tokio::test]
-async fn old_facts_of_sessions_are_dropped_like_any_other() {
+async fn idle_events_are_pruned_like_any_other() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
     let live = create(&journal, "s1", Kind::Agent).await;
@@ -180,12 +171,8 @@ async fn old_facts_of_sessions_are_dropped_like_any_other() {
     let last = create(&journal, "s2", Kind::Shell).await;
     finish(&journal, last).await;
     let head = journal.head();
-    while journal.compact(Revision(u64::MAX)).await.unwrap() {}
-    assert_eq!(
-        journal.oldest(),
-        head,
-        "the latest stays, of whom it may be"
-    );
+    while journal.prune_events(Revision(u64::MAX)).await.unwrap() {}
+    assert_eq!(journal.oldest(), head, "the latest event stays");
     let idle = |dir: &Path| -> i64 {
         let count = "SELECT count(*) FROM events WHERE kind = 'session_idle'";
         raw(dir).query_row(count, [], |row| row.get(0)).unwrap()
@@ -194,7 +181,7 @@ async fn old_facts_of_sessions_are_dropped_like_any_other() {
     for journal in [journal, open(dir.path())] {
         assert!(journal.task(&id).await.unwrap().is_some());
         let rest = all_facts_after(&journal, Revision(head.0 - 1), 10).await;
-        assert_eq!(told(&rest), [Err("s2")]);
+        assert_eq!(activities(&rest), [Err("s2")]);
     }
     let journal = open(dir.path());
     let next = finish(&journal, live).await;
@@ -223,7 +210,7 @@ proptest! {
 
     /// E9
     #[test]
-    fn whatever_happens_the_counts_are_true(steps in prop::collection::vec(step(), 0..40)) {
+    fn counts_are_true_after_any_sequence_of_events(steps in prop::collection::vec(step(), 0..40)) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             let dir = tempfile::tempdir().unwrap();
@@ -243,7 +230,7 @@ proptest! {
                     }
                 }
             }
-            assert_true(&all_facts_after(&journal, Revision(0), 7).await);
+            assert_counts(&all_facts_after(&journal, Revision(0), 7).await);
         });
     }
 }

@@ -4,9 +4,9 @@
 //! that. So whoever makes the file first, or fills an empty one under its lock, has undone the start.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io,
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
@@ -14,10 +14,7 @@ use heeler_shim::log::BLOCKS_START;
 use nix::fcntl::{Flock, FlockArg};
 
 use super::{TaskDir, TaskFile, open_if_there};
-use crate::task::TaskId;
-
-/// Where files go that belong to no task, beside the tasks' own directory.
-const STRAYS: &str = "strays";
+use crate::{strays, task::TaskId};
 
 /// What is where a task's file should be.
 #[derive(Debug)]
@@ -116,30 +113,20 @@ impl TaskDir {
 
     /// Where a file with this name is, if one was ever set aside.
     pub fn stray(&self, id: &TaskId) -> PathBuf {
-        self.strays().join(id.as_str())
+        strays::directory(self.state_dir()).join(id.as_str())
     }
 
     /// Moves a file that belongs to no task out of the way, with its output, and says where it is now.
     pub fn set_aside(&self, id: &TaskId) -> io::Result<PathBuf> {
         self.spill(id)?;
-        let strays = self.strays();
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&strays)?;
-        let mut to = self.stray(id);
-        let mut number = 1;
-        while to.try_exists()? {
-            number += 1;
-            to = strays.join(format!("{id}.{number}"));
-        }
+        let to = strays::unused_path(self.state_dir(), id.as_str())?;
         fs::rename(self.path(id), &to)?;
         Ok(to)
     }
 
     /// Whether a task's file, here or set aside, says that some of its processes were let go.
     pub fn has_abandoned(&self, id: &TaskId) -> bool {
-        let places = [self.path(id), self.strays().join(id.as_str())];
+        let places = [self.path(id), self.stray(id)];
         places.iter().any(|path| {
             let file = open_if_there(path, 0).ok().flatten();
             let records = file.and_then(|file| self.task_file(id, file).records().ok());
@@ -148,8 +135,8 @@ impl TaskDir {
         })
     }
 
-    fn strays(&self) -> PathBuf {
-        self.path.with_file_name(STRAYS)
+    fn state_dir(&self) -> &Path {
+        self.path.parent().unwrap_or(&self.path)
     }
 }
 

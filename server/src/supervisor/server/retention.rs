@@ -15,7 +15,7 @@ use tokio::{sync::watch, task::spawn_blocking};
 use crate::{
     config::Retention,
     crash,
-    journal::{Candidate, Finished, Journal, JournalError},
+    journal::{Candidate, FinishedTotals, Journal, JournalError},
     process::task_file::TaskDir,
     supervisor::{JobGuard, Shared, Supervisor},
     task::{Revision, TaskId, Timestamp},
@@ -78,6 +78,9 @@ impl Supervisor {
 }
 
 async fn remove(shared: &Shared, ids: Vec<TaskId>) -> Result<(), JournalError> {
+    let key = shared.parts.journal.id_key();
+    let seqs = ids.iter().map(|id| key.seq(id)).collect();
+    let _removal = shared.tails.begin_removal(seqs);
     crash::point("remove.before-journal");
     shared.parts.journal.remove(ids.clone()).await?;
     crash::point("remove.recorded");
@@ -106,7 +109,7 @@ impl Pruner {
             head.mark_unchanged();
             let progress = match is_counted {
                 true => self.step().await,
-                false => self.journal().census().await.map(|()| Progress::MoreToDo),
+                false => self.journal().count_finished().await.map(|()| Progress::MoreToDo),
             };
             is_counted |= progress.is_ok();
             tokio::select! {
@@ -115,7 +118,7 @@ impl Pruner {
                 () = self.pause(progress, &mut head) => {}
             }
         }
-        if let Err(error) = self.journal().write_seen().await {
+        if let Err(error) = self.journal().write_delivered().await {
             tracing::warn!(%error, "could not persist delivery marks");
         }
     }
@@ -149,13 +152,13 @@ impl Pruner {
         tokio::select! {
             // The journal has the sender, so the channel cannot close.
             _ = head.changed() => {}
-            () = self.journal().seen_arrived() => {}
+            () = self.journal().delivered_noted() => {}
             () = aged => {}
         }
     }
 
     async fn step(&mut self) -> Result<Progress, JournalError> {
-        self.journal().write_seen().await?;
+        self.journal().write_delivered().await?;
         let tasks = self.prune_tasks().await?;
         let events = self.prune_events().await?;
         Ok(match (tasks, events) {
@@ -165,13 +168,13 @@ impl Pruner {
     }
 
     async fn prune_tasks(&mut self) -> Result<Progress, JournalError> {
-        let excess = Excess::of(self.journal().finished_holdings(), &self.limits);
+        let excess = Excess::of(self.journal().finished_totals(), &self.limits);
         if excess.is_none() && self.limits.age.is_none() {
             return Ok(Progress::Done);
         }
         let most = (excess.tasks / FRACTION).clamp(FEWEST, MOST) as usize;
         let wanted = most + self.damaged.len();
-        let delivered = self.journal().oldest_seen(wanted).await?;
+        let delivered = self.journal().oldest_delivered(wanted).await?;
         let mut chosen = excess.choose(&self.readable(delivered), self.limits.age, most);
         if chosen.is_empty() && !excess.is_none() {
             let finished = self.journal().oldest_finished(wanted).await?;
@@ -221,7 +224,7 @@ impl Pruner {
         let journal = self.journal();
         let first_kept = (journal.head().0 + 1).saturating_sub(self.limits.events.max(1));
         for _ in 0..EVENT_BATCHES {
-            if !journal.compact(Revision(first_kept)).await? {
+            if !journal.prune_events(Revision(first_kept)).await? {
                 return Ok(Progress::Done);
             }
         }
@@ -246,7 +249,7 @@ struct Excess {
 }
 
 impl Excess {
-    fn of(finished: Finished, limits: &Retention) -> Self {
+    fn of(finished: FinishedTotals, limits: &Retention) -> Self {
         Self {
             tasks: finished.tasks.saturating_sub(limits.finished),
             output_bytes: finished.output_bytes.saturating_sub(limits.output_bytes),

@@ -1,36 +1,21 @@
 //! The output of the task, as far as its actor needs it.
 
-use std::io;
-
 use tokio::task::spawn_blocking;
 
 use super::TaskActor;
-use crate::task::{Tail, Timestamp};
-
-/// The size of the output tail in the event of an end.
-const TAIL_BYTES: usize = 4096;
+use crate::{supervisor::tails, task::Timestamp};
 
 impl TaskActor {
-    /// The tail of the output; empty where it cannot be read.
-    pub(super) fn output_tail(&self) -> Tail {
-        match self.life.task.output_bytes {
-            0 => Tail::default(),
-            _ => self.read_tail(TAIL_BYTES).unwrap_or_else(|error| {
-                self.warn_unreadable(&error);
-                Tail::default()
-            }),
-        }
-    }
-
     /// The time of the latest output, and its size. Output that cannot be read is not silence.
     pub(super) fn last_output(&self) -> (Timestamp, u64) {
-        match self.read_tail(1) {
+        match tails::read_tail(&self.shared.parts.task_dir, &self.life.task, 1) {
             Ok(tail) => {
+                let tail = tail.unwrap_or_default();
                 let last = tail.chunks.last().map(|chunk| chunk.at);
                 (last.unwrap_or_default(), tail.end)
             }
             Err(error) => {
-                self.warn_unreadable(&error);
+                tracing::warn!(task = %self.life.task.id, %error, "cannot read output");
                 (Timestamp::now(), self.life.task.output_bytes)
             }
         }
@@ -52,16 +37,5 @@ impl TaskActor {
         if let Ok(Err(error)) = spilled {
             tracing::warn!(task = %task.id, %error, "cannot move output to disk; it stays in memory");
         }
-    }
-
-    fn read_tail(&self, bytes: usize) -> io::Result<Tail> {
-        match self.shared.parts.task_dir.open(&self.life.task.id)? {
-            Some(file) if file.is_of(self.life.task.uid)? => file.tail(bytes),
-            Some(_) | None => Ok(Tail::default()),
-        }
-    }
-
-    fn warn_unreadable(&self, error: &io::Error) {
-        tracing::warn!(task = %self.life.task.id, %error, "cannot read output");
     }
 }

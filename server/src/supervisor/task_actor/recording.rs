@@ -13,11 +13,9 @@ use crate::{
 impl TaskActor {
     /// Records the present state as an event.
     pub(super) async fn record(&mut self, kind: EventKind) -> Result<Arc<Event>, JournalError> {
-        let tail = (kind == EventKind::Ended).then(|| self.output_tail());
         self.append(Entry {
             kind,
             task: self.life.task.clone(),
-            tail,
             request: None,
         })
         .await
@@ -31,7 +29,6 @@ impl TaskActor {
         self.append(Entry {
             kind: EventKind::Created,
             task: self.life.task.clone(),
-            tail: None,
             request: Some(request),
         })
         .await
@@ -64,7 +61,7 @@ impl TaskActor {
     /// Answers the caller of Spawn, if this event is the answer, and replaces the shim that the task
     /// has used.
     pub(super) fn reply_to_spawn(&mut self, event: Arc<Event>) {
-        if let Some(reply) = self.spawn_reply.take_if(|_| answers_spawn(&event)) {
+        if let Some(reply) = self.spawn_reply.take_if(|_| event.answers_spawn()) {
             let _ = reply.send(Ok(event));
             self.stock_up_shims();
         }
@@ -84,8 +81,7 @@ impl TaskActor {
                 at: Timestamp::now(),
                 kind: EventKind::Ended,
                 task: Arc::new(task.clone()),
-                tail: None,
-                activity: None,
+                    activity: None,
             })));
         }
     }
@@ -101,20 +97,5 @@ impl TaskActor {
                 }
             });
         }
-    }
-}
-
-fn answers_spawn(event: &Event) -> bool {
-    match event.kind {
-        EventKind::Started | EventKind::Ended => true,
-        EventKind::Created => event.task.is_answered_waiting(),
-        EventKind::Admitted
-        | EventKind::Stopping
-        | EventKind::LeaderExited
-        | EventKind::Detached
-        | EventKind::Stale
-        | EventKind::Active
-        | EventKind::KillOverdue
-        | EventKind::Removed => false,
     }
 }

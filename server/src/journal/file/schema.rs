@@ -1,0 +1,118 @@
+//! The tables of the journal's file, and the version that names them.
+//!
+//! A file of another version is refused. A change to the tables is a new version; the first release
+//! fixes version 1, and from then on a new version needs a step that upgrades the one before it.
+
+use rusqlite::Connection;
+use uuid::Uuid;
+
+use crate::{journal::sql, task::IdKey};
+
+/// "Heel": marks the file as a journal, in the field that SQLite has for it.
+pub(super) const APPLICATION_ID: i32 = 0x4865_656c;
+/// The version of the tables, in `PRAGMA user_version`.
+pub(in crate::journal) const VERSION: i32 = 1;
+
+/// The tables.
+///
+/// - A record is written once, with its event; a task points to its latest one.
+/// - `events.task_seq` is NULL for an event of a session. `activity` is NULL unless the event changed
+///   how many tasks of its session are live.
+/// - The columns by which a finished task is found are indexed when it ends; a live one is found in
+///   memory. So the start of a task pays for no index but the one that start-up reads.
+/// - `labels` holds those of finished tasks; `output_bytes` is set when a task ends.
+/// - `waiting` holds the requests, secrets included, of tasks that have not started, unless `requests`
+///   has them. They go when the task starts or ends.
+/// - `answer_revision` is the event with which Spawn was answered, where that was before the start.
+/// - `queues` holds the settings that differ from the defaults.
+/// - `delivered` holds the finished tasks whose end a client has received. It is written in batches, a
+///   while after the delivery.
+/// - Events below `oldest_revision` are not delivered; those that are still there hold the state of a
+///   task.
+/// - `epoch` and `unsynced_boot`: see `epoch`.
+const TABLES: &str = "
+CREATE TABLE journal (
+    directory_id TEXT NOT NULL,
+    id_key INTEGER NOT NULL,
+    highest_removed_seq INTEGER NOT NULL,
+    oldest_revision INTEGER NOT NULL,
+    epoch TEXT NOT NULL,
+    unsynced_boot TEXT
+);
+CREATE TABLE events (
+    revision INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    task_seq INTEGER,
+    format INTEGER NOT NULL,
+    record TEXT NOT NULL,
+    activity TEXT
+);
+CREATE TABLE tasks (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    parent_id TEXT,
+    revision INTEGER NOT NULL,
+    created_revision INTEGER NOT NULL,
+    started_revision INTEGER,
+    answer_revision INTEGER,
+    end_revision INTEGER,
+    end_state TEXT,
+    output_bytes INTEGER
+);
+CREATE INDEX tasks_live ON tasks (seq) WHERE end_revision IS NULL;
+CREATE UNIQUE INDEX tasks_id ON tasks (id) WHERE end_revision IS NOT NULL;
+CREATE INDEX tasks_ended ON tasks (end_revision) WHERE end_revision IS NOT NULL;
+CREATE INDEX tasks_state ON tasks (end_state, kind, seq) WHERE end_revision IS NOT NULL;
+CREATE INDEX tasks_session ON tasks (session_id, seq)
+    WHERE end_revision IS NOT NULL AND session_id <> '';
+CREATE INDEX tasks_parent ON tasks (parent_id, seq)
+    WHERE end_revision IS NOT NULL AND parent_id IS NOT NULL;
+CREATE TABLE labels (
+    key TEXT NOT NULL,
+    value TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    PRIMARY KEY (key, value, seq)
+) WITHOUT ROWID;
+CREATE TABLE requests (
+    seq INTEGER PRIMARY KEY,
+    format INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    request_id TEXT NOT NULL UNIQUE
+);
+CREATE TABLE waiting (
+    seq INTEGER PRIMARY KEY,
+    format INTEGER NOT NULL,
+    body TEXT NOT NULL
+);
+CREATE TABLE queues (
+    name TEXT PRIMARY KEY,
+    slots INTEGER NOT NULL,
+    paused INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE delivered (
+    end_revision INTEGER PRIMARY KEY,
+    seq INTEGER NOT NULL
+);
+";
+
+/// The identity of a state directory.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::journal) struct Identity {
+    pub(in crate::journal) directory_id: Uuid,
+    /// The first epoch has the id of the directory.
+    pub(in crate::journal) epoch: Uuid,
+    pub(in crate::journal) id_key: IdKey,
+}
+
+/// Creates the tables in an empty file, in one transaction: a crash leaves an empty file.
+pub(super) fn create(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    transaction.execute_batch(TABLES)?;
+    transaction.execute(sql::NEW_IDENTITY, [Uuid::now_v7().to_string()])?;
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", VERSION)?;
+    transaction.commit()
+}

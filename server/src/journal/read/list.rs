@@ -1,0 +1,276 @@
+//! Pages of tasks: live ones first, then newest first, in the order of the first page's moment.
+//!
+//! A list has two phases. The first has the tasks that were live at the first page's revision, the
+//! second those that had ended by then. The phase of a task never changes, and neither does its place
+//! in it. So a task that ends between two pages is still listed in the first phase, and not again in
+//! the second; a task that is created meanwhile is in neither.
+
+use std::{cmp::Reverse, error::Error, sync::Arc};
+
+use rusqlite::Connection;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    LiveState, ReadPool,
+    finished::{self, Found, Slice},
+    live_state::{LiveQuery, LiveTask},
+};
+use crate::{
+    journal::JournalError,
+    task::{Filter, Revision, Seq, State, Task},
+};
+
+/// Bound of a page, as encoded: half of what a gRPC client accepts by default.
+const PAGE_BYTES: usize = 2 << 20;
+
+/// A page of this size is read in about the time that it takes to wake another thread.
+const SHORT_PAGE: usize = 100;
+
+/// Selects the tasks to list.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ListQuery {
+    /// Its states are those at the time of the page.
+    pub(crate) filter: Filter,
+    /// Includes tasks that were finished at the first page; ignored if the filter has states.
+    pub(crate) include_finished: bool,
+    /// At most this many tasks, and at least one; fewer if the page would become too large.
+    pub(crate) page_size: usize,
+    /// The end of the page before; the rest of the query must be the same as for that page.
+    pub(crate) position: Option<Position>,
+}
+
+/// One page of a list.
+#[derive(Debug, Clone)]
+pub(crate) struct Page {
+    /// Live ones first, then newest first.
+    pub(crate) tasks: Vec<Arc<Task>>,
+    /// The position of the next page; none after the last page.
+    pub(crate) next: Option<Position>,
+    /// The revision at which this page was true.
+    pub(crate) revision: Revision,
+}
+
+/// A place in a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Position {
+    /// The head at the first page.
+    since: Revision,
+    phase: Phase,
+    below: Seq,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Phase {
+    Live,
+    Finished,
+}
+
+/// A task at its place in the list.
+#[derive(Debug)]
+struct Listed {
+    phase: Phase,
+    seq: Seq,
+    /// The task and its encoded size; none if it cannot be read.
+    record: Option<(Arc<Task>, usize)>,
+}
+
+/// The page that is being made.
+#[derive(Debug)]
+struct Listing {
+    query: ListQuery,
+    /// The head at the first page.
+    since: Revision,
+    /// The head at this page.
+    now: Revision,
+    /// The live tasks that match, newest first.
+    live: Vec<LiveTask>,
+}
+
+/// Reads the page that a query asks for.
+pub(super) async fn page(
+    pool: &Arc<ReadPool>,
+    live: &LiveState,
+    query: ListQuery,
+) -> Result<Page, JournalError> {
+    let short = query.limit() <= SHORT_PAGE;
+    let mut listing = Listing::begin(live, query);
+    if listing.is_in_memory() {
+        let live = std::mem::take(&mut listing.live);
+        return listing.fill(live.into_iter().map(|live| Ok(Listed::live(live))));
+    }
+    let complete =
+        move |pool: &ReadPool, connection: &Connection| listing.complete(pool, connection);
+    if short {
+        pool.read(complete)
+    } else {
+        pool.read_long(complete).await
+    }
+}
+
+impl Listing {
+    fn begin(state: &LiveState, query: ListQuery) -> Self {
+        let mut live = LiveQuery {
+            filter: &query.filter,
+            created_by: query.position.map(|position| position.since),
+            below: query.position.map(|position| position.below),
+            limit: query.limit() + 1,
+        };
+        if query.phase() == Phase::Finished {
+            live.limit = 0;
+        }
+        let (now, live) = state.list(&live);
+        let since = query.position.map_or(now, |position| position.since);
+        Self {
+            query,
+            since,
+            now,
+            live,
+        }
+    }
+
+    /// Reports whether this page needs no finished task.
+    fn is_in_memory(&self) -> bool {
+        let full = self.live.len() > self.query.limit();
+        let first = self.query.position.is_none();
+        first && (full || !self.query.wants_finished())
+    }
+
+    /// Adds the finished tasks. The file's snapshot is no older than `now`, and nothing later than `now`
+    /// is asked for: so memory and file agree.
+    fn complete(mut self, pool: &ReadPool, connection: &Connection) -> Result<Page, JournalError> {
+        let wanted = self.query.limit() + 1;
+        let below = self.query.position.map(|position| position.below);
+        let live = std::mem::take(&mut self.live);
+        let mut sources: Vec<Source> = live.into_iter().map(Source::Memory).collect();
+        if self.query.phase() == Phase::Live && self.since < self.now {
+            let slice = Slice::EndedBetween(self.since, self.now);
+            let found = finished::find(connection, &self.query.filter, slice, below, wanted)?;
+            sources.extend(
+                found
+                    .into_iter()
+                    .map(|found| Source::Disk(Phase::Live, found)),
+            );
+            sources.sort_by_key(|source| Reverse(source.seq()));
+        }
+        if sources.len() < wanted && self.query.wants_finished() {
+            let slice = Slice::EndedBy(self.since);
+            let below = below.filter(|_| self.query.phase() == Phase::Finished);
+            let rest = wanted - sources.len();
+            let found = finished::find(connection, &self.query.filter, slice, below, rest)?;
+            sources.extend(
+                found
+                    .into_iter()
+                    .map(|found| Source::Disk(Phase::Finished, found)),
+            );
+        }
+        self.fill(
+            sources
+                .into_iter()
+                .map(|source| source.read(pool, connection)),
+        )
+    }
+
+    /// Takes the tasks that fit, and at least one. The first that does not fit means a next page.
+    fn fill(
+        self,
+        listed: impl Iterator<Item = Result<Listed, JournalError>>,
+    ) -> Result<Page, JournalError> {
+        let mut page = Page {
+            tasks: Vec::new(),
+            next: None,
+            revision: self.now,
+        };
+        let mut last = None;
+        let mut bytes = 0;
+        for (count, listed) in listed.enumerate() {
+            if count == self.query.limit() {
+                page.next = last;
+                break;
+            }
+            let Listed { phase, seq, record } = listed?;
+            let size = record.as_ref().map_or(0, |(_, size)| *size);
+            if bytes > 0 && bytes + size > PAGE_BYTES {
+                page.next = last;
+                break;
+            }
+            bytes += size;
+            last = Some(Position {
+                since: self.since,
+                phase,
+                below: seq,
+            });
+            page.tasks.extend(record.map(|(task, _)| task));
+        }
+        Ok(page)
+    }
+}
+
+/// The source of a listed task.
+#[derive(Debug)]
+enum Source {
+    Memory(LiveTask),
+    Disk(Phase, Found),
+}
+
+impl Source {
+    fn seq(&self) -> Seq {
+        match self {
+            Self::Memory(live) => live.task.seq,
+            Self::Disk(_, found) => found.seq,
+        }
+    }
+
+    fn read(self, pool: &ReadPool, connection: &Connection) -> Result<Listed, JournalError> {
+        let (phase, Found { seq, latest }) = match self {
+            Self::Memory(live) => return Ok(Listed::live(live)),
+            Self::Disk(phase, found) => (phase, found),
+        };
+        let record = match pool.event(connection, latest) {
+            Ok(record) => Some((Arc::clone(&record.event.task), record.bytes)),
+            Err(JournalError::Damaged { revision, source }) => {
+                let error: &dyn Error = &source;
+                tracing::error!(
+                    revision = revision.0,
+                    error,
+                    "a task cannot be listed: its record is damaged"
+                );
+                None
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(Listed { phase, seq, record })
+    }
+}
+
+impl Listed {
+    fn live(live: LiveTask) -> Self {
+        let LiveTask { task, bytes, .. } = live;
+        Self {
+            phase: Phase::Live,
+            seq: task.seq,
+            record: Some((task, bytes)),
+        }
+    }
+}
+
+impl ListQuery {
+    /// Leaves room for one more, which means a next page.
+    fn limit(&self) -> usize {
+        self.page_size.clamp(1, usize::MAX - 1)
+    }
+
+    fn phase(&self) -> Phase {
+        self.position.map_or(Phase::Live, |position| position.phase)
+    }
+
+    fn wants_finished(&self) -> bool {
+        if self.filter.states.is_empty() {
+            return self.include_finished;
+        }
+        self.filter
+            .states
+            .iter()
+            .any(|state| matches!(state, State::Ended(_)))
+    }
+}

@@ -1,0 +1,184 @@
+//! The live tasks and the newest events, in memory, and the revision that wakes watchers.
+//!
+//! Changed by the writer alone, after a commit; holds nothing that is not on disk, and nothing for a
+//! finished task beyond its newest events.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
+};
+
+use tokio::sync::watch;
+
+use super::{SizedEvent, SizedFact, ring::Ring};
+use crate::task::{Fact, Filter, Revision, Seq, Task, TaskId};
+
+/// The state as of the latest commit.
+#[derive(Debug)]
+pub(in crate::journal) struct LiveState {
+    state: RwLock<State>,
+    head: watch::Sender<Revision>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    head: Revision,
+    live: BTreeMap<Seq, LiveTask>,
+    ids: HashMap<TaskId, Seq>,
+    ring: Ring,
+}
+
+/// A live task.
+#[derive(Debug, Clone)]
+pub(in crate::journal) struct LiveTask {
+    pub(in crate::journal) task: Arc<Task>,
+    /// The revision of its first event.
+    pub(super) created: Revision,
+    /// The revision of the first event with its leader running.
+    pub(super) started: Option<Revision>,
+    /// The encoded size of its latest event.
+    pub(super) bytes: usize,
+}
+
+impl LiveTask {
+    /// The revision of the event with which its Spawn was answered, if it was.
+    pub(super) fn answer(&self) -> Option<Revision> {
+        match self.task.is_answered_waiting() {
+            true => Some(self.created),
+            false => self.started,
+        }
+    }
+}
+
+/// Selects live tasks.
+#[derive(Debug)]
+pub(super) struct LiveQuery<'a> {
+    pub(super) filter: &'a Filter,
+    /// Created at this revision or before it.
+    pub(super) created_by: Option<Revision>,
+    /// With a lower number than this.
+    pub(super) below: Option<Seq>,
+    pub(super) limit: usize,
+}
+
+impl LiveState {
+    /// The state at start-up, as read from the file.
+    pub(in crate::journal) fn new(head: Revision, live: Vec<LiveTask>) -> Self {
+        let ids = live
+            .iter()
+            .map(|live| (live.task.id.clone(), live.task.seq))
+            .collect();
+        let live = live.into_iter().map(|live| (live.task.seq, live)).collect();
+        let state = State {
+            head,
+            live,
+            ids,
+            ring: Ring::default(),
+        };
+        Self {
+            state: RwLock::new(state),
+            head: watch::Sender::new(head),
+        }
+    }
+
+    /// Applies facts that were committed, then wakes the watchers.
+    pub(in crate::journal) fn publish(&self, facts: impl IntoIterator<Item = SizedFact>) {
+        let head = {
+            let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+            for sized in facts {
+                state.apply(sized);
+            }
+            state.head
+        };
+        self.head.send_replace(head);
+    }
+
+    /// The head as readers see it; watchers are woken a moment later.
+    pub(in crate::journal) fn head(&self) -> Revision {
+        self.state().head
+    }
+
+    pub(super) fn watch(&self) -> watch::Receiver<Revision> {
+        self.head.subscribe()
+    }
+
+    /// Up to `limit` facts after a revision; none if the first of them is no longer in memory.
+    pub(in crate::journal) fn after(&self, after: Revision, limit: usize) -> Option<Vec<Fact>> {
+        let state = self.state();
+        if after == state.head {
+            Some(Vec::new())
+        } else {
+            state.ring.after(after, limit)
+        }
+    }
+
+    /// The fact at a revision, if it is in memory.
+    pub(super) fn at(&self, revision: Revision) -> Option<SizedFact> {
+        self.state().ring.at(revision)
+    }
+
+    /// A live task.
+    pub(in crate::journal) fn task(&self, id: &TaskId) -> Option<LiveTask> {
+        let state = self.state();
+        let seq = state.ids.get(id)?;
+        state.live.get(seq).cloned()
+    }
+
+    /// Every live task, oldest first.
+    pub(in crate::journal) fn tasks(&self) -> Vec<Arc<Task>> {
+        self.state()
+            .live
+            .values()
+            .map(|live| Arc::clone(&live.task))
+            .collect()
+    }
+
+    /// Live tasks, newest first, and the revision at which this was true.
+    pub(super) fn list(&self, query: &LiveQuery<'_>) -> (Revision, Vec<LiveTask>) {
+        let state = self.state();
+        let below = query.below.unwrap_or(Seq(u64::MAX));
+        let older = state.live.range(..below).rev().map(|(_, live)| live);
+        let listed = older
+            .filter(|live| query.created_by.is_none_or(|latest| live.created <= latest))
+            .filter(|live| query.filter.matches(&live.task))
+            .take(query.limit)
+            .cloned()
+            .collect();
+        (state.head, listed)
+    }
+
+    fn state(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn apply(&mut self, sized: SizedFact) {
+        self.head = sized.revision();
+        if let Some(event) = sized.event() {
+            self.apply_event(&event);
+        }
+        self.ring.push(sized);
+    }
+
+    fn apply_event(&mut self, SizedEvent { event, bytes }: &SizedEvent) {
+        let task = &event.task;
+        if task.is_live() {
+            let earlier = self.live.get(&task.seq);
+            if earlier.is_none() {
+                self.ids.insert(task.id.clone(), task.seq);
+            }
+            let live = LiveTask {
+                task: Arc::clone(task),
+                created: earlier.map_or(event.revision, |live| live.created),
+                started: earlier
+                    .and_then(|live| live.started)
+                    .or_else(|| task.started.as_ref().map(|_| event.revision)),
+                bytes: *bytes,
+            };
+            self.live.insert(task.seq, live);
+        } else if self.live.remove(&task.seq).is_some() {
+            self.ids.remove(&task.id);
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Group commit: takes the operations that wait, and writes them in one transaction.
+
+use std::{path::Path, sync::Arc};
+
+use rusqlite::{Connection, TransactionBehavior};
+use tokio::sync::mpsc;
+
+use super::{
+    BATCH,
+    operation::{Batch, WriteOperation},
+    sessions::SessionCounts,
+};
+use crate::{
+    crash,
+    journal::{
+        JournalError,
+        file::{self, epoch},
+        prune::Totals,
+        read::{LiveState, SizedFact},
+    },
+    task::{Event, Revision, Timestamp},
+};
+
+/// Events in the WAL at which they are moved into the main file: 18 MiB if each has a commit of its
+/// own, which a returning server reads in some 20 ms.
+const CHECKPOINT_EVENTS: u64 = 1024;
+
+/// The connection that writes, and the queue of what to write.
+#[derive(Debug)]
+pub(super) struct WriteBatcher {
+    pub(super) connection: Connection,
+    pub(super) live: Arc<LiveState>,
+    totals: Arc<Totals>,
+    sessions: SessionCounts,
+    queue: mpsc::Receiver<WriteOperation>,
+    /// Growth of the WAL since the last checkpoint, in events.
+    since_checkpoint: u64,
+}
+
+/// A transaction that was committed.
+#[derive(Debug)]
+struct Committed {
+    facts: Vec<SizedFact>,
+    /// For each operation, the number of facts up to its last one.
+    ends: Vec<usize>,
+    oldest: Revision,
+}
+
+impl WriteBatcher {
+    pub(super) fn new(
+        connection: Connection,
+        live: Arc<LiveState>,
+        totals: Arc<Totals>,
+        queue: mpsc::Receiver<WriteOperation>,
+    ) -> Self {
+        let tasks = live.tasks();
+        Self {
+            connection,
+            sessions: SessionCounts::new(tasks.iter().map(|task| &**task)),
+            live,
+            totals,
+            queue,
+            since_checkpoint: 0,
+        }
+    }
+
+    pub(super) fn has_work(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    pub(super) fn needs_checkpoint(&self) -> bool {
+        self.since_checkpoint >= CHECKPOINT_EVENTS
+    }
+
+    /// Reports whether a checkpoint is due, and counts it as done.
+    pub(super) fn take_checkpoint(&mut self) -> bool {
+        let due = self.needs_checkpoint();
+        if due {
+            self.since_checkpoint = 0;
+        }
+        due
+    }
+
+    /// Writes up to `limit` operations of the queue in one transaction.
+    pub(super) fn write_up_to(&mut self, limit: usize) {
+        let batch = std::iter::from_fn(|| self.queue.try_recv().ok())
+            .take(limit)
+            .collect();
+        self.write(batch);
+    }
+
+    /// Accepts no more operations, writes those that were accepted, and empties the WAL.
+    pub(super) fn finish(&mut self) -> rusqlite::Result<()> {
+        self.queue.close();
+        let mut batch = Vec::new();
+        while self.queue.blocking_recv_many(&mut batch, BATCH) > 0 {
+            self.write(std::mem::take(&mut batch));
+        }
+        epoch::close(&self.connection);
+        file::truncate_wal(&self.connection)
+    }
+
+    fn write(&mut self, mut operations: Vec<WriteOperation>) {
+        if operations.is_empty() {
+            return;
+        }
+        match self.commit(&mut operations) {
+            Ok(committed) => self.publish(operations, committed),
+            Err(error) if operations.len() == 1 => {
+                let path = Path::new(self.connection.path().unwrap_or_default());
+                let error = error.naming_read_only_disk(&file::wal(path));
+                // A caller that has stopped waiting needs no result.
+                let _ = operations.remove(0).reply.send(Err(error));
+            }
+            Err(_) => operations
+                .into_iter()
+                .for_each(|operation| self.write(vec![operation])),
+        }
+    }
+
+    /// Commits all of the operations, or none.
+    fn commit(&mut self, operations: &mut [WriteOperation]) -> Result<Committed, JournalError> {
+        let failed = || JournalError::storage("committing");
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(failed())?;
+        let mut batch = Batch {
+            connection: &transaction,
+            live: &self.live,
+            sessions: self.sessions.pending(),
+            at: Timestamp::now(),
+            oldest: self.totals.oldest(),
+            next_revision: Revision(self.live.head().0 + 1),
+            facts: Vec::with_capacity(operations.len()),
+            upkeep: 0,
+        };
+        let mut ends = Vec::with_capacity(operations.len());
+        for operation in operations {
+            operation.change.apply(&mut batch)?;
+            ends.push(batch.facts.len());
+        }
+        let Batch {
+            sessions,
+            facts,
+            oldest,
+            upkeep,
+            ..
+        } = batch;
+        let counts = sessions.into_changes();
+        match facts.is_empty() {
+            true => crash::point("upkeep.before-commit"),
+            false => crash::point("journal.before-commit"),
+        }
+        transaction.commit().map_err(failed())?;
+        match facts.is_empty() {
+            true => crash::point("upkeep.committed"),
+            false => crash::point("journal.committed"),
+        }
+        self.sessions.apply(counts);
+        self.since_checkpoint += facts.len() as u64 + upkeep;
+        Ok(Committed {
+            facts,
+            ends,
+            oldest,
+        })
+    }
+
+    /// Makes the facts readable, then wakes watchers, then replies: a woken reader finds the facts.
+    fn publish(&self, operations: Vec<WriteOperation>, committed: Committed) {
+        let Committed {
+            facts,
+            ends,
+            oldest,
+        } = committed;
+        // Advance the oldest revision before readers can ask for a dropped one.
+        self.totals.raise_oldest(oldest);
+        let mut results = Vec::with_capacity(ends.len());
+        let mut start = 0;
+        for end in ends {
+            results.push(events(&facts[start..end]));
+            start = end;
+        }
+        for sized in &facts {
+            self.totals.count(&sized.fact);
+        }
+        self.live.publish(facts);
+        for (operation, events) in operations.into_iter().zip(results) {
+            let _ = operation.reply.send(Ok(events));
+        }
+    }
+}
+
+/// The events of tasks among some facts.
+fn events(facts: &[SizedFact]) -> Vec<Arc<Event>> {
+    let events = facts.iter().filter_map(|sized| sized.fact.event());
+    events.cloned().collect()
+}
