@@ -1,7 +1,10 @@
 //! Running the daemon in this process: its runtime, its log, its signals, and how it ends. What it
 //! does is `heeler_server`'s.
 
-use std::io::{self, Write};
+use std::{
+    env,
+    io::{self, IsTerminal, Write},
+};
 
 use heeler_server::{Config, Ready, RunError};
 use nix::unistd;
@@ -68,16 +71,23 @@ fn leave_caller() -> io::Result<()> {
 }
 
 fn start_log() -> Result<(), Failure> {
-    let filter = match std::env::var(LOG_ENV) {
+    let filter = match env::var(LOG_ENV) {
         Ok(directives) if !directives.is_empty() => EnvFilter::try_new(directives)
             .map_err(|error| Failure::Usage(format!("{LOG_ENV}: {error}")))?,
         Ok(_) | Err(_) => EnvFilter::new("info"),
     };
     tracing_subscriber::fmt()
         .with_env_filter(filter)
+        .with_ansi(wants_colour())
         .with_writer(io::stderr)
         .init();
     Ok(())
+}
+
+/// Colours are for a terminal, and not where `NO_COLOR` is set to anything: see <https://no-color.org>.
+fn wants_colour() -> bool {
+    let refused = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    io::stderr().is_terminal() && !refused
 }
 
 fn shutdown() -> io::Result<impl Future<Output = ()>> {
