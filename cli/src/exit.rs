@@ -73,14 +73,23 @@ impl Exit {
 
     /// The exit of a command whose task's leader has exited, as a shell would report it.
     pub(crate) fn of_task(task: &BackgroundTask) -> Self {
-        match (outcome::result(task), outcome::exit_code(task)) {
-            (Some(Ended::SpawnError(error)), _) => {
+        match outcome::result(task) {
+            Some(Ended::SpawnError(error)) => {
                 Self::of_spawn_error(&error.operation, Errno::from_raw(error.errno))
             }
+            Some(Ended::ExitCode(_) | Ended::Signal(_) | Ended::Unknown(_)) | None => {
+                Self::of_exit_code(task)
+            }
+        }
+    }
+
+    /// The leader's exit code; a failure if there is none.
+    pub(crate) fn of_exit_code(task: &BackgroundTask) -> Self {
+        match outcome::exit_code(task) {
             // A stopped task did not succeed, even if its leader exited with 0.
-            (_, Some(0)) if was_stopped(task) => Self::Failed,
-            (_, Some(code)) => Self::AsTask(code),
-            (_, None) => Self::Failed,
+            Some(0) if was_stopped(task) => Self::Failed,
+            Some(code) => Self::AsTask(code),
+            None => Self::Failed,
         }
     }
 

@@ -14,7 +14,7 @@ use crate::{
     exit::Exit,
     failure::Failure,
     out,
-    render::{outcome, status, text},
+    render::{status, text},
 };
 
 const EXAMPLES: &str = "\
@@ -25,8 +25,9 @@ Examples:
   heeler wait --until background shell-4k2mzq7xda
 
 For one task the exit code is the task's own, 128+n if signal n killed it, 1 if it failed to start
-or its exit is unknown, and 0 if it continues in the background. For several tasks or a session it
-is 0 if all that finished are COMPLETED, else 1. If the timeout passes first, it is 124.
+or its exit is unknown, and 0 if it continues in the background. A stopped task never gives 0. For
+several tasks or a session the exit code is 0 if all that finished are COMPLETED, else 1. If the
+timeout passes first, it is 124.
 
 For a session, tasks that are live now or start during the wait count; tasks that finished before
 do not. Ctrl-C ends the wait only.";
@@ -122,7 +123,7 @@ impl Wait {
             response.met.as_slice(),
         ) {
             ([_], [task]) if continues(task) => Exit::Success,
-            ([_], [task]) => outcome::exit_code(task).map_or(Exit::Failed, Exit::AsTask),
+            ([_], [task]) => Exit::of_exit_code(task),
             (_, met) if met.iter().all(|task| continues(task) || is_completed(task)) => {
                 Exit::Success
             }
@@ -190,6 +191,13 @@ mod tests {
         assert_eq!(exit(&["a"], vec![ended(TaskState::Cancelled, signal)]), 143);
         let lost = ended(TaskState::Lost, Ended::Unknown(UnknownOutcome::default()));
         assert_eq!(exit(&["a"], vec![lost]), 1);
+    }
+
+    #[test]
+    fn a_stopped_task_never_gives_0() {
+        for state in [TaskState::Cancelled, TaskState::TimedOut] {
+            assert_eq!(exit(&["a"], vec![ended(state, Ended::ExitCode(0))]), 1);
+        }
     }
 
     #[test]
