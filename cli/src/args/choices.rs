@@ -40,7 +40,7 @@ choices!(Orphans => OrphanPolicy {
 });
 
 choices!(OnForegroundTimeout => ForegroundTimeoutAction {
-    /// Put the task into the background
+    /// Move the task to the background
     Detach,
     /// Stop the task
     Cancel,
@@ -49,7 +49,7 @@ choices!(OnForegroundTimeout => ForegroundTimeoutAction {
 choices!(OnDisconnect => DisconnectAction {
     /// Stop the task
     Cancel,
-    /// Put the task into the background
+    /// Move the task to the background
     Detach,
     /// Leave it in the foreground until a client attaches
     Keep,

@@ -78,7 +78,7 @@ pub(crate) struct TaskArgs {
     #[arg(long, requires = "stale_after")]
     pub(super) stale_cancel: bool,
 
-    /// What to do with processes that outlive the leader [default: track]
+    /// The policy for processes that outlive the leader [default: track]
     #[arg(long, value_name = "POLICY")]
     pub(super) orphans: Option<Orphans>,
 
@@ -116,7 +116,7 @@ pub(crate) struct AdmissionArgs {
     #[arg(long, value_name = "KEY")]
     pub(super) exclusive: Option<String>,
 
-    /// What to do if another task holds the key
+    /// The action if another task has the key
     #[arg(long, value_enum, value_name = "ACTION", default_value_t = OnHeld::Reject,
           requires = "exclusive")]
     pub(super) on_held: OnHeld,
@@ -130,11 +130,11 @@ pub(crate) struct ForegroundArgs {
     #[arg(long, value_name = "T", value_parser = duration::parse, allow_hyphen_values = true)]
     pub(super) foreground_timeout: Option<Duration>,
 
-    /// What to do when the foreground timeout has passed [default: detach]
+    /// The action when the foreground timeout has passed [default: detach]
     #[arg(long, value_name = "ACTION", requires = "foreground_timeout")]
     pub(super) on_foreground_timeout: Option<OnForegroundTimeout>,
 
-    /// What to do when the last attached client disconnects without a detach [default: cancel]
+    /// The action when the last attached client disconnects without a detach [default: cancel]
     #[arg(long, value_name = "ACTION")]
     pub(super) on_disconnect: Option<OnDisconnect>,
 

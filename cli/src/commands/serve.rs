@@ -81,7 +81,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "KEY=N", value_parser = label_limit)]
     max_per_label: Vec<(String, usize)>,
 
-    /// How the processes of a task are kept together
+    /// The mechanism that keeps the processes of a task together
     #[arg(long, value_enum, default_value_t = Containment::Auto)]
     containment: Containment,
 
@@ -178,28 +178,29 @@ impl Serve {
                 per_session: self.max_per_session,
                 per_label: self.max_per_label.iter().cloned().collect(),
             },
-            working_directory: match &self.working_directory {
-                Some(dir) => Some(absolute("--working-directory", dir)?),
-                None => None,
-            },
-            memory_dir: match &self.memory_dir {
-                Some(dir) => Some(absolute("--memory-dir", dir)?),
-                None => None,
-            },
+            working_directory: (self.working_directory.as_deref())
+                .map(|dir| absolute("--working-directory", dir))
+                .transpose()?,
+            memory_dir: (self.memory_dir.as_deref())
+                .map(|dir| absolute("--memory-dir", dir))
+                .transpose()?,
             memory_output: self.memory_output.unwrap_or(Config::DEFAULT_MEMORY_OUTPUT),
             on_exit: match self.stop_tasks_on_exit {
                 true => OnExit::StopTasks,
                 false => OnExit::LeaveRunning,
             },
-            retention: Retention {
-                finished: self.keep_finished,
-                output_bytes: self
-                    .keep_output
-                    .unwrap_or(Retention::default().output_bytes),
-                age: self.keep_for,
-                events: self.keep_events,
-            },
+            retention: self.retention(),
         })
+    }
+
+    fn retention(&self) -> Retention {
+        let default = Retention::default();
+        Retention {
+            finished: self.keep_finished,
+            output_bytes: self.keep_output.unwrap_or(default.output_bytes),
+            age: self.keep_for,
+            events: self.keep_events,
+        }
     }
 
     fn addresses(&self) -> Result<Vec<Listen>, Failure> {

@@ -153,6 +153,8 @@ fn read_keys(key: u8, press: &mpsc::Sender<()>) {
 }
 
 fn hung_up(stdin: &PollFd<'_>) -> bool {
-    let gone = PollFlags::POLLHUP | PollFlags::POLLERR;
-    stdin.revents().is_none_or(|seen| seen.intersects(gone))
+    let ended = PollFlags::POLLHUP | PollFlags::POLLERR;
+    stdin
+        .revents()
+        .is_none_or(|events| events.intersects(ended))
 }
