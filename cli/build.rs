@@ -1,9 +1,9 @@
-//! Links `heeler` as a program that needs no loader, where the toolchain can make one.
+//! Links `heeler` statically where the toolchain can.
 //!
-//! A client command lives for a millisecond or two, and half of that was the loader's: three libraries
-//! to map and 14,000 addresses to correct. Cargo has no setting for one program's way of linking that
-//! travels with its package, so the linker is told here; where the C library has no static form (some
-//! systems have that in a package of its own), the program is linked as ever.
+//! A client command runs for a millisecond or two, and the dynamic loader took half of that: it mapped three
+//! libraries and relocated 14,000 addresses. Cargo has no per-package setting for this, so the linker
+//! arguments are set here. Without a static C library (on some systems a separate package) the program is
+//! linked dynamically.
 
 use std::{
     env, fs, io,
@@ -12,11 +12,11 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Set to anything, it leaves the program to the system's libraries.
+/// If set, the program is linked dynamically.
 const DYNAMIC: &str = "HEELER_LINK_DYNAMIC";
 
-/// What the standard library asks for, and whose static form it gets. The linker would prefer the
-/// shared one wherever a directory has both.
+/// The libraries that the standard library links, and their static files. The linker prefers a shared
+/// library where a directory has both.
 const LIBRARIES: [(&str, &str); 7] = [
     ("c", "libc.a"),
     ("m", "libm.a"),
@@ -36,13 +36,13 @@ fn main() -> io::Result<()> {
     let linker = variable("RUSTC_LINKER").unwrap_or_else(|| "cc".to_owned());
     let out = PathBuf::from(variable("OUT_DIR").unwrap_or_default());
     let libraries = out.join("static");
-    if can_link_statically(&linker, &out) && gather(&linker, &libraries)? {
+    if can_link_statically(&linker, &out) && link_libraries(&linker, &libraries)? {
         let search = format!("-L{}", libraries.display());
         for argument in [
             "-no-pie",
             "-static",
             &search,
-            // What the C library and the unwinder want of one another, for linkers that read once.
+            // The C library and the unwinder need each other, and some linkers read each library once.
             "-Wl,--start-group,-lgcc,-lgcc_eh,-lc,--end-group",
         ] {
             println!("cargo::rustc-link-arg-bins={argument}");
@@ -51,8 +51,8 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Whether it is a program for this very kind of machine and for the GNU C library: others are
-/// static already, or are linked by tools that are not known here.
+/// Returns whether the target is this machine with the GNU C library: other targets are static already, or
+/// use a linker with other arguments.
 fn is_wanted() -> bool {
     let features = variable("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
     env::var_os(DYNAMIC).is_none()
@@ -62,7 +62,7 @@ fn is_wanted() -> bool {
         && !features.split(',').any(|feature| feature == "crt-static")
 }
 
-/// Tries it, with a program that does nothing.
+/// Links and runs an empty program.
 fn can_link_statically(linker: &str, out: &Path) -> bool {
     let (source, program) = (out.join("nothing.c"), out.join("nothing"));
     fs::write(&source, "int main(void) { return 0; }\n").is_ok()
@@ -77,9 +77,9 @@ fn can_link_statically(linker: &str, out: &Path) -> bool {
             .is_ok_and(|status| status.success())
 }
 
-/// A directory with nothing but the static libraries, under the names that they are asked for by;
-/// says whether all were found.
-fn gather(linker: &str, directory: &Path) -> io::Result<bool> {
+/// Fills a directory with links to the static libraries, under the names that the linker looks for.
+/// Returns whether all were found.
+fn link_libraries(linker: &str, directory: &Path) -> io::Result<bool> {
     if directory.exists() {
         fs::remove_dir_all(directory)?;
     }
@@ -88,7 +88,7 @@ fn gather(linker: &str, directory: &Path) -> io::Result<bool> {
         let found = Command::new(linker)
             .arg(format!("-print-file-name={file}"))
             .output()?;
-        // A name that is not found comes back as it was.
+        // The linker returns the bare name of a file that it does not find.
         let path = PathBuf::from(String::from_utf8_lossy(&found.stdout).trim());
         if !path.is_absolute() {
             return Ok(false);

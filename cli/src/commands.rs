@@ -1,4 +1,4 @@
-//! The subcommands, one file each, and which of them need a daemon.
+//! The subcommands, one file each.
 
 mod attach;
 mod cancel;
@@ -19,81 +19,76 @@ mod wait;
 use clap::Subcommand;
 use tokio::runtime;
 
-use crate::{
-    deferred::Deferred,
-    exit::{Exit, Failure},
-};
+use crate::{args::deferred_args::DeferredArgs, exit::Exit, failure::Failure};
 
-/// What to do.
 #[derive(Debug, Subcommand)]
 #[allow(
     clippy::large_enum_variant,
-    reason = "there is one, and it is used at once"
+    reason = "there is one value, and it is used at once"
 )]
 pub(crate) enum Command {
     /// Run the daemon in the foreground
-    Serve(Deferred<serve::Serve>),
+    Serve(DeferredArgs<serve::Serve>),
     /// Start a background task and print its id
-    Spawn(Deferred<spawn::Spawn>),
-    /// Run a task in the foreground: its output, its exit code
-    Run(Deferred<run::Run>),
-    /// List live tasks: running ones first, then newest first
-    Ps(Deferred<ps::Ps>),
-    /// Show one task whole
-    Inspect(Deferred<inspect::Inspect>),
-    /// Stop tasks, and wait for the proof that nothing of them is left
-    Cancel(Deferred<cancel::Cancel>),
-    /// Put a foreground task into the background
-    Detach(Deferred<detach::Detach>),
-    /// Wait until tasks are over, or released
-    Wait(Deferred<wait::Wait>),
-    /// Print what tasks have written
-    Logs(Deferred<logs::Logs>),
-    /// Follow a task's output, and hold it if it is in the foreground
-    Attach(Deferred<attach::Attach>),
-    /// List the queues, or change one
-    Queue(Deferred<queue::Queue>),
-    /// Print what has happened
-    Events(Deferred<events::Events>),
-    /// Forget finished tasks and delete their output
-    Rm(Deferred<rm::Rm>),
-    /// End the daemon, and leave its tasks running unless told to stop them
-    Shutdown(Deferred<shutdown::Shutdown>),
-    /// Print a script that completes arguments in a shell
-    Completions(Deferred<completions::Completions>),
+    Spawn(DeferredArgs<spawn::Spawn>),
+    /// Run a task in the foreground, with its output and exit code
+    Run(DeferredArgs<run::Run>),
+    /// List live tasks
+    Ps(DeferredArgs<ps::Ps>),
+    /// Show everything about one task
+    Inspect(DeferredArgs<inspect::Inspect>),
+    /// Stop tasks and wait until every process of them is proven gone
+    Cancel(DeferredArgs<cancel::Cancel>),
+    /// Move a foreground task to the background
+    Detach(DeferredArgs<detach::Detach>),
+    /// Wait until tasks are finished or out of the foreground
+    Wait(DeferredArgs<wait::Wait>),
+    /// Print the output of tasks
+    Logs(DeferredArgs<logs::Logs>),
+    /// Attach to a task and print its output
+    Attach(DeferredArgs<attach::Attach>),
+    /// List queues, or change one
+    Queue(DeferredArgs<queue::Queue>),
+    /// Print events
+    Events(DeferredArgs<events::Events>),
+    /// Delete finished tasks and their output
+    Rm(DeferredArgs<rm::Rm>),
+    /// Stop the daemon; its tasks keep running unless --stop-tasks is given
+    Shutdown(DeferredArgs<shutdown::Shutdown>),
+    /// Print a completion script for a shell
+    Completions(DeferredArgs<completions::Completions>),
 }
 
 impl Command {
-    /// Does it.
     pub(crate) fn run(self) -> Result<Exit, Failure> {
         match self {
-            Self::Serve(Deferred(args)) => args.run(),
-            Self::Completions(Deferred(args)) => args.run(),
-            Self::Spawn(Deferred(args)) => block_on(args.run()),
-            Self::Run(Deferred(args)) => block_on(args.run()),
-            Self::Ps(Deferred(args)) => block_on(args.run()),
-            Self::Inspect(Deferred(args)) => block_on(args.run()),
-            Self::Cancel(Deferred(args)) => block_on(args.run()),
-            Self::Detach(Deferred(args)) => block_on(args.run()),
-            Self::Wait(Deferred(args)) => block_on(args.run()),
-            Self::Logs(Deferred(args)) => block_on(args.run()),
-            Self::Attach(Deferred(args)) => block_on(args.run()),
-            Self::Queue(Deferred(args)) => block_on(args.run()),
-            Self::Events(Deferred(args)) => block_on(args.run()),
-            Self::Rm(Deferred(args)) => block_on(args.run()),
-            Self::Shutdown(Deferred(args)) => block_on(args.run()),
+            Self::Serve(DeferredArgs(args)) => args.run(),
+            Self::Completions(DeferredArgs(args)) => args.run(),
+            Self::Spawn(DeferredArgs(args)) => block_on(args.run()),
+            Self::Run(DeferredArgs(args)) => block_on(args.run()),
+            Self::Ps(DeferredArgs(args)) => block_on(args.run()),
+            Self::Inspect(DeferredArgs(args)) => block_on(args.run()),
+            Self::Cancel(DeferredArgs(args)) => block_on(args.run()),
+            Self::Detach(DeferredArgs(args)) => block_on(args.run()),
+            Self::Wait(DeferredArgs(args)) => block_on(args.run()),
+            Self::Logs(DeferredArgs(args)) => block_on(args.run()),
+            Self::Attach(DeferredArgs(args)) => block_on(args.run()),
+            Self::Queue(DeferredArgs(args)) => block_on(args.run()),
+            Self::Events(DeferredArgs(args)) => block_on(args.run()),
+            Self::Rm(DeferredArgs(args)) => block_on(args.run()),
+            Self::Shutdown(DeferredArgs(args)) => block_on(args.run()),
         }
     }
 }
 
-/// A client has one connection and waits for it: more threads would only take time to start. Not
-/// inlined, for the caller's frame would have room for every command's future.
+/// Runs a client command on one thread: it has one connection, and more threads would only take time to
+/// start. Not inlined, since the caller's frame would have room for the future of every command.
 #[inline(never)]
 fn block_on(command: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::Other(format!("cannot begin: {error}")))?;
+    let runtime = runtime.map_err(Failure::setup)?;
     let result = runtime.block_on(command);
-    // The process is about to end: taking the runtime apart first is only time.
+    // The process is about to exit: dropping the runtime would only take time.
     std::mem::forget(runtime);
     result
 }

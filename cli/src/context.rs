@@ -1,42 +1,45 @@
-//! What every client command has: the daemon, the form of the result, and where it goes.
+//! The context of a client command: the connection to the daemon, the output format and the output.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
 use heeler_client::{Address, Client, ConnectOptions, Error};
 
 use crate::{
-    daemon,
-    exit::Failure,
-    json::{Json, Named},
+    daemon::start,
+    failure::Failure,
     out::Out,
+    render::json::{Json, Named},
 };
 
-/// What every client command takes.
+/// Time limit for a daemon that went away to come back, for commands that survive its restart.
+pub(crate) const RECONNECT_LIMIT: Duration = Duration::from_secs(30);
+
+/// The flags of every client command.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ClientArgs {
-    /// Where the daemon is, e.g. unix:/run/x.sock, tcp:127.0.0.1:7117 or tls:build.example.com:7117
-    /// [env: HEELER_ADDR] [default: this user's own, which is started if need be]
+    /// The daemon's address, e.g. unix:/run/x.sock, tcp:127.0.0.1:7117 or tls:build.example.com:7117
+    /// [env: HEELER_ADDR] [default: this user's own daemon, started if it is not running]
     #[arg(long, value_name = "ADDRESS")]
     addr: Option<Address>,
 
-    /// The file with the token for a daemon over TCP [env: HEELER_TOKEN_FILE] [default: on
-    /// loopback, that of this user's own daemon]
+    /// The file with the token for TCP [env: HEELER_TOKEN_FILE] [default: on loopback, the token
+    /// of this user's own daemon]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 
-    /// The certificate, in PEM form, of the authority to believe over TLS [env: HEELER_TLS_CA]
-    /// [default: those of the system]
+    /// The PEM certificate of the authority to trust for TLS [env: HEELER_TLS_CA] [default: the
+    /// system's authorities]
     #[arg(long, value_name = "FILE")]
     tls_ca: Option<PathBuf>,
 
-    /// Print the response in protobuf's JSON mapping, one object a line for streams
+    /// Print the response as JSON (protobuf's mapping), one object per line for streams
     #[arg(long)]
     json: bool,
 }
 
 impl ClientArgs {
-    /// Which daemon somebody chose; none if nobody did.
+    /// The address that was given by flag or environment.
     fn address(&self) -> Result<Option<Address>, Failure> {
         match &self.addr {
             Some(address) => Ok(Some(address.clone())),
@@ -56,26 +59,25 @@ impl ClientArgs {
     }
 }
 
-/// An open connection and the way to answer.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) client: Client,
-    /// Present if the result is to be JSON.
+    /// Present with `--json`.
     pub(crate) json: Option<Json>,
     pub(crate) out: Out,
 }
 
 impl Context {
-    /// Connects; where nobody said which daemon, one is started if there is none.
+    /// Connects. Without an address it is this user's daemon, which is started if it is not running.
     pub(crate) async fn open(args: &ClientArgs) -> Result<Self, Failure> {
         let client = match args.address()? {
             Some(address) => Client::connect_with(address, args.options()).await?,
-            None => daemon::connect_or_start().await?,
+            None => start::connect_or_start().await?,
         };
         Ok(Self::new(client, args))
     }
 
-    /// Connects to a daemon that is there; starts none.
+    /// Connects to a running daemon; starts none.
     pub(crate) async fn find(args: &ClientArgs) -> Result<Self, Failure> {
         let address = match args.address()? {
             Some(address) => address,
@@ -93,7 +95,7 @@ impl Context {
         }
     }
 
-    /// Prints the answer to a call as JSON, if that is the form; says whether it was.
+    /// Prints the response of a unary call if `--json` was given.
     pub(crate) fn print_json<M: Named>(&mut self, message: &M) -> Result<Printed, Failure> {
         let Some(json) = &self.json else {
             return Ok(Printed::No);
@@ -102,7 +104,7 @@ impl Context {
         Ok(Printed::Yes)
     }
 
-    /// The same for one of a stream's answers.
+    /// Prints one response of a stream if `--json` was given.
     pub(crate) fn print_json_line<M: Named>(&mut self, message: &M) -> Result<Printed, Failure> {
         let Some(json) = &self.json else {
             return Ok(Printed::No);
@@ -112,11 +114,9 @@ impl Context {
     }
 }
 
-/// Whether a result has been printed.
+/// Tells whether a response was printed as JSON, or is still to be printed as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Printed {
-    /// As JSON: there is nothing left to print.
     Yes,
-    /// It is for people, and still to be printed.
     No,
 }

@@ -1,47 +1,30 @@
-//! The `heeler` command: `heeler serve` is the daemon, everything else is one call, or a few, of its
-//! client. Each subcommand has a file of its own under `commands`.
+//! The `heeler` command: `heeler serve` is the daemon, every other subcommand is a client of it.
+//!
+//! A subcommand is a file in `commands`. It parses its flags with `args`, connects through `context`,
+//! calls the daemon with the Rust SDK, and prints what `render` makes of the response. `run` and `attach`
+//! share `foreground`.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 
-mod card;
+mod args;
 mod commands;
 mod context;
 mod daemon;
-mod deferred;
-mod departure;
-mod drain;
-mod duration;
 mod exit;
-mod farewell;
-mod flow;
-mod follow;
-mod hold;
-mod json;
-mod lines;
-mod listen;
+mod failure;
+mod foreground;
 mod out;
-mod outlet;
-mod rules;
-mod serve;
-mod signals;
-mod size;
-mod table;
-mod task_args;
-mod terminal;
-mod text;
-mod tree;
-mod turn_args;
-mod values;
-mod words;
+mod output_reader;
+mod render;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
 use commands::Command;
-use exit::{EXIT_CODES, Exit};
+use exit::EXIT_CODES;
 
-/// Starts, watches, inspects and stops background tasks, and never loses sight of one.
+/// Start, watch, inspect and stop background tasks
 #[derive(Debug, Parser)]
 #[command(name = "heeler", version, after_help = EXIT_CODES, subcommand_required = true)]
 struct Cli {
@@ -50,13 +33,8 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    let exit = Cli::parse().command.run().unwrap_or_else(|failure| {
-        if let Some(text) = failure.report() {
-            out::note(&text);
-        }
-        failure.exit()
-    });
-    Exit::into(exit)
+    let exit = Cli::parse().command.run();
+    exit.unwrap_or_else(|failure| out::report(&failure)).into()
 }
 
 #[cfg(test)]
@@ -71,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_shows_an_example() {
+    fn the_help_of_every_command_has_an_example() {
         let mut cli = Cli::command();
         cli.build();
         for command in cli.get_subcommands().filter(|one| one.get_name() != "help") {

@@ -45,7 +45,7 @@ async fn shutdown_leaves_tasks_running_and_returns_when_the_daemon_is_gone() {
     let mut daemon = Daemon::start().await;
     let fixture = daemon.run(&daemon.api().await, "print here forever").await;
     let said = daemon.heeler(["shutdown"]).await.ok();
-    assert_eq!(said.stdout, "the daemon has ended; tasks that run on: 1\n");
+    assert_eq!(said.stdout, "the daemon has exited; tasks still running: 1\n");
     let status = daemon.exited(Duration::ZERO).expect("gone by now");
     assert_eq!(status.code(), Some(0), "{}", daemon.log());
     assert!(!daemon.socket().exists(), "the address is free");
@@ -224,7 +224,7 @@ async fn where_there_is_no_daemon_shutdown_says_so_and_starts_none() {
     let daemon = Daemon::builder().prepare();
     let said = daemon.heeler(["shutdown", "--stop-tasks"]).await.ok();
     assert_eq!(said.stdout, "");
-    assert!(said.stderr.contains("there is nothing to end"), "{said:?}");
+    assert!(said.stderr.contains("nothing to shut down"), "{said:?}");
     assert!(!daemon.socket().exists());
     assert!(!daemon.path("xdg-state").exists(), "nothing was made");
 }

@@ -1,17 +1,20 @@
-//! `heeler attach`: a task's output as it comes, and a hold on it if it is in the foreground.
+//! `heeler attach`: prints a task's output as it comes, as an attached client of a foreground task.
 
 use clap::Args;
 use heeler_client::AttachOptions;
 
 use crate::{
-    context::{ClientArgs, Context},
-    exit::{Exit, Failure},
-    flow::Flow,
-    follow::{self, Select},
-    hold::{Hold, PATIENCE, Role},
-    signals::Signals,
-    terminal::Keyboard,
-    values::{self, DetachKey},
+    args::detach_key::{self, DetachKey},
+    context::{ClientArgs, Context, RECONNECT_LIMIT},
+    exit::Exit,
+    failure::Failure,
+    foreground::{
+        keyboard::Keyboard,
+        output::ForegroundOutput,
+        session::{ForegroundSession, Mode},
+        signals::Signals,
+    },
+    output_reader::{self, Streams},
 };
 
 const EXAMPLES: &str = "\
@@ -19,16 +22,18 @@ Examples:
   heeler attach shell-4k2mzq7xda
   heeler attach --tail 20 shell-4k2mzq7xda
 
-It prints the task's output from its beginning, its stdout to stdout and its stderr to stderr, and ends
-with the task's first process: with its exit code, 128+n if signal n ended it.
+The task's output is printed from its beginning, its stdout to stdout and its stderr to stderr.
+The command ends when the task's leader exits, with the leader's exit code, or 128+n if signal n
+killed it.
 
-Ctrl-C, and any other signal, ends the command and not the task, with 128+n. A task in the foreground is
-held meanwhile, and when the last who holds it leaves like this, its rule for that case applies: unless
-it was told otherwise it is stopped 10s later. Ctrl-B, if stdin is a terminal, puts a foreground task into
-the background, prints its id and exits with 0, for everybody who holds it; of a task that is in the
-background it takes leave.";
+Ctrl-C or another signal ends the command with 128+n, but not the task. If this was the last
+client attached to a foreground task, the task's --on-disconnect applies: by default it is
+stopped after 10s.
 
-/// Follow a task's output, and hold it if it is in the foreground
+Ctrl-B, if stdin is a terminal, moves a foreground task to the background, prints its id and
+exits with 0, for all attached clients. On a background task it ends the command alone.";
+
+/// Attach to a task and print its output
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Attach {
@@ -36,12 +41,12 @@ pub(crate) struct Attach {
     #[arg(value_name = "ID")]
     id: String,
 
-    /// Begin with the last N lines rather than at the beginning
+    /// Begin with the last N lines
     #[arg(long, value_name = "N")]
     tail: Option<u64>,
 
-    /// The key that puts it into the background: ctrl- and a letter, or none
-    #[arg(long, value_name = "KEY", default_value = "ctrl-b", value_parser = values::detach_key)]
+    /// The key that detaches the task: ctrl- and a letter, or none
+    #[arg(long, value_name = "KEY", default_value = "ctrl-b", value_parser = detach_key::parse)]
     detach_key: DetachKey,
 
     #[command(flatten)]
@@ -51,18 +56,21 @@ pub(crate) struct Attach {
 impl Attach {
     pub(crate) async fn run(self) -> Result<Exit, Failure> {
         let cx = Context::open(&self.client).await?;
-        let client = cx.client.retry_for(PATIENCE);
+        let client = cx.client.retry_for(RECONNECT_LIMIT);
         let offset = match self.tail {
-            Some(count) => follow::last_lines(&client, &self.id, count, Select::Both).await?,
+            Some(count) => {
+                output_reader::last_lines(&client, &self.id, count, Streams::Both).await?
+            }
             None => 0,
         };
         let task = client.task(&self.id);
-        let attach = task.attach_with(AttachOptions::from_offset(offset).give_up_after(PATIENCE));
-        let signals = Signals::listen().map_err(Failure::begin)?;
-        let flow = Flow::open(cx.json).map_err(Failure::begin)?;
-        let keyboard = Keyboard::open(self.detach_key).map_err(Failure::begin)?;
-        Hold::new(task, Role::Visitor, flow, keyboard, signals)
-            .until_ended(attach)
+        let options = AttachOptions::from_offset(offset).give_up_after(RECONNECT_LIMIT);
+        let attach = task.attach_with(options);
+        let signals = Signals::listen().map_err(Failure::setup)?;
+        let output = ForegroundOutput::open(cx.json).map_err(Failure::setup)?;
+        let keyboard = Keyboard::open(self.detach_key).map_err(Failure::setup)?;
+        ForegroundSession::new(task, Mode::Attach, output, keyboard, signals)
+            .run(attach)
             .await
     }
 }

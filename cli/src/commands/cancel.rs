@@ -1,4 +1,4 @@
-//! `heeler cancel`: stops tasks, and says how it is known that nothing of them is left.
+//! `heeler cancel`: stops tasks and prints the proof that their trees are gone.
 
 use std::time::Duration;
 
@@ -10,12 +10,16 @@ use heeler_client::{
 use tokio::task::JoinSet;
 
 use crate::{
+    args::{
+        duration,
+        key_value::{self, KeyValue},
+        selection, signal,
+    },
     context::{ClientArgs, Context, Printed},
-    duration,
-    exit::{Exit, Failure},
-    out, text,
-    values::{self, Pair},
-    words,
+    exit::Exit,
+    failure::Failure,
+    out,
+    render::{proof, status, text},
 };
 
 const EXAMPLES: &str = "\
@@ -24,15 +28,15 @@ Examples:
   heeler cancel --session s1 --reason 'the conversation is over'
   heeler cancel --force --label team=red
 
-It exits with 0 once every process of every task is proven gone (with --no-wait: once the stop is
-asked for), with 1 if some are left, with 3 if there is no such task. A task that is over already is
-no error.";
+The exit code is 0 when every process of every task is proven gone (with --no-wait: when the stop
+is recorded), 1 if a process is left, 3 if there is no such task. A task that is finished already
+is no error.";
 
-/// Stop tasks, and wait for the proof that nothing of them is left
+/// Stop tasks and wait until every process of them is proven gone
 #[derive(Debug, Args)]
 #[command(
     after_help = EXAMPLES,
-    group = ArgGroup::new("whom").required(true).multiple(true).args(["ids", "session", "labels"])
+    group = ArgGroup::new("selection").required(true).multiple(true).args(["ids", "session", "labels"])
 )]
 pub(crate) struct Cancel {
     /// The tasks
@@ -40,34 +44,34 @@ pub(crate) struct Cancel {
     ids: Vec<String>,
 
     /// Every live task of this session
-    #[arg(long, value_parser = values::not_empty())]
+    #[arg(long, value_parser = selection::not_empty())]
     session: Option<String>,
 
-    /// Every live task with this label at this value; may be given again
-    #[arg(long = "label", value_name = "K=V", value_parser = values::pair)]
-    labels: Vec<Pair>,
+    /// Every live task with this label; may be repeated
+    #[arg(long = "label", value_name = "K=V", value_parser = key_value::parse)]
+    labels: Vec<KeyValue>,
 
-    /// Kill the whole tree at once
+    /// Kill the whole tree at once, without a stop signal
     #[arg(long, conflicts_with_all = ["grace", "signal"])]
     force: bool,
 
-    /// How long the tree may take to obey, instead of the task's own grace
+    /// Time between the stop signal and the kill, instead of the task's own
     #[arg(long, value_name = "T", value_parser = duration::parse, allow_hyphen_values = true)]
     grace: Option<Duration>,
 
-    /// What to ask with, instead of the task's own stop signal
-    #[arg(long, value_parser = values::signal)]
+    /// The stop signal, instead of the task's own
+    #[arg(long, value_parser = signal::parse)]
     signal: Option<String>,
 
-    /// Why; kept with the task
+    /// The reason, kept with the task
     #[arg(long)]
     reason: Option<String>,
 
-    /// Return as soon as the stop is asked for
+    /// Return as soon as the stop is recorded
     #[arg(long)]
     no_wait: bool,
 
-    /// First stop the tasks that it spawned, and theirs
+    /// Stop the descendants of each task first
     #[arg(long)]
     cascade: bool,
 
@@ -78,15 +82,15 @@ pub(crate) struct Cancel {
 impl Cancel {
     pub(crate) async fn run(self) -> Result<Exit, Failure> {
         let mut cx = Context::open(&self.client).await?;
-        let mut exit = Exit::Done;
+        let mut exit = Exit::Success;
         let mut whole = CancelResponse::default();
-        for answer in cancel_all(&cx.client, self.requests()).await {
-            match answer {
+        for response in cancel_all(&cx.client, self.requests()).await {
+            match response {
                 Ok(response) => {
                     whole.results.extend(response.results);
                     whole.revision = whole.revision.max(response.revision);
                 }
-                Err(error) => exit = exit.and(told(error.into())),
+                Err(error) => exit = exit.and(out::report(&error.into())),
             }
         }
         for result in &whole.results {
@@ -107,14 +111,16 @@ impl Cancel {
     fn requests(&self) -> Vec<CancelRequest> {
         let options = self.options();
         if !self.ids.is_empty() {
-            let ids = values::distinct(&self.ids).into_iter();
+            let ids = selection::distinct(&self.ids).into_iter();
             return ids
                 .map(|id| options.clone().of(Target::TaskId(id)))
                 .collect();
         }
         let target = match (&self.session, self.labels.as_slice()) {
             (Some(session), []) => Target::SessionId(session.clone()),
-            (session, labels) => Target::Filter(values::filter(session.as_deref(), labels).into()),
+            (session, labels) => {
+                Target::Filter(selection::filter(session.as_deref(), labels).into())
+            }
         };
         vec![options.of(target)]
     }
@@ -145,64 +151,56 @@ impl Cancel {
     }
 
     fn exit(&self, result: &CancelResult) -> Exit {
-        let over = result.task.as_ref().is_some_and(words::is_over);
-        let left = result
-            .proof
-            .as_ref()
-            .is_some_and(|proof| !proof.survivors.is_empty());
-        if left || !(over || self.no_wait) {
+        let is_finished = result.task.as_ref().is_some_and(status::is_finished);
+        let has_survivors = result.proof.as_ref().is_some_and(proof::has_survivors);
+        if has_survivors || !(is_finished || self.no_wait) {
             Exit::Failed
         } else {
-            Exit::Done
+            Exit::Success
         }
     }
 }
 
-/// All at once, so that their graces run side by side; the answers in the order of the requests.
+/// Sends all requests at the same time, so that the graces run in parallel. The responses are in the
+/// order of the requests.
 async fn cancel_all(
     client: &Client,
     requests: Vec<CancelRequest>,
 ) -> Vec<Result<CancelResponse, Error>> {
     let mut calls = JoinSet::new();
-    for (place, request) in requests.into_iter().enumerate() {
+    for (index, request) in requests.into_iter().enumerate() {
         let client = client.clone();
-        calls.spawn(async move { (place, client.cancel(request).await) });
+        calls.spawn(async move { (index, client.cancel(request).await) });
     }
-    let mut answers = calls.join_all().await;
-    answers.sort_by_key(|(place, _)| *place);
-    answers.into_iter().map(|(_, answer)| answer).collect()
-}
-
-/// One of several that failed: told at once, while the others go on.
-fn told(failure: Failure) -> Exit {
-    if let Some(text) = failure.report() {
-        out::note(&text);
-    }
-    failure.exit()
+    let mut responses = calls.join_all().await;
+    responses.sort_by_key(|(index, _)| *index);
+    responses
+        .into_iter()
+        .map(|(_, response)| response)
+        .collect()
 }
 
 fn line(result: &CancelResult) -> String {
     let Some(task) = &result.task else {
-        return "the answer has no task".to_owned();
+        return "the response has no task".to_owned();
     };
-    let mut line = format!("{}  {}", task.id, words::state_and_outcome(task));
+    let mut line = format!("{}  {}", task.id, status::state_and_outcome(task));
     match result.outcome() {
-        CancelOutcome::AlreadyFinished => line.push_str("; it was over already"),
-        CancelOutcome::AlreadyStopping if !words::is_over(task) => {
-            line.push_str("; it was being stopped already");
+        CancelOutcome::AlreadyFinished => line.push_str("; already finished"),
+        CancelOutcome::AlreadyStopping if !status::is_finished(task) => {
+            line.push_str("; already stopping");
         }
         CancelOutcome::AlreadyStopping | CancelOutcome::Requested | CancelOutcome::Unspecified => {}
     }
-    if let Some(proof) = &result.proof {
+    if let Some(found) = &result.proof {
         line.push_str("; ");
-        line.push_str(&words::proof(proof));
+        line.push_str(&proof::clause(found));
     }
     line
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
     use heeler_client::v1::{
         BackgroundTask, Outcome, ProcessInfo, Proof, ProofMethod, TaskState, outcome,
     };
@@ -210,11 +208,7 @@ mod tests {
     use super::*;
 
     fn parse(args: &[&str]) -> Result<Cancel, clap::Error> {
-        let cli = crate::Cli::try_parse_from([&["heeler", "cancel"], args].concat())?;
-        let crate::commands::Command::Cancel(crate::deferred::Deferred(args)) = cli.command else {
-            panic!("not cancel")
-        };
-        Ok(args)
+        crate::args::parse(args)
     }
 
     fn result(state: TaskState, proof: Option<Proof>) -> CancelResult {
@@ -235,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn somebody_must_be_named_in_one_way() {
+    fn tasks_are_selected_by_id_or_by_session_and_labels() {
         assert!(parse(&[]).is_err());
         assert!(parse(&["a", "--session", "s"]).is_err());
         assert!(parse(&["a", "--force", "--grace", "1s"]).is_err());
@@ -250,7 +244,7 @@ mod tests {
 
     /// C14
     #[test]
-    fn survivors_are_a_failure_and_are_named() {
+    fn survivors_are_named_and_make_the_exit_code_1() {
         let args = parse(&["a"]).unwrap();
         let survivors = vec![ProcessInfo {
             pid: 7,
@@ -274,17 +268,17 @@ mod tests {
                 ..Proof::default()
             }),
         );
-        assert_eq!(args.exit(&gone), Exit::Done);
+        assert_eq!(args.exit(&gone), Exit::Success);
         assert!(line(&gone).starts_with("shell-a  CANCELLED, exit code 0; proven gone"));
     }
 
     #[test]
-    fn a_stop_that_is_not_waited_for_is_done_when_it_is_asked_for() {
+    fn with_no_wait_a_recorded_stop_is_a_success() {
         let stopping = result(TaskState::Stopping, None);
         assert_eq!(parse(&["a"]).unwrap().exit(&stopping), Exit::Failed);
         assert_eq!(
             parse(&["a", "--no-wait"]).unwrap().exit(&stopping),
-            Exit::Done
+            Exit::Success
         );
     }
 }

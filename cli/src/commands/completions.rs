@@ -1,25 +1,21 @@
-//! `heeler completions`: the shell's own script, made from the arguments' definition.
+//! `heeler completions`: prints a completion script.
 
 use std::io;
 
 use clap::{Args, CommandFactory};
 use clap_complete::{Shell, generate};
 
-use crate::{
-    Cli,
-    exit::{Exit, Failure},
-    out::Out,
-};
+use crate::{Cli, exit::Exit, failure::Failure, out::Out};
 
 const EXAMPLE: &str = "\
 Example:
   heeler completions bash > ~/.local/share/bash-completion/completions/heeler";
 
-/// Print a script that completes arguments in a shell
+/// Print a completion script for a shell
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct Completions {
-    /// For which shell
+    /// The shell
     shell: Shell,
 }
 
@@ -30,6 +26,6 @@ impl Completions {
         let mut out = Out::new();
         out.bytes(script.get_ref())?;
         out.flush()?;
-        Ok(Exit::Done)
+        Ok(Exit::Success)
     }
 }

@@ -1,4 +1,4 @@
-//! `heeler detach`: puts foreground tasks into the background, and lets whoever they hold go.
+//! `heeler detach`: moves foreground tasks to the background.
 
 use std::time::Duration;
 
@@ -9,37 +9,39 @@ use heeler_client::{
 };
 
 use crate::{
+    args::{duration, selection},
     context::{ClientArgs, Context, Printed},
-    duration,
-    exit::{Exit, Failure},
-    out, text, values, words,
+    exit::Exit,
+    failure::Failure,
+    out,
+    render::{status, text},
 };
 
 const EXAMPLES: &str = "\
 Examples:
   heeler detach shell-4k2mzq7xda
-  heeler detach --session s1 --timeout 10m --reason 'the user goes on'
+  heeler detach --session s1 --timeout 10m --reason 'the user moved on'
 
-A task that is in the background or over already is no error, nor is a session that holds nothing in the
-foreground. Whoever held the task, e.g. `heeler run`, prints its id and exits with 0.";
+A task that is finished or in the background already is no error, nor is a session without a
+foreground task. An attached client such as `heeler run` prints the task's id and exits with 0.";
 
-/// Put a foreground task into the background
+/// Move a foreground task to the background
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, group = ArgGroup::new("whom").required(true).args(["id", "session"]))]
+#[command(after_help = EXAMPLES, group = ArgGroup::new("selection").required(true).args(["id", "session"]))]
 pub(crate) struct Detach {
     /// The task
     #[arg(value_name = "ID")]
     id: Option<String>,
 
-    /// Whatever this session holds in the foreground
-    #[arg(long, value_parser = values::not_empty())]
+    /// Every foreground task of this session
+    #[arg(long, value_parser = selection::not_empty())]
     session: Option<String>,
 
-    /// How long it may run from here on, instead of the timeout it was started with
+    /// Stop the task after this time from now on, instead of its own --timeout
     #[arg(long, value_name = "T", value_parser = duration::parse, allow_hyphen_values = true)]
     timeout: Option<Duration>,
 
-    /// Why; kept with the task
+    /// The reason, kept with the task
     #[arg(long)]
     reason: Option<String>,
 
@@ -60,11 +62,11 @@ impl Detach {
                 cx.out.line(&text::visible(&line(result)))?;
             }
             if response.results.is_empty() {
-                out::note("nothing of it is in the foreground");
+                out::note("the session has no foreground task");
             }
         }
         cx.out.flush()?;
-        Ok(Exit::Done)
+        Ok(Exit::Success)
     }
 
     fn options(&self) -> DetachOptions {
@@ -79,27 +81,26 @@ impl Detach {
     }
 }
 
-fn line(result: &DetachResult) -> String {
-    let Some(task) = &result.task else {
-        return "the answer has no task".to_owned();
+fn line(detached: &DetachResult) -> String {
+    let Some(task) = &detached.task else {
+        return "the response has no task".to_owned();
     };
-    let what = match result.outcome() {
+    let result = match detached.outcome() {
         DetachOutcome::Detached => "detached",
-        DetachOutcome::AlreadyBackground => "it was in the background already",
-        DetachOutcome::AlreadyFinished => "it was over already",
-        DetachOutcome::Unspecified => "not known to this version",
+        DetachOutcome::AlreadyBackground => "already in the background",
+        DetachOutcome::AlreadyFinished => "already finished",
+        DetachOutcome::Unspecified => "a result that this version of heeler does not know",
     };
-    format!("{}  {}; {what}", task.id, words::state_and_outcome(task))
+    format!("{}  {}; {result}", task.id, status::state_and_outcome(task))
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
+    use super::*;
 
     #[test]
-    fn a_task_or_a_session_is_wanted() {
-        let parse =
-            |args: &[&str]| crate::Cli::try_parse_from([&["heeler", "detach"], args].concat());
+    fn a_task_or_a_session_is_required_and_not_both() {
+        let parse = |args: &[&str]| crate::args::parse::<Detach>(args);
         assert!(parse(&["a"]).is_ok());
         assert!(parse(&["--session", "s", "--timeout", "10m"]).is_ok());
         assert!(parse(&[]).is_err());

@@ -1,13 +1,14 @@
-//! `heeler inspect`: one task whole, as a card.
+//! `heeler inspect`: shows everything about one task.
 
 use clap::Args;
 use heeler_client::v1::InspectRequest;
 
 use crate::{
-    card,
     context::{ClientArgs, Context, Printed},
-    exit::{Exit, Failure},
+    exit::Exit,
+    failure::Failure,
     out,
+    render::card,
 };
 
 const EXAMPLES: &str = "\
@@ -15,8 +16,8 @@ Examples:
   heeler inspect shell-4k2mzq7xda
   heeler inspect --json shell-4k2mzq7xda | jq .processes";
 
-/// Show one task whole: its state, times and outcome, what was done to stop it, its processes and
-/// the end of its output
+/// Show everything about one task: state, times, outcome, policies, how it was stopped, its
+/// processes and the end of its output
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Inspect {
@@ -41,6 +42,6 @@ impl Inspect {
             }
         }
         cx.out.flush()?;
-        Ok(Exit::Done)
+        Ok(Exit::Success)
     }
 }

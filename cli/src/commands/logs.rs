@@ -1,7 +1,7 @@
-//! `heeler logs`: what tasks have written.
+//! `heeler logs`: prints the output of tasks.
 //!
-//! Readers, one a task, hand pages to one printer over a bounded channel: whoever looks away stops
-//! the readers, and never a task.
+//! One reader per task sends pages to one printer over a bounded channel: a slow terminal slows the
+//! readers, and never a task.
 
 use clap::Args;
 use heeler_client::{
@@ -11,14 +11,19 @@ use heeler_client::{
 use tokio::{sync::mpsc, task::JoinSet};
 
 use crate::{
+    args::selection,
     context::{ClientArgs, Context, Printed},
-    exit::{Exit, Failure},
-    follow::{self, Reader, Select, Until},
-    lines::{Lines, Stamp},
-    out, text, values,
+    exit::Exit,
+    failure::Failure,
+    out,
+    output_reader::{self, OutputReader, Streams, Until},
+    render::{
+        log_lines::{LogLines, Timestamps},
+        text,
+    },
 };
 
-/// Pages that wait for the printer: enough to read one while another is printed.
+/// Pages that wait for the printer: one is read while another is printed.
 const PAGES_AHEAD: usize = 2;
 
 const EXAMPLES: &str = "\
@@ -28,11 +33,11 @@ Examples:
   heeler logs -ft shell-4k2mzq7xda shell-7rw3hm2pqe
   heeler logs --stderr shell-4k2mzq7xda | grep -i error
 
-The task's stdout goes to stdout and its stderr to stderr, byte for byte and in the order of arrival; a
-stream that is asked for alone goes to stdout. With --timestamps, or for several tasks, output is
-printed in whole lines, each with its time and the id of its task.";
+A task's stdout goes to stdout and its stderr to stderr, byte for byte and in the order of arrival.
+With only one of --stdout and --stderr, that stream goes to stdout. With --timestamps, or for
+several tasks, output is printed in whole lines, each with its time or the id of its task.";
 
-/// Print what tasks have written
+/// Print the output of tasks
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Logs {
@@ -40,7 +45,7 @@ pub(crate) struct Logs {
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
 
-    /// Go on until the end of the tasks
+    /// Print new output until the tasks finish
     #[arg(short, long)]
     follow: bool,
 
@@ -48,15 +53,15 @@ pub(crate) struct Logs {
     #[arg(long, value_name = "N")]
     tail: Option<u64>,
 
-    /// Only what was written to stdout
+    /// Only stdout
     #[arg(long)]
     stdout: bool,
 
-    /// Only what was written to stderr
+    /// Only stderr
     #[arg(long)]
     stderr: bool,
 
-    /// Put the time before each line
+    /// Print the time before each line
     #[arg(short, long)]
     timestamps: bool,
 
@@ -64,61 +69,60 @@ pub(crate) struct Logs {
     client: ClientArgs,
 }
 
-/// What a reader has to say of its task.
-enum Said {
-    Page(ReadOutputResponse),
-    Over,
-    Failed(Error),
-}
-
-/// A task by its place among those that were asked for.
-type Saying = (usize, Said);
-
-/// What to read of each task.
+/// The part of the output to read.
 #[derive(Clone, Copy)]
 struct Range {
     tail: Option<u64>,
-    select: Select,
+    streams: Streams,
     until: Until,
+}
+
+/// A message of a reader to the printer.
+struct Message {
+    /// The index of the task on the command line.
+    task: usize,
+    content: Content,
+}
+
+enum Content {
+    Page(ReadOutputResponse),
+    End,
+    Failed(Error),
 }
 
 impl Logs {
     pub(crate) async fn run(self) -> Result<Exit, Failure> {
-        let ids = values::distinct(&self.ids);
+        let ids = selection::distinct(&self.ids);
         let mut cx = Context::open(&self.client).await?;
         if cx.json.is_some() && ids.len() > 1 {
-            let text = "--json takes one task: the response does not name it";
+            let text = "--json accepts one task only: the response does not name its task";
             return Err(Failure::Usage(text.to_owned()));
         }
-        let (sayings, mut said) = mpsc::channel(PAGES_AHEAD);
-        // Ended when the command is: nothing outlives the printer.
-        let _readers = self.start_readers(&cx.client, &ids, sayings);
+        let (sender, mut messages) = mpsc::channel(PAGES_AHEAD);
+        // Dropped with the printer, which aborts the readers.
+        let _readers = self.start_readers(&cx.client, &ids, sender);
         let mut printer = Printer {
-            select: self.select(),
-            sources: self.sources(&ids),
+            streams: self.streams(),
+            lines: self.lines(&ids),
         };
-        let mut exit = Exit::Done;
-        while let Some((place, said)) = said.recv().await {
-            match said {
-                Said::Page(page) => printer.page(&mut cx, place, page)?,
-                Said::Over => printer.over(&mut cx, place)?,
-                Said::Failed(error) => {
-                    let failure = Failure::from(error);
-                    out::note(&failure.report().unwrap_or_default());
-                    exit = exit.and(failure.exit());
-                }
+        let mut exit = Exit::Success;
+        while let Some(Message { task, content }) = messages.recv().await {
+            match content {
+                Content::Page(page) => printer.page(&mut cx, task, page)?,
+                Content::End => printer.end(&mut cx, task)?,
+                Content::Failed(error) => exit = exit.and(out::report(&error.into())),
             }
             cx.out.flush()?;
         }
         Ok(exit)
     }
 
-    /// Side by side where they are followed; else one after the other.
+    /// Reads the tasks in parallel with `-f`, else one after the other.
     fn start_readers(
         &self,
         client: &Client,
         ids: &[String],
-        sayings: mpsc::Sender<Saying>,
+        sender: mpsc::Sender<Message>,
     ) -> JoinSet<()> {
         let until = if self.follow {
             Until::End
@@ -127,22 +131,22 @@ impl Logs {
         };
         let range = Range {
             tail: self.tail,
-            select: self.select(),
+            streams: self.streams(),
             until,
         };
-        let all = ids.iter().cloned().enumerate();
+        let tasks = ids.iter().cloned().enumerate();
         let mut readers = JoinSet::new();
         match until {
             Until::End => {
-                for (place, id) in all {
-                    readers.spawn(read(client.clone(), id, range, place, sayings.clone()));
+                for (task, id) in tasks {
+                    readers.spawn(read(client.clone(), id, range, task, sender.clone()));
                 }
             }
             Until::Present => {
-                let (client, all) = (client.clone(), all.collect::<Vec<_>>());
+                let (client, tasks) = (client.clone(), tasks.collect::<Vec<_>>());
                 readers.spawn(async move {
-                    for (place, id) in all {
-                        read(client.clone(), id, range, place, sayings.clone()).await;
+                    for (task, id) in tasks {
+                        read(client.clone(), id, range, task, sender.clone()).await;
                     }
                 });
             }
@@ -150,28 +154,27 @@ impl Logs {
         readers
     }
 
-    fn select(&self) -> Select {
+    fn streams(&self) -> Streams {
         match (self.stdout, self.stderr) {
-            (true, false) => Select::Only(OutputStream::Stdout),
-            (false, true) => Select::Only(OutputStream::Stderr),
-            (true, true) | (false, false) => Select::Both,
+            (true, false) => Streams::Only(OutputStream::Stdout),
+            (false, true) => Streams::Only(OutputStream::Stderr),
+            (true, true) | (false, false) => Streams::Both,
         }
     }
 
-    /// Who is printed line by line; a single task without times is printed byte for byte.
-    fn sources(&self, ids: &[String]) -> Vec<Option<Lines>> {
-        let stamp = if self.timestamps {
-            Stamp::Time
-        } else {
-            Stamp::None
+    /// The lines of each task; none for a single task without timestamps, which is printed byte for byte.
+    fn lines(&self, ids: &[String]) -> Vec<Option<LogLines>> {
+        let timestamps = match self.timestamps {
+            true => Timestamps::Shown,
+            false => Timestamps::Hidden,
         };
-        match (ids, stamp) {
-            ([_], Stamp::None) => vec![None],
-            ([_], Stamp::Time) => vec![Some(Lines::new(String::new(), stamp))],
-            (ids, stamp) => {
+        match (ids, timestamps) {
+            ([_], Timestamps::Hidden) => vec![None],
+            ([_], Timestamps::Shown) => vec![Some(LogLines::new(String::new(), timestamps))],
+            (ids, timestamps) => {
                 let prefix = |id: &String| format!("{} | ", text::visible(id));
                 ids.iter()
-                    .map(|id| Some(Lines::new(prefix(id), stamp)))
+                    .map(|id| Some(LogLines::new(prefix(id), timestamps)))
                     .collect()
             }
         }
@@ -182,57 +185,57 @@ async fn read(
     client: Client,
     id: String,
     range: Range,
-    place: usize,
-    sayings: mpsc::Sender<Saying>,
+    task: usize,
+    sender: mpsc::Sender<Message>,
 ) {
-    let last = match read_pages(client, id, range, place, &sayings).await {
-        Ok(()) => Said::Over,
-        Err(error) => Said::Failed(error),
+    let content = match read_pages(client, id, range, task, &sender).await {
+        Ok(()) => Content::End,
+        Err(error) => Content::Failed(error),
     };
-    // A printer that has gone needs no last word.
-    let _ = sayings.send((place, last)).await;
+    // The printer may have ended.
+    let _ = sender.send(Message { task, content }).await;
 }
 
 async fn read_pages(
     client: Client,
     id: String,
     range: Range,
-    place: usize,
-    sayings: &mpsc::Sender<Saying>,
+    task: usize,
+    sender: &mpsc::Sender<Message>,
 ) -> Result<(), Error> {
     let offset = match range.tail {
-        Some(count) => follow::last_lines(&client, &id, count, range.select).await?,
+        Some(count) => output_reader::last_lines(&client, &id, count, range.streams).await?,
         None => 0,
     };
-    let mut reader = Reader::new(client, id, offset, range.until);
+    let mut reader = OutputReader::new(client, id, offset, range.until);
     while let Some(page) = reader.page().await? {
-        if sayings.send((place, Said::Page(page))).await.is_err() {
+        let content = Content::Page(page);
+        if sender.send(Message { task, content }).await.is_err() {
             break;
         }
     }
     Ok(())
 }
 
-/// Puts pages where they belong.
 struct Printer {
-    select: Select,
-    sources: Vec<Option<Lines>>,
+    streams: Streams,
+    lines: Vec<Option<LogLines>>,
 }
 
 impl Printer {
     fn page(
         &mut self,
         cx: &mut Context,
-        place: usize,
+        task: usize,
         mut page: ReadOutputResponse,
     ) -> Result<(), Failure> {
-        let select = self.select;
-        page.chunks.retain(|chunk| select.has(chunk.stream()));
+        let streams = self.streams;
+        page.chunks.retain(|chunk| streams.contains(chunk.stream()));
         if cx.print_json_line(&page)? == Printed::Yes {
             return Ok(());
         }
         for chunk in page.chunks.into_iter().map(Chunk::from) {
-            let bytes = match &mut self.sources[place] {
+            let bytes = match &mut self.lines[task] {
                 Some(lines) => lines.take(&chunk).into(),
                 None => chunk.data,
             };
@@ -241,9 +244,9 @@ impl Printer {
         Ok(())
     }
 
-    fn over(&mut self, cx: &mut Context, place: usize) -> Result<(), Failure> {
+    fn end(&mut self, cx: &mut Context, task: usize) -> Result<(), Failure> {
         for stream in [OutputStream::Stdout, OutputStream::Stderr] {
-            if let Some(lines) = &mut self.sources[place] {
+            if let Some(lines) = &mut self.lines[task] {
                 let rest = lines.finish(stream);
                 self.put(cx, stream, &rest)?;
             }
@@ -255,10 +258,10 @@ impl Printer {
         if bytes.is_empty() {
             return Ok(());
         }
-        match (self.select, stream) {
-            (Select::Both, OutputStream::Stderr) => cx.out.stderr_bytes(bytes)?,
-            (Select::Both, OutputStream::Stdout | OutputStream::Unspecified)
-            | (Select::Only(_), _) => cx.out.bytes(bytes)?,
+        match (self.streams, stream) {
+            (Streams::Both, OutputStream::Stderr) => cx.out.stderr_bytes(bytes)?,
+            (Streams::Both, OutputStream::Stdout | OutputStream::Unspecified)
+            | (Streams::Only(_), _) => cx.out.bytes(bytes)?,
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! `heeler ps`: the tasks, as a table that fits the terminal. A pipe gets it uncut.
+//! `heeler ps`: lists tasks.
 
 use clap::Args;
 use heeler_client::{
@@ -7,53 +7,34 @@ use heeler_client::{
 };
 
 use crate::{
+    args::{
+        choices::Kind,
+        key_value::{self, KeyValue},
+        selection,
+    },
     context::{ClientArgs, Context, Printed},
-    exit::{Exit, Failure},
+    exit::Exit,
+    failure::Failure,
     out,
-    table::{Column, Fit, Table},
-    values::{self, Kind, Pair},
-    words,
+    render::{
+        outcome, spec, status,
+        table::{Column, Table},
+        units,
+    },
 };
 
-/// The most that a page may have.
+/// The largest page that the daemon accepts.
 const PAGE: i32 = 1000;
 
 const COLUMNS: [Column; 8] = [
-    Column {
-        title: "ID",
-        fit: Fit::Whole,
-    },
-    Column {
-        title: "STATE",
-        fit: Fit::Whole,
-    },
-    Column {
-        title: "EXIT",
-        fit: Fit::Whole,
-    },
-    Column {
-        title: "AGE",
-        fit: Fit::Whole,
-    },
-    Column {
-        title: "NOTE",
-        fit: Fit::Between { least: 4, most: 20 },
-    },
-    Column {
-        title: "SESSION",
-        fit: Fit::Between { least: 7, most: 20 },
-    },
-    Column {
-        title: "NAME",
-        fit: Fit::Between { least: 6, most: 24 },
-    },
-    Column {
-        title: "COMMAND",
-        fit: Fit::Between {
-            least: 12,
-            most: usize::MAX,
-        },
-    },
+    Column::whole("ID"),
+    Column::whole("STATE"),
+    Column::whole("EXIT"),
+    Column::whole("AGE"),
+    Column::between("NOTE", 4, 20),
+    Column::between("SESSION", 7, 20),
+    Column::between("NAME", 6, 24),
+    Column::between("COMMAND", 12, usize::MAX),
 ];
 
 const EXAMPLES: &str = "\
@@ -62,30 +43,30 @@ Examples:
   heeler ps -a --session s1 --label team=red
   heeler ps --json | jq -r '.tasks[].id'
 
-NOTE says of a live task that it is in the foreground (fg), that it has been silent for longer than its
---stale-after (stale), in which queue it is (q:NAME), and for which key it waits (k:KEY).";
+NOTE of a live task: fg, it is in the foreground; stale, it has been silent for its --stale-after;
+q:NAME, its queue; k:KEY, the key that it is waiting for.";
 
-/// List live tasks: running ones first, then those that wait for their turn, each newest first
+/// List live tasks: running ones first, then queued ones, each newest first
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Ps {
-    /// Finished tasks too
+    /// List finished tasks too
     #[arg(short, long)]
     all: bool,
 
-    /// Only of this session
-    #[arg(long, value_parser = values::not_empty())]
+    /// Only tasks of this session
+    #[arg(long, value_parser = selection::not_empty())]
     session: Option<String>,
 
-    /// Only with this label at this value; may be given again
-    #[arg(long = "label", value_name = "K=V", value_parser = values::pair)]
-    labels: Vec<Pair>,
+    /// Only tasks with this label; may be repeated
+    #[arg(long = "label", value_name = "K=V", value_parser = key_value::parse)]
+    labels: Vec<KeyValue>,
 
-    /// Only of this kind
+    /// Only tasks of this kind
     #[arg(long)]
     kind: Option<Kind>,
 
-    /// At most this many
+    /// List at most N tasks
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
 
@@ -107,10 +88,10 @@ impl Ps {
             }
         }
         cx.out.flush()?;
-        Ok(Exit::Done)
+        Ok(Exit::Success)
     }
 
-    /// Every page as one. Its revision is the first page's: watching after it misses nothing.
+    /// All pages as one response, with the revision of the first: a watch after it misses no event.
     async fn list(&self, client: &Client) -> Result<ListResponse, Error> {
         let limit = self.limit.unwrap_or(usize::MAX);
         let mut request = self.request();
@@ -129,7 +110,7 @@ impl Ps {
     }
 
     fn request(&self) -> ListRequest {
-        let filter = values::filter(self.session.as_deref(), &self.labels);
+        let filter = selection::filter(self.session.as_deref(), &self.labels);
         let filter = self
             .kind
             .into_iter()
@@ -143,7 +124,7 @@ impl Ps {
     }
 }
 
-/// Its place among the others: what runs, what will run, what has run.
+/// The sort key: running, queued, finished.
 fn rank(task: &BackgroundTask) -> u8 {
     match task.state() {
         TaskState::Unspecified | TaskState::Starting | TaskState::Running | TaskState::Stopping => {
@@ -161,12 +142,12 @@ fn rank(task: &BackgroundTask) -> u8 {
 fn add(table: &mut Table, task: &BackgroundTask) {
     table.row([
         &task.id,
-        words::state(task),
-        &words::exit(task),
-        &words::age(task.create_time),
-        &words::note(task),
-        &task.session_id,
-        &task.name,
-        &words::command(task),
+        status::state(task),
+        &outcome::word(task),
+        &units::age(task.create_time),
+        &status::note(task),
+        spec::session(task),
+        spec::name(task),
+        &spec::command(task),
     ]);
 }

@@ -1,27 +1,22 @@
-//! `heeler queue`: lists the queues, or changes one.
+//! `heeler queue`: lists queues, or changes one.
 
 use clap::{Args, value_parser};
-use heeler_client::{QueueUpdate, v1::Queue as Shown};
+use heeler_client::{QueueUpdate, v1::Queue as QueueState};
 
 use crate::{
     context::{ClientArgs, Context, Printed},
-    exit::{Exit, Failure},
+    exit::Exit,
+    failure::Failure,
     out,
-    table::{Column, Fit, Table},
+    render::table::{Column, Table},
 };
 
 const COLUMNS: [Column; 5] = [
-    Column {
-        title: "QUEUE",
-        fit: Fit::Between {
-            least: 7,
-            most: usize::MAX,
-        },
-    },
-    whole("SLOTS"),
-    whole("RUNNING"),
-    whole("WAITING"),
-    whole("PAUSED"),
+    Column::between("QUEUE", 7, usize::MAX),
+    Column::whole("SLOTS"),
+    Column::whole("RUNNING"),
+    Column::whole("WAITING"),
+    Column::whole("PAUSED"),
 ];
 
 const EXAMPLES: &str = "\
@@ -30,25 +25,25 @@ Examples:
   heeler queue builds --slots 4
   heeler queue builds --pause
 
-`heeler spawn --queue NAME` puts a task into a queue. What runs is not touched: fewer slots, or a
-pause, count for the tasks that wait. Changes outlive the daemon.";
+`heeler spawn --queue NAME` puts a task into a queue. Fewer slots or a pause do not stop running
+tasks; they apply to the waiting ones. Changes survive a restart of the daemon.";
 
-/// List the queues, or change one: how many of its tasks run at a time, and whether any may begin
+/// List queues, or change one: the number of tasks that run at a time, and whether tasks may start
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Queue {
-    /// The queue; none: list those that have live tasks or were changed
+    /// The queue; without it, list queues that have live tasks or were changed
     name: Option<String>,
 
-    /// How many of its tasks may run at a time
+    /// The number of tasks that may run at a time
     #[arg(long, value_name = "N", requires = "name", value_parser = value_parser!(u32).range(1..=10_000))]
     slots: Option<u32>,
 
-    /// Let no further task begin
+    /// Start no more tasks
     #[arg(long, requires = "name", conflicts_with = "resume")]
     pause: bool,
 
-    /// Let tasks begin again
+    /// Start tasks again
     #[arg(long, requires = "name")]
     resume: bool,
 
@@ -59,7 +54,7 @@ pub(crate) struct Queue {
 impl Queue {
     pub(crate) async fn run(self) -> Result<Exit, Failure> {
         let mut cx = Context::open(&self.client).await?;
-        let shown = match self.update() {
+        let queues = match self.update() {
             Some(update) => {
                 let response = cx.client.update_queue(update).await?;
                 match cx.print_json(&response)? {
@@ -75,14 +70,14 @@ impl Queue {
                 }
             }
         };
-        for line in lines(&shown) {
+        for line in lines(&queues) {
             cx.out.line(&line)?;
         }
         cx.out.flush()?;
-        Ok(Exit::Done)
+        Ok(Exit::Success)
     }
 
-    /// A name alone changes nothing, and so shows the queue as it is.
+    /// A name alone is an empty update, which returns the queue unchanged.
     fn update(&self) -> Option<QueueUpdate> {
         let mut update = QueueUpdate::of(self.name.as_ref()?);
         if let Some(slots) = self.slots {
@@ -98,15 +93,8 @@ impl Queue {
     }
 }
 
-const fn whole(title: &'static str) -> Column {
-    Column {
-        title,
-        fit: Fit::Whole,
-    }
-}
-
-/// No title without a queue: a script gets nothing.
-fn lines(queues: &[Shown]) -> Vec<String> {
+/// No queues, no header: a script reads empty output.
+fn lines(queues: &[QueueState]) -> Vec<String> {
     if queues.is_empty() {
         return Vec::new();
     }
@@ -124,12 +112,11 @@ fn lines(queues: &[Shown]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
+    use super::*;
 
     #[test]
-    fn only_a_named_queue_can_be_changed_and_not_two_ways_at_once() {
-        let parse =
-            |args: &[&str]| crate::Cli::try_parse_from([&["heeler", "queue"], args].concat());
+    fn a_change_needs_a_name_and_pause_conflicts_with_resume() {
+        let parse = |args: &[&str]| crate::args::parse::<Queue>(args);
         assert!(parse(&[]).is_ok());
         assert!(parse(&["q"]).is_ok());
         assert!(parse(&["q", "--slots", "3", "--pause"]).is_ok());

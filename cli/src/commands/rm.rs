@@ -1,15 +1,17 @@
-//! `heeler rm`: forgets finished tasks and deletes their output.
+//! `heeler rm`: deletes finished tasks and their output.
 
 use clap::{ArgGroup, Args};
 use heeler_client::v1::{RemoveRequest, RemoveResponse, TaskIds, remove_request::Target};
 
 use crate::{
+    args::selection,
     context::{ClientArgs, Context, Printed},
-    exit::{Exit, Failure},
-    text, values,
+    exit::Exit,
+    failure::Failure,
+    render::text,
 };
 
-/// The most that one call may name.
+/// The most tasks that one call accepts.
 const MOST: usize = 1000;
 
 const EXAMPLES: &str = "\
@@ -17,12 +19,12 @@ Examples:
   heeler rm shell-4k2mzq7xda shell-7rw3hm2pqe
   heeler rm --finished --session s1
 
-A running task is refused: cancel it first. Of several ids, up to 1000, all are forgotten or none. The
-ids of those that are gone are printed.";
+A live task is refused: cancel it first. Of several ids, at most 1000, all are deleted or none. The
+ids of the deleted tasks are printed.";
 
-/// Forget finished tasks and delete their output
+/// Delete finished tasks and their output
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, group = ArgGroup::new("which").required(true).args(["ids", "finished"]))]
+#[command(after_help = EXAMPLES, group = ArgGroup::new("selection").required(true).args(["ids", "finished"]))]
 pub(crate) struct Rm {
     /// The tasks
     #[arg(value_name = "ID")]
@@ -32,8 +34,8 @@ pub(crate) struct Rm {
     #[arg(long)]
     finished: bool,
 
-    /// With --finished: only of this session
-    #[arg(long, conflicts_with = "ids", value_parser = values::not_empty())]
+    /// With --finished: only tasks of this session
+    #[arg(long, conflicts_with = "ids", value_parser = selection::not_empty())]
     session: Option<String>,
 
     #[command(flatten)]
@@ -53,18 +55,17 @@ impl Rm {
             }
         }
         cx.out.flush()?;
-        Ok(Exit::Done)
+        Ok(Exit::Success)
     }
 
     fn target(&self) -> Result<Target, Failure> {
         if self.finished {
-            let filter = values::filter(self.session.as_deref(), &[]);
+            let filter = selection::filter(self.session.as_deref(), &[]);
             return Ok(Target::Finished(filter.into()));
         }
-        let task_ids = values::distinct(&self.ids);
+        let task_ids = selection::distinct(&self.ids);
         if task_ids.len() > MOST {
-            let problem =
-                format!("more than {MOST} tasks: forget them in parts, or use --finished");
+            let problem = format!("more than {MOST} tasks; use several calls, or --finished");
             return Err(Failure::Usage(problem));
         }
         Ok(Target::Tasks(TaskIds { task_ids }))
@@ -73,15 +74,15 @@ impl Rm {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
+    use super::*;
 
     #[test]
-    fn a_session_goes_with_finished_only() {
-        let parse = |args: &[&str]| crate::Cli::try_parse_from([&["heeler", "rm"], args].concat());
+    fn a_session_is_accepted_with_finished_only() {
+        let parse = |args: &[&str]| crate::args::parse::<Rm>(args);
         assert!(parse(&["a", "b"]).is_ok());
         assert!(parse(&["--finished", "--session", "s"]).is_ok());
         assert!(parse(&["--session", "s"]).is_err());
-        // As an unset variable in a script would have it.
+        // An unset variable in a script.
         assert!(parse(&["--finished", "--session", ""]).is_err());
         assert!(parse(&["a", "--finished"]).is_err());
         assert!(parse(&["a", "--session", "s"]).is_err());

@@ -1,4 +1,4 @@
-//! `heeler serve`: what an operator can choose. Running the daemon is `crate::serve`'s.
+//! `heeler serve`: the options of the daemon. [`crate::daemon::serve`] runs it.
 
 use std::{
     path::{Path, PathBuf},
@@ -10,13 +10,17 @@ use heeler_client::paths;
 use heeler_server::{Config, Durability, Limits, Listen, OnExit, Retention, TlsFiles, Wanted};
 
 use crate::{
-    duration,
-    exit::{Exit, Failure},
-    listen::{ListenAddress, Tls},
-    serve, size,
+    args::{
+        duration,
+        listen_address::{ListenAddress, Tls},
+        size,
+    },
+    daemon::serve::{self, ProcessSession},
+    exit::Exit,
+    failure::Failure,
 };
 
-/// The flag of a daemon that nobody holds in the foreground.
+/// The flag of a daemon that a client command starts.
 pub(crate) const OWN_SESSION: &str = "--own-session";
 
 const EXAMPLES: &str = "\
@@ -28,125 +32,123 @@ Examples:
   heeler serve --keep-finished 1000 --keep-output 500MiB --keep-for 72h
   HEELER_LOG=debug heeler serve
 
-Beyond a limit the oldest finished tasks go first, with their output, and those whose end nobody has
-been told of yet go last; --keep-for counts for ends that were told only. Live tasks never go. A
-watcher that asks for an event that is no longer kept is told which is the oldest.
+Above a limit the oldest finished tasks are deleted with their output; those whose end no client
+has received yet go last, and --keep-for does not apply to them. Live tasks are never deleted. A
+watcher that asks for a deleted event gets an error that names the oldest one.
 
-Over TCP every call must show the token that is in the file `token` of the state directory, made at the
-first start. Beyond loopback there must be TLS, or the daemon does not start; with a certificate every
-TCP address speaks it, and is reached by clients as tls:HOST:PORT.
+Over TCP every call needs the token in the file `token` of the state directory, which the first
+start creates. Beyond loopback the daemon requires TLS. With a certificate every TCP address uses
+TLS; clients connect to tls:HOST:PORT.
 
-It says where it listens and which rung of the kill ladder it has. SIGTERM, SIGINT and `heeler shutdown`
-end it and leave its tasks running: the next daemon on the state directory takes them back.";
+At its start the daemon prints its addresses and its containment. SIGTERM, SIGINT and `heeler
+shutdown` stop it and leave its tasks running: the next daemon on the same state directory takes
+them over.";
 
 /// Run the daemon in the foreground
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Serve {
-    /// Where everything is kept [env: HEELER_STATE_DIR] [default: $XDG_STATE_HOME/heeler, else
+    /// The state directory [env: HEELER_STATE_DIR] [default: $XDG_STATE_HOME/heeler, else
     /// ~/.local/state/heeler]
     #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
 
-    /// Where to listen, e.g. unix:/run/x.sock or tcp:127.0.0.1:7117, where port 0 is one that is
-    /// free; may be given again [env: HEELER_ADDR] [default: this user's own socket]
+    /// An address to listen on, e.g. unix:/run/x.sock or tcp:127.0.0.1:7117; port 0 chooses a free
+    /// one; may be repeated [env: HEELER_ADDR] [default: this user's own socket]
     #[arg(long, value_name = "ADDRESS")]
     listen: Vec<ListenAddress>,
 
-    /// The certificate for TCP addresses, in PEM form, with those that lead to its authority
+    /// The PEM certificate chain for TCP addresses
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
 
-    /// The certificate's private key, in PEM form
+    /// The PEM private key of the certificate
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
 
-    /// How many tasks may be live at once
+    /// The most live tasks
     #[arg(long, value_name = "N", default_value_t = Config::DEFAULT_MAX_TASKS, value_parser = limit)]
     max_tasks: usize,
 
-    /// How many tasks of one session may be live at once [default: as many as in all]
+    /// The most live tasks of one session [default: --max-tasks]
     #[arg(long, value_name = "N", value_parser = limit)]
     max_per_session: Option<usize>,
 
-    /// How many tasks with the same value of this label may be live at once; may be given again
+    /// The most live tasks with the same value of this label; may be repeated
     #[arg(long, value_name = "KEY=N", value_parser = label_limit)]
     max_per_label: Vec<(String, usize)>,
 
-    /// How trees of processes are held together
+    /// The mechanism that keeps the processes of a task together
     #[arg(long, value_enum, default_value_t = Containment::Auto)]
     containment: Containment,
 
-    /// What a recorded fact survives
-    #[arg(long, value_enum, default_value_t = Survives::Process)]
-    durability: Survives,
+    /// The crashes that recorded state survives
+    #[arg(long, value_enum, default_value_t = SurvivedCrash::Process)]
+    durability: SurvivedCrash,
 
-    /// Where tasks start that were given no directory [default: the user's home]
+    /// The working directory of tasks that name none [default: the user's home]
     #[arg(long, value_name = "DIR")]
     working_directory: Option<PathBuf>,
 
-    /// Where foreground tasks keep their first MiB of output, in a directory of this daemon's own: on a
-    /// file system in memory [default: /dev/shm]
+    /// A directory on a memory file system for the first MiB of each foreground task's output
+    /// [default: /dev/shm]
     #[arg(long, value_name = "DIR")]
     memory_dir: Option<PathBuf>,
 
-    /// How much output may be in memory between all tasks; 0: all of it goes to the disk [default: 64MiB]
+    /// The most output in memory, of all tasks together; with 0 all output goes to disk [default: 64MiB]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     memory_output: Option<u64>,
 
-    /// Stop every live task when SIGTERM or SIGINT ends the daemon
+    /// Stop every live task when SIGTERM or SIGINT stops the daemon
     #[arg(long)]
     stop_tasks_on_exit: bool,
 
-    /// How many finished tasks to keep
+    /// The most finished tasks to keep
     #[arg(long, value_name = "N", default_value_t = Retention::default().finished)]
     keep_finished: u64,
 
-    /// How much output finished tasks may have between them, e.g. 500MiB [default: 10GiB]
+    /// The most output of all finished tasks together, e.g. 500MiB [default: 10GiB]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     keep_output: Option<u64>,
 
-    /// How long to keep a finished task once its end was seen, e.g. 72h [default: however long]
+    /// Delete finished tasks this long after their end was delivered, e.g. 72h [default: no limit]
     #[arg(long, value_name = "T", value_parser = duration::parse)]
     keep_for: Option<Duration>,
 
-    /// How many events to keep; at least 1
+    /// The most events to keep, 1 or more
     #[arg(long, value_name = "N", default_value_t = Retention::default().events,
           value_parser = value_parser!(u64).range(1..))]
     keep_events: u64,
 
-    /// Leave the caller's session and close what was inherited from it
+    /// Leave the caller's process session and close inherited descriptors
     #[arg(long, hide = true)]
     own_session: bool,
 }
 
-/// Which rung of the kill ladder to stand on.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Containment {
-    /// The best there is
+    /// A cgroup if the daemon can create one, else a subreaper
     Auto,
-    /// A cgroup for each task, or no daemon
+    /// A cgroup for each task; without cgroups the daemon does not start
     Cgroup,
-    /// The shim of each task as subreaper
+    /// The shim of each task as its subreaper
     Subreaper,
 }
 
-/// What a recorded fact survives.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Survives {
-    /// The death of any process
+enum SurvivedCrash {
+    /// The crash of any process
     Process,
-    /// That of the machine too
+    /// A power cut too
     Power,
 }
 
 impl Serve {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
         let config = self.config()?;
-        let session = if self.own_session {
-            serve::Session::Own
-        } else {
-            serve::Session::Callers
+        let session = match self.own_session {
+            true => ProcessSession::Own,
+            false => ProcessSession::Callers,
         };
         serve::run(config, session)
     }
@@ -157,7 +159,7 @@ impl Serve {
                 Some(dir) => absolute("--state-dir", dir)?,
                 None => paths::state_dir().map_err(|error| Failure::Usage(error.to_string()))?,
             },
-            listen: self.places()?,
+            listen: self.addresses()?,
             tls: self.tls_files()?,
             containment: match self.containment {
                 Containment::Auto => Wanted::Auto,
@@ -165,39 +167,40 @@ impl Serve {
                 Containment::Subreaper => Wanted::Subreaper,
             },
             durability: match self.durability {
-                Survives::Process => Durability::Process,
-                Survives::Power => Durability::Power,
+                SurvivedCrash::Process => Durability::Process,
+                SurvivedCrash::Power => Durability::Power,
             },
             limits: Limits {
                 tasks: self.max_tasks,
                 per_session: self.max_per_session,
                 per_label: self.max_per_label.iter().cloned().collect(),
             },
-            working_directory: match &self.working_directory {
-                Some(dir) => Some(absolute("--working-directory", dir)?),
-                None => None,
-            },
-            memory_dir: match &self.memory_dir {
-                Some(dir) => Some(absolute("--memory-dir", dir)?),
-                None => None,
-            },
+            working_directory: (self.working_directory.as_deref())
+                .map(|dir| absolute("--working-directory", dir))
+                .transpose()?,
+            memory_dir: (self.memory_dir.as_deref())
+                .map(|dir| absolute("--memory-dir", dir))
+                .transpose()?,
             memory_output: self.memory_output.unwrap_or(Config::DEFAULT_MEMORY_OUTPUT),
             on_exit: match self.stop_tasks_on_exit {
                 true => OnExit::StopTasks,
                 false => OnExit::LeaveRunning,
             },
-            retention: Retention {
-                finished: self.keep_finished,
-                output_bytes: self
-                    .keep_output
-                    .unwrap_or(Retention::default().output_bytes),
-                age: self.keep_for,
-                events: self.keep_events,
-            },
+            retention: self.retention(),
         })
     }
 
-    fn places(&self) -> Result<Vec<Listen>, Failure> {
+    fn retention(&self) -> Retention {
+        let default = Retention::default();
+        Retention {
+            finished: self.keep_finished,
+            output_bytes: self.keep_output.unwrap_or(default.output_bytes),
+            age: self.keep_for,
+            events: self.keep_events,
+        }
+    }
+
+    fn addresses(&self) -> Result<Vec<Listen>, Failure> {
         let own;
         let addresses = match self.listen.is_empty() {
             true => {
@@ -206,14 +209,14 @@ impl Serve {
             }
             false => &self.listen[..],
         };
-        let asked = addresses.iter().any(|address| address.tls == Tls::Asked);
-        if asked && self.tls_cert.is_none() {
+        let needs_tls = addresses.iter().any(|one| one.tls == Tls::Required);
+        if needs_tls && self.tls_cert.is_none() {
             let text = "a tls: address needs --tls-cert FILE and --tls-key FILE";
             return Err(Failure::Usage(text.to_owned()));
         }
-        let tcp = addresses.iter().any(|one| one.listen.tcp().is_some());
-        if self.tls_cert.is_some() && !tcp {
-            let text = "--tls-cert is for a TCP address: give one, e.g. --listen tcp:0.0.0.0:7117";
+        let has_tcp = addresses.iter().any(|one| one.listen.tcp().is_some());
+        if self.tls_cert.is_some() && !has_tcp {
+            let text = "--tls-cert needs a TCP address, e.g. --listen tcp:0.0.0.0:7117";
             return Err(Failure::Usage(text.to_owned()));
         }
         Ok(addresses.iter().map(|one| one.listen.clone()).collect())
@@ -230,20 +233,18 @@ impl Serve {
     }
 }
 
-/// A limit that lets somebody in.
 fn limit(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(0) => Err("nothing could be started".to_owned()),
+        Ok(0) | Err(_) => Err("expected a number, 1 or more".to_owned()),
         Ok(limit) => Ok(limit),
-        Err(_) => Err(format!("{text:?} is no number")),
     }
 }
 
 fn label_limit(text: &str) -> Result<(String, usize), String> {
-    // A key may contain anything; a number contains no equals sign.
+    // A key may contain an equals sign.
     match text.rsplit_once('=') {
         Some((key, max)) if !key.is_empty() => Ok((key.to_owned(), limit(max)?)),
-        Some(_) | None => Err("write KEY=N".to_owned()),
+        Some(_) | None => Err("expected KEY=N".to_owned()),
     }
 }
 
@@ -254,27 +255,22 @@ fn absolute(flag: &str, path: &Path) -> Result<PathBuf, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
+    use crate::args::parse;
 
     fn config(args: &[&str]) -> Config {
-        let cli = crate::Cli::try_parse_from([&["heeler", "serve"], args].concat()).unwrap();
-        let crate::commands::Command::Serve(crate::deferred::Deferred(args)) = cli.command else {
-            panic!("not serve")
-        };
-        args.config().unwrap()
+        parse::<Serve>(args).unwrap().config().unwrap()
     }
 
     #[test]
-    fn every_address_that_is_given_is_listened_on() {
+    fn every_given_address_is_listened_on() {
         let config = config(&["--listen", "unix:/a.sock", "--listen", "unix:/b.sock"]);
         let sockets = ["/a.sock", "/b.sock"].map(|path| Listen::Unix(path.into()));
         assert_eq!(config.listen, sockets);
     }
 
     #[test]
-    fn relative_directories_are_resolved_here() {
+    fn relative_directories_are_resolved_against_the_callers() {
         let here = std::env::current_dir().unwrap();
         let config = config(&["--state-dir", "s", "--working-directory", "w"]);
         assert_eq!(config.state_dir, here.join("s"));
@@ -283,7 +279,7 @@ mod tests {
 
     /// L7
     #[test]
-    fn what_is_kept_can_be_chosen() {
+    fn retention_can_be_configured() {
         let args = [
             "--keep-finished",
             "0",
@@ -292,7 +288,7 @@ mod tests {
             "--keep-for",
             "1h",
         ];
-        assert!(crate::Cli::try_parse_from([&["heeler", "serve"], &args[..]].concat()).is_err());
+        assert!(parse::<Serve>(&args).is_err());
         let chosen = config(&[
             "--keep-finished=5",
             "--keep-output=2MiB",
@@ -307,13 +303,12 @@ mod tests {
         };
         assert_eq!(chosen.retention, expected);
         assert_eq!(config(&[]).retention, Retention::default());
-        let none = ["heeler", "serve", "--keep-events", "0"];
-        assert!(crate::Cli::try_parse_from(none).is_err());
+        assert!(parse::<Serve>(&["--keep-events", "0"]).is_err());
     }
 
     /// F9
     #[test]
-    fn where_output_begins_can_be_chosen() {
+    fn memory_output_can_be_configured() {
         let chosen = config(&["--memory-dir", "/run/m", "--memory-output", "8MiB"]);
         assert_eq!(chosen.memory_dir.as_deref(), Some(Path::new("/run/m")));
         assert_eq!(chosen.memory_output, 8 << 20);
@@ -324,7 +319,7 @@ mod tests {
 
     /// X3
     #[test]
-    fn limits_of_sessions_and_labels_can_be_chosen() {
+    fn limits_per_session_and_label_can_be_configured() {
         let chosen = config(&[
             "--max-per-session=3",
             "--max-per-label=a=b=2",
@@ -339,13 +334,12 @@ mod tests {
             "--max-per-label=x",
             "--max-per-label==1",
         ] {
-            assert!(crate::Cli::try_parse_from(["heeler", "serve", wrong]).is_err());
+            assert!(parse::<Serve>(&[wrong]).is_err());
         }
     }
 
     #[test]
-    fn the_flag_of_an_automatic_start_is_one_that_serve_takes() {
-        let args = ["heeler", "serve", OWN_SESSION];
-        assert!(crate::Cli::try_parse_from(args).is_ok());
+    fn serve_accepts_the_flag_of_an_automatic_start() {
+        assert!(parse::<Serve>(&[OWN_SESSION]).is_ok());
     }
 }

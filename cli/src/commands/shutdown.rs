@@ -1,4 +1,4 @@
-//! `heeler shutdown`: ends the daemon.
+//! `heeler shutdown`: stops the daemon.
 
 use std::time::Duration;
 
@@ -9,10 +9,11 @@ use heeler_client::{
 };
 
 use crate::{
+    args::duration,
     context::{ClientArgs, Context, Printed},
-    departure::Departure,
-    duration,
-    exit::{Exit, Failure},
+    daemon::exit_wait::ExitWait,
+    exit::Exit,
+    failure::Failure,
     out,
 };
 
@@ -21,23 +22,23 @@ Examples:
   heeler shutdown
   heeler shutdown --stop-tasks --grace 2s --reason 'going home'
 
-Without --stop-tasks the tasks run on, and the next daemon takes them back: that is also the way to a
-new version of heeler. It returns when the daemon's process is gone, with 0; also where there was none.
-It exits with 1 if a task that was to be stopped is still there. No daemon is started for it.";
+Without --stop-tasks the tasks keep running, and the next daemon takes them over: this is also the
+way to upgrade heeler. The command returns when the daemon's process has exited. The exit code is
+0, also if no daemon was running, and 1 if a task could not be stopped. It never starts a daemon.";
 
-/// End the daemon, and leave its tasks running
+/// Stop the daemon; its tasks keep running unless --stop-tasks is given
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Shutdown {
-    /// Stop every live task first, and wait for the proof that nothing of it is left
+    /// Stop every live task first, and wait until every process is proven gone
     #[arg(long)]
     stop_tasks: bool,
 
-    /// How long they may take to obey before they are killed [default: each task's own]
+    /// Time between the stop signal and the kill [default: each task's own]
     #[arg(long, value_name = "T", value_parser = duration::parse, allow_hyphen_values = true, requires = "stop_tasks")]
     grace: Option<Duration>,
 
-    /// Why; kept with each task that is stopped
+    /// The reason, kept with each task that is stopped
     #[arg(long, requires = "stop_tasks")]
     reason: Option<String>,
 
@@ -49,21 +50,21 @@ impl Shutdown {
     pub(crate) async fn run(self) -> Result<Exit, Failure> {
         let mut cx = match Context::find(&self.client).await {
             Err(Failure::Client(error @ Error::NotRunning { .. })) => {
-                out::note(&format!("there is nothing to end: {error}"));
-                return Ok(Exit::Done);
+                out::note(&format!("nothing to shut down: {error}"));
+                return Ok(Exit::Success);
             }
             found => found?,
         };
-        let departure = Departure::of(cx.client.address())?;
+        let exit = ExitWait::for_daemon_at(cx.client.address())?;
         let response = cx.client.shutdown(self.request()).await?;
-        departure.wait().await?;
+        exit.wait().await?;
         if cx.print_json(&response)? == Printed::No {
             cx.out.line(&self.result(&response))?;
         }
         cx.out.flush()?;
         match self.stop_tasks && response.live_tasks > 0 {
             true => Ok(Exit::Failed),
-            false => Ok(Exit::Done),
+            false => Ok(Exit::Success),
         }
     }
 
@@ -87,10 +88,12 @@ impl Shutdown {
             revision: _,
         } = response;
         match (self.stop_tasks, live_tasks) {
-            (false, left) => format!("the daemon has ended; tasks that run on: {left}"),
-            (true, 0) => format!("the daemon has ended; tasks stopped: {stopped_tasks}"),
-            (true, left) => {
-                format!("the daemon has ended; tasks stopped: {stopped_tasks}, still there: {left}")
+            (false, live) => format!("the daemon has exited; tasks still running: {live}"),
+            (true, 0) => format!("the daemon has exited; tasks stopped: {stopped_tasks}"),
+            (true, live) => {
+                format!(
+                    "the daemon has exited; tasks stopped: {stopped_tasks}, not stopped: {live}"
+                )
             }
         }
     }
@@ -98,12 +101,11 @@ impl Shutdown {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
+    use super::*;
 
     #[test]
-    fn a_grace_and_a_reason_go_with_stopping_only() {
-        let parse =
-            |args: &[&str]| crate::Cli::try_parse_from([&["heeler", "shutdown"], args].concat());
+    fn a_grace_and_a_reason_are_accepted_with_stop_tasks_only() {
+        let parse = |args: &[&str]| crate::args::parse::<Shutdown>(args);
         assert!(parse(&[]).is_ok());
         assert!(parse(&["--stop-tasks", "--grace", "0s", "--reason", "r"]).is_ok());
         assert!(parse(&["--grace", "1s"]).is_err());

@@ -1,13 +1,14 @@
 //! `heeler spawn`: starts a background task.
 
 use clap::Args;
-use heeler_client as sdk;
+use heeler_client::Error;
 
 use crate::{
+    args::{spawn_request, task::TaskArgs},
     context::{ClientArgs, Context, Printed},
-    exit::{Exit, Failure},
+    exit::Exit,
+    failure::Failure,
     out,
-    task_args::TaskArgs,
 };
 
 const EXAMPLES: &str = "\
@@ -35,57 +36,45 @@ pub(crate) struct Spawn {
 
 impl Spawn {
     pub(crate) async fn run(self) -> Result<Exit, Failure> {
-        // Before a daemon is sought: bad arguments must not start one.
-        let spawn = self.task.request()?;
+        // Before the connection: invalid arguments must not start a daemon.
+        let spawn = spawn_request::background(&self.task)?;
         let mut cx = Context::open(&self.client).await?;
         let response = cx.client.spawn_response(spawn).await?;
         for notice in &response.notices {
             out::note(&notice.message);
         }
         if cx.print_json(&response)? == Printed::No {
-            let task = response
-                .task
-                .ok_or(sdk::Error::Incomplete { field: "task" })?;
+            let task = response.task.ok_or(Error::Incomplete { field: "task" })?;
             cx.out.line(&task.id)?;
         }
         cx.out.flush()?;
-        Ok(Exit::Done)
+        Ok(Exit::Success)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use heeler_client::v1::SpawnRequest;
+    use super::*;
+    use crate::args::parse;
 
     #[test]
-    fn either_a_script_or_arguments_are_wanted() {
-        use clap::Parser;
-        let parse =
-            |args: &[&str]| crate::Cli::try_parse_from([&["heeler", "spawn"], args].concat());
+    fn a_script_or_arguments_are_required_and_not_both() {
+        let parse = |args: &[&str]| parse::<Spawn>(args);
         assert!(parse(&["--", "make", "-j4"]).is_ok());
         assert!(parse(&["-c", "make &"]).is_ok());
         assert!(parse(&[]).is_err());
         assert!(parse(&["--"]).is_err());
         assert!(parse(&["-c", "x", "--", "y"]).is_err());
+    }
+
+    #[test]
+    fn a_flag_without_the_flag_it_needs_and_a_negative_duration_are_refused() {
+        let parse = |args: &[&str]| parse::<Spawn>(args);
         assert!(parse(&["--stale-cancel", "--", "y"]).is_err());
         assert!(parse(&["--stale-cancel", "--stale-after", "1s", "--", "y"]).is_ok());
         let error = parse(&["--timeout", "-5s", "--", "y"])
             .unwrap_err()
             .to_string();
         assert!(error.contains("--timeout"), "{error}");
-    }
-
-    #[test]
-    fn what_is_not_said_is_left_to_the_daemon() {
-        use clap::Parser;
-        let cli = crate::Cli::parse_from(["heeler", "spawn", "--cwd", "/", "--", "true"]);
-        let crate::commands::Command::Spawn(crate::deferred::Deferred(args)) = cli.command else {
-            panic!("not spawn")
-        };
-        let request = SpawnRequest::from(args.task.request().unwrap());
-        assert_eq!(request.stop_policy, None);
-        assert_eq!(request.timeout, None);
-        assert_eq!((request.placement, request.orphan_policy), (0, 0));
-        assert_eq!(request.working_directory, "/");
     }
 }

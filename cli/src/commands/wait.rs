@@ -1,4 +1,4 @@
-//! `heeler wait`: until tasks are over, or released. Ending it, by whatever means, ends no task.
+//! `heeler wait`: waits for tasks. The end of a wait never ends a task.
 
 use std::time::Duration;
 
@@ -9,10 +9,12 @@ use heeler_client::{
 };
 
 use crate::{
+    args::{duration, selection},
     context::{ClientArgs, Context, Printed},
-    duration,
-    exit::{Exit, Failure},
-    out, text, values, words,
+    exit::Exit,
+    failure::Failure,
+    out,
+    render::{status, text},
 };
 
 const EXAMPLES: &str = "\
@@ -22,33 +24,35 @@ Examples:
   heeler wait --session s1
   heeler wait --until background shell-4k2mzq7xda
 
-For one task it exits with the task's own exit code, 128+n if signal n ended it, and 1 if it never ran
-or nobody saw its end; with 0 if it was released and goes on in the background. One that was stopped is
-never 0. For several, or a session, it exits with 0 if all of those that ended are COMPLETED, else with
-1. Of a session those count that are live now or start meanwhile, not those that are over already. When
-the timeout comes first it exits with 124. Ctrl-C ends the wait only.";
+For one task the exit code is the task's own, 128+n if signal n killed it, 1 if it failed to start
+or its exit is unknown, and 0 if it continues in the background. A stopped task never gives 0. For
+several tasks or a session the exit code is 0 if all that finished are COMPLETED, else 1. If the
+timeout passes first, it is 124.
 
-/// Wait until tasks are over, or released
+For a session, tasks that are live now or start during the wait count; tasks that finished before
+do not. Ctrl-C ends the wait only.";
+
+/// Wait until tasks are finished or out of the foreground
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, group = ArgGroup::new("whom").required(true).args(["ids", "session"]))]
+#[command(after_help = EXAMPLES, group = ArgGroup::new("selection").required(true).args(["ids", "session"]))]
 pub(crate) struct Wait {
     /// The tasks
     #[arg(value_name = "ID")]
     ids: Vec<String>,
 
-    /// All live tasks of this session, those included that start meanwhile
-    #[arg(long, value_parser = values::not_empty())]
+    /// All live tasks of this session, and those that start during the wait
+    #[arg(long, value_parser = selection::not_empty())]
     session: Option<String>,
 
-    /// Until one of them is over, rather than all
+    /// Wait for one of the tasks, not for all
     #[arg(long, conflicts_with = "session")]
     any: bool,
 
-    /// What to wait for
+    /// The condition to wait for
     #[arg(long, value_enum, default_value_t = Until::Finished)]
     until: Until,
 
-    /// How long to wait at most; 0 only looks
+    /// Longest time to wait; with 0 the command only checks
     #[arg(long, value_name = "T", value_parser = duration::parse, allow_hyphen_values = true)]
     timeout: Option<Duration>,
 
@@ -56,20 +60,19 @@ pub(crate) struct Wait {
     client: ClientArgs,
 }
 
-/// What can be waited for.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Until {
-    /// The task is over
+    /// The task is finished
     Finished,
-    /// It holds nobody in the foreground: it is in the background, or over
+    /// The task is out of the foreground: in the background, or finished
     Background,
 }
 
 impl Until {
-    fn word(self) -> &'static str {
+    fn words(self) -> &'static str {
         match self {
-            Self::Finished => "over",
-            Self::Background => "background",
+            Self::Finished => "finished",
+            Self::Background => "out of the foreground",
         }
     }
 }
@@ -80,14 +83,15 @@ impl Wait {
         let response = cx.client.wait(self.request()).await?;
         if cx.print_json(&response)? == Printed::No {
             for task in &response.met {
-                let line = format!("{}  {}", task.id, words::state_and_outcome(task));
+                let line = format!("{}  {}", task.id, status::state_and_outcome(task));
                 cx.out.line(&text::visible(&line))?;
             }
             if !response.satisfied {
-                let pending: Vec<_> = response.pending.iter().map(|it| it.id.as_str()).collect();
+                let pending = response.pending.iter().map(|task| task.id.as_str());
+                let pending: Vec<_> = pending.collect();
                 out::note(&format!(
-                    "the timeout came first; not {}: {}",
-                    self.until.word(),
+                    "timeout passed; not {}: {}",
+                    self.until.words(),
                     pending.join(" ")
                 ));
             }
@@ -97,7 +101,7 @@ impl Wait {
     }
 
     fn request(&self) -> sdk::Wait {
-        let ids = values::distinct(&self.ids);
+        let ids = selection::distinct(&self.ids);
         let wait = match (&self.session, self.any) {
             (Some(session), _) => sdk::Wait::session(session),
             (None, true) => sdk::Wait::any(ids),
@@ -115,20 +119,22 @@ impl Wait {
             return Exit::TimedOut;
         }
         match (
-            values::distinct(&self.ids).as_slice(),
+            selection::distinct(&self.ids).as_slice(),
             response.met.as_slice(),
         ) {
-            ([_], [task]) if goes_on(task) => Exit::Done,
-            ([_], [task]) => words::exit_code(task).map_or(Exit::Failed, Exit::AsTask),
-            (_, met) if met.iter().all(|task| goes_on(task) || is_completed(task)) => Exit::Done,
+            ([_], [task]) if continues(task) => Exit::Success,
+            ([_], [task]) => Exit::of_exit_code(task),
+            (_, met) if met.iter().all(|task| continues(task) || is_completed(task)) => {
+                Exit::Success
+            }
             (_, _) => Exit::Failed,
         }
     }
 }
 
-/// Whether it was released and how its leader ends is still open.
-fn goes_on(task: &BackgroundTask) -> bool {
-    !words::is_over(task) && task.outcome.is_none()
+/// Returns whether the task has left the foreground and its leader has not exited.
+fn continues(task: &BackgroundTask) -> bool {
+    !status::is_finished(task) && task.outcome.is_none()
 }
 
 fn is_completed(task: &BackgroundTask) -> bool {
@@ -137,17 +143,12 @@ fn is_completed(task: &BackgroundTask) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
     use heeler_client::v1::{Outcome, SignalOutcome, UnknownOutcome, outcome::Result as Ended};
 
     use super::*;
 
     fn parse(args: &[&str]) -> Result<Wait, clap::Error> {
-        let cli = crate::Cli::try_parse_from([&["heeler", "wait"], args].concat())?;
-        let crate::commands::Command::Wait(crate::deferred::Deferred(args)) = cli.command else {
-            panic!("not wait")
-        };
-        Ok(args)
+        crate::args::parse(args)
     }
 
     fn ended(state: TaskState, result: Ended) -> BackgroundTask {
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn one_task_gives_its_own_exit_code() {
+    fn for_one_task_the_exit_code_is_its_own() {
         let signal = Ended::Signal(SignalOutcome {
             number: 15,
             ..SignalOutcome::default()
@@ -193,7 +194,14 @@ mod tests {
     }
 
     #[test]
-    fn several_give_success_only_if_all_completed() {
+    fn a_stopped_task_never_gives_0() {
+        for state in [TaskState::Cancelled, TaskState::TimedOut] {
+            assert_eq!(exit(&["a"], vec![ended(state, Ended::ExitCode(0))]), 1);
+        }
+    }
+
+    #[test]
+    fn for_several_tasks_the_exit_code_is_0_only_if_all_completed() {
         let good = ended(TaskState::Completed, Ended::ExitCode(0));
         let bad = ended(TaskState::Failed, Ended::ExitCode(7));
         assert_eq!(exit(&["a", "b"], vec![good.clone(), good.clone()]), 0);
@@ -204,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_goes_on_in_the_background_is_no_failure() {
+    fn a_task_that_continues_in_the_background_is_no_failure() {
         let running = BackgroundTask {
             state: TaskState::Running.into(),
             ..BackgroundTask::default()
@@ -221,13 +229,13 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_has_a_code_of_its_own() {
+    fn a_timeout_has_its_own_exit_code() {
         let response = WaitResponse::default();
         assert_eq!(parse(&["a"]).unwrap().exit(&response).code(), 124);
     }
 
     #[test]
-    fn ids_or_a_session_are_wanted() {
+    fn ids_or_a_session_are_required_and_not_both() {
         assert!(parse(&[]).is_err());
         assert!(parse(&["a", "--session", "s"]).is_err());
         assert!(parse(&["--session", "s", "--any"]).is_err());

@@ -71,7 +71,7 @@ async fn a_run_that_waits_for_its_turn_can_be_ended() {
     send(&command, Signal::SIGTERM);
     let said = ended(command).await;
     let found = (said.code, &*said.stdout, &*said.stderr);
-    let waits = "waits for its turn: queue q\n";
+    let waits = "is waiting for queue q\n";
     assert_eq!((found.0, found.1), (Some(143), ""));
     assert!(found.2.ends_with(waits), "{said:?}");
     assert_eq!(found.2.lines().count(), 1, "{said:?}");
@@ -88,7 +88,7 @@ async fn a_run_that_waits_for_a_key_says_so_and_is_listed_after_what_runs() {
     let mut said = BufReader::new(command.stderr.take().unwrap()).lines();
     let line = within("what it waits for", said.next_line()).await;
     let line = line.unwrap().unwrap();
-    assert!(line.ends_with("waits for its turn: key dev"), "{line}");
+    assert!(line.ends_with("is waiting for key dev"), "{line}");
     let ps = daemon.heeler(["ps"]).await.ok().stdout;
     let rows: Vec<&str> = ps.lines().skip(1).collect();
     assert!(rows[0].starts_with(&holder) && rows[0].contains("RUNNING"));
@@ -135,7 +135,7 @@ async fn a_foreground_timeout_can_end_it() {
     let said = daemon.heeler(args.split(' ')).await;
     assert_eq!(said.code, Some(143), "{said:?}");
     assert!(
-        said.stderr.ends_with("was stopped: its timeout\n"),
+        said.stderr.ends_with("was stopped: timeout\n"),
         "{said:?}"
     );
     let task = daemon.api().await.all().await.remove(0);

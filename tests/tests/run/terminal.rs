@@ -37,8 +37,8 @@ async fn a_key_puts_it_into_the_background() {
         (task.state(), task.placement()),
         (TaskState::Running, Placement::Background)
     );
-    assert_eq!(task.detached.unwrap().reason, "a key");
-    run.shows("goes on in the background").await;
+    assert_eq!(task.detached.unwrap().reason, "detach key");
+    run.shows("continues in the background").await;
     assert!(!run.shown().contains("xyzzy"), "{}", run.shown());
     assert_eq!(run.modes(), Modes::Usual);
 }

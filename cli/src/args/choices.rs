@@ -1,0 +1,92 @@
+//! Flags with a fixed set of values, and the values of the contract that they stand for.
+
+use clap::ValueEnum;
+use heeler_client::v1::{
+    DisconnectAction, ExclusiveMode, ForegroundTimeoutAction, OrphanPolicy, TaskEventType, TaskKind,
+};
+
+/// Defines the enum of a flag whose variants have the names of the contract's.
+macro_rules! choices {
+    ($name:ident => $contract:ident { $($(#[$help:meta])* $variant:ident),* $(,)? }) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+        pub(crate) enum $name {
+            $($(#[$help])* $variant),*
+        }
+
+        impl From<$name> for $contract {
+            fn from(choice: $name) -> Self {
+                match choice {
+                    $($name::$variant => Self::$variant),*
+                }
+            }
+        }
+    };
+}
+
+choices!(Kind => TaskKind {
+    /// A process tree
+    Shell,
+    /// A process tree that is a subagent
+    Agent,
+});
+
+choices!(Orphans => OrphanPolicy {
+    /// The task runs until its last process exits
+    Track,
+    /// Kill them
+    Kill,
+    /// Finish the task and leave them running
+    Abandon,
+});
+
+choices!(OnForegroundTimeout => ForegroundTimeoutAction {
+    /// Move the task to the background
+    Detach,
+    /// Stop the task
+    Cancel,
+});
+
+choices!(OnDisconnect => DisconnectAction {
+    /// Stop the task
+    Cancel,
+    /// Move the task to the background
+    Detach,
+    /// Leave it in the foreground until a client attaches
+    Keep,
+});
+
+choices!(OnHeld => ExclusiveMode {
+    /// Do not start; the error names the holder
+    Reject,
+    /// Stop the holder, prove that it is gone, then start
+    Replace,
+    /// Wait for the holder to finish, first come, first served
+    Queue,
+});
+
+choices!(EventType => TaskEventType {
+    /// The task is recorded
+    Created,
+    /// The task has left its queue
+    Admitted,
+    /// The leader runs
+    Started,
+    /// The task has moved to the background
+    Detached,
+    /// The task has been silent for its --stale-after
+    Stale,
+    /// A stale task has written output again
+    Active,
+    /// The task is being stopped
+    Stopping,
+    /// The leader has exited and other processes of the tree have not
+    LeaderExited,
+    /// The tree is still there after the kill deadline
+    KillOverdue,
+    /// The task has finished
+    Ended,
+    /// The task and its output are deleted
+    Removed,
+    /// The session has no live task left
+    SessionIdle,
+});

@@ -1,0 +1,59 @@
+//! `KEY=VALUE` arguments: labels and environment variables.
+
+use std::env;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KeyValue {
+    pub(crate) key: String,
+    pub(crate) value: String,
+}
+
+/// Parses `KEY=VALUE`. The value may be empty and may contain `=`.
+pub(crate) fn parse(text: &str) -> Result<KeyValue, String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok(KeyValue {
+            key: key.to_owned(),
+            value: value.to_owned(),
+        }),
+        Some(_) | None => Err("expected KEY=VALUE".to_owned()),
+    }
+}
+
+/// Parses `KEY=VALUE`, or `KEY` for the value in the caller's environment.
+pub(crate) fn parse_env(text: &str) -> Result<KeyValue, String> {
+    if text.contains('=') {
+        return parse(text);
+    }
+    match env::var(text) {
+        Ok(value) => Ok(KeyValue {
+            key: text.to_owned(),
+            value,
+        }),
+        Err(env::VarError::NotPresent) => {
+            Err("this variable is not set in your environment; use KEY=VALUE".to_owned())
+        }
+        Err(env::VarError::NotUnicode(_)) => {
+            Err("the value of this variable is not valid UTF-8".to_owned())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_equals_sign_separates_key_and_value() {
+        let found = parse("a=b=c").unwrap();
+        assert_eq!((found.key.as_str(), found.value.as_str()), ("a", "b=c"));
+        assert_eq!(parse("a=").unwrap().value, "");
+        assert!(parse("a").is_err() && parse("=b").is_err());
+    }
+
+    #[test]
+    fn a_variable_without_a_value_has_the_callers_value() {
+        let path = env::var("PATH").unwrap();
+        assert_eq!(parse_env("PATH").unwrap().value, path);
+        assert!(parse_env("HEELER_TEST_NEVER_SET").is_err());
+    }
+}

@@ -1,0 +1,147 @@
+//! Builds the request of `spawn` and `run` from their flags: the only file that writes a task's options.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use heeler_client::{
+    Spawn,
+    v1::{EnvDefaults, StaleAction},
+};
+
+use super::{
+    key_value::KeyValue,
+    task::{AdmissionArgs, ForegroundArgs, TaskArgs},
+};
+use crate::failure::Failure;
+
+/// A background task. Options that were not given are left to the daemon.
+pub(crate) fn background(args: &TaskArgs) -> Result<Spawn, Failure> {
+    let mut spawn = match &args.script {
+        Some(script) => Spawn::shell(script),
+        None => Spawn::argv(&args.argv),
+    };
+    spawn = spawn.working_directory(directory(args.cwd.as_deref())?);
+    for KeyValue { key, value } in &args.labels {
+        spawn = spawn.label(key, value);
+    }
+    for KeyValue { key, value } in &args.env {
+        spawn = spawn.env(key, value);
+    }
+    for key in &args.env_remove {
+        spawn = spawn.env_remove(key);
+    }
+    if args.no_env_defaults {
+        spawn = spawn.env_defaults(EnvDefaults::None);
+    }
+    Ok(admission(&args.admission, options(args, spawn)))
+}
+
+/// A foreground task: without a time limit unless one was given.
+pub(crate) fn foreground(args: &TaskArgs, foreground: &ForegroundArgs) -> Result<Spawn, Failure> {
+    let timeout = foreground.foreground_timeout.unwrap_or(Duration::MAX);
+    let spawn = background(args)?.foreground().foreground_timeout(timeout);
+    let spawn = with(spawn, foreground.on_foreground_timeout, |spawn, action| {
+        spawn.on_foreground_timeout(action.into())
+    });
+    let spawn = with(spawn, foreground.on_disconnect, |spawn, action| {
+        spawn.on_disconnect(action.into())
+    });
+    Ok(with(
+        spawn,
+        foreground.reattach_window,
+        Spawn::reattach_window,
+    ))
+}
+
+fn options(args: &TaskArgs, spawn: Spawn) -> Spawn {
+    let spawn = with(spawn, args.session.as_ref(), Spawn::session);
+    let spawn = with(spawn, args.name.as_ref(), Spawn::name);
+    let spawn = with(spawn, args.timeout, Spawn::timeout);
+    let spawn = with(spawn, args.grace, Spawn::grace);
+    let spawn = with(spawn, args.stop_signal.as_ref(), Spawn::stop_signal);
+    let spawn = with(spawn, args.parent.as_ref(), Spawn::parent);
+    let spawn = with(spawn, args.kind.map(Into::into), Spawn::kind);
+    let spawn = with(spawn, args.orphans.map(Into::into), Spawn::orphan_policy);
+    let spawn = with(spawn, args.idle_timeout, Spawn::idle_timeout);
+    let spawn = with(spawn, args.stale_after, Spawn::stale_after);
+    let spawn = match args.stale_cancel {
+        true => spawn.stale_action(StaleAction::Cancel),
+        false => spawn,
+    };
+    with(spawn, args.request_id.as_ref(), Spawn::request_id)
+}
+
+fn admission(args: &AdmissionArgs, spawn: Spawn) -> Spawn {
+    let spawn = with(spawn, args.queue.as_ref(), Spawn::queue);
+    with(spawn, args.exclusive.as_ref(), |spawn, key| {
+        spawn.exclusive(key, args.on_held.into())
+    })
+}
+
+fn with<T>(spawn: Spawn, option: Option<T>, set: impl FnOnce(Spawn, T) -> Spawn) -> Spawn {
+    match option {
+        Some(value) => set(spawn, value),
+        None => spawn,
+    }
+}
+
+/// The directory to start in, absolute: the daemon has another one.
+fn directory(cwd: Option<&Path>) -> Result<PathBuf, Failure> {
+    let directory = match cwd {
+        Some(cwd) => std::path::absolute(cwd)
+            .map_err(|error| Failure::Usage(format!("--cwd {}: {error}", cwd.display())))?,
+        None => env::current_dir().map_err(|error| {
+            Failure::Usage(format!(
+                "cannot determine the current directory: {error}; use --cwd"
+            ))
+        })?,
+    };
+    match directory.to_str() {
+        Some(_) => Ok(directory),
+        None => Err(Failure::Usage(format!(
+            "the working directory {} is not valid UTF-8; use --cwd",
+            directory.display()
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use heeler_client::v1::{Placement, SpawnRequest};
+
+    use super::*;
+    use crate::args::parse;
+
+    #[test]
+    fn options_that_are_not_given_are_left_to_the_daemon() {
+        let task = parse::<TaskArgs>(&["--cwd", "/", "--", "true"]).unwrap();
+        let request = SpawnRequest::from(background(&task).unwrap());
+        assert_eq!(request.stop_policy, None);
+        assert_eq!(request.timeout, None);
+        assert_eq!((request.placement, request.orphan_policy), (0, 0));
+        assert_eq!(request.working_directory, "/");
+    }
+
+    #[test]
+    fn a_foreground_task_has_no_time_limit_by_default() {
+        let task = parse::<TaskArgs>(&["--", "true"]).unwrap();
+        let flags = parse::<ForegroundArgs>(&[]).unwrap();
+        let request = SpawnRequest::from(foreground(&task, &flags).unwrap());
+        assert_eq!(request.placement(), Placement::Foreground);
+        let years = request.foreground_timeout.unwrap().seconds / (365 * 24 * 3600);
+        assert!(years > 1000, "{years}");
+        assert_eq!((request.on_disconnect, request.reattach_window), (0, None));
+    }
+
+    #[test]
+    fn a_relative_directory_is_resolved_against_the_callers() {
+        let here = env::current_dir().unwrap();
+        assert_eq!(directory(None).unwrap(), here);
+        assert_eq!(directory(Some(Path::new("src"))).unwrap(), here.join("src"));
+        let absolute = directory(Some(Path::new("/srv"))).unwrap();
+        assert_eq!(absolute, Path::new("/srv"));
+    }
+}

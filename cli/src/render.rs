@@ -1,0 +1,20 @@
+//! Text and JSON for people and scripts: turns messages of the contract into lines. Nothing here calls
+//! the daemon or writes to a terminal.
+//!
+//! Text that comes from a task is hostile until [`text::visible`] has escaped it. Tables and cards do so
+//! themselves; the caller of any other function does it when it prints.
+
+pub(crate) mod card;
+pub(crate) mod causes;
+pub(crate) mod event;
+pub(crate) mod json;
+pub(crate) mod log_lines;
+pub(crate) mod outcome;
+mod policies;
+mod process_tree;
+pub(crate) mod proof;
+pub(crate) mod spec;
+pub(crate) mod status;
+pub(crate) mod table;
+pub(crate) mod text;
+pub(crate) mod units;

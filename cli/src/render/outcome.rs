@@ -1,0 +1,85 @@
+//! The outcome of a task's leader: exit code, signal, spawn error or unknown.
+
+use heeler_client::v1::{BackgroundTask, Outcome, outcome::Result as Ended};
+
+/// The EXIT column of `ps`: one word.
+pub(crate) fn word(task: &BackgroundTask) -> String {
+    match result(task) {
+        Some(Ended::ExitCode(code)) => code.to_string(),
+        Some(Ended::Signal(signal)) => signal.name.clone(),
+        Some(Ended::SpawnError(_)) => "no start".to_owned(),
+        Some(Ended::Unknown(_)) => "unknown".to_owned(),
+        None => String::new(),
+    }
+}
+
+/// A clause, such as `exit code 7` or `killed by SIGKILL`.
+pub(crate) fn clause(outcome: &Outcome) -> String {
+    match &outcome.result {
+        Some(Ended::ExitCode(code)) => format!("exit code {code}"),
+        Some(Ended::Signal(signal)) if signal.core_dumped => {
+            format!("killed by {} (core dumped)", signal.name)
+        }
+        Some(Ended::Signal(signal)) => format!("killed by {}", signal.name),
+        Some(Ended::SpawnError(error)) => {
+            format!("failed to start: {}: {}", error.operation, error.message)
+        }
+        Some(Ended::Unknown(unknown)) if unknown.detail.is_empty() => "exit unknown".to_owned(),
+        Some(Ended::Unknown(unknown)) => format!("exit unknown: {}", unknown.detail),
+        None => "an outcome that this version of heeler does not know".to_owned(),
+    }
+}
+
+/// The exit code that a shell would report: 128+n for signal n, none if the exit is not known.
+pub(crate) fn exit_code(task: &BackgroundTask) -> Option<u8> {
+    match result(task)? {
+        Ended::ExitCode(code) => u8::try_from(*code & 0xff).ok(),
+        Ended::Signal(signal) => u8::try_from(128 + (signal.number & 0x7f)).ok(),
+        Ended::SpawnError(_) | Ended::Unknown(_) => None,
+    }
+}
+
+pub(crate) fn result(task: &BackgroundTask) -> Option<&Ended> {
+    task.outcome.as_ref()?.result.as_ref()
+}
+
+#[cfg(test)]
+mod tests {
+    use heeler_client::v1::{SignalOutcome, UnknownOutcome};
+
+    use super::*;
+
+    fn with(result: Ended) -> BackgroundTask {
+        let outcome = Some(Outcome {
+            result: Some(result),
+        });
+        BackgroundTask {
+            outcome,
+            ..BackgroundTask::default()
+        }
+    }
+
+    fn killed() -> Ended {
+        Ended::Signal(SignalOutcome {
+            number: 9,
+            name: "SIGKILL".to_owned(),
+            core_dumped: false,
+        })
+    }
+
+    #[test]
+    fn a_signal_is_reported_as_128_plus_its_number() {
+        assert_eq!(exit_code(&with(killed())), Some(137));
+        assert_eq!(exit_code(&with(Ended::ExitCode(3))), Some(3));
+        let unknown = with(Ended::Unknown(UnknownOutcome::default()));
+        assert_eq!(exit_code(&unknown), None);
+        assert_eq!(exit_code(&BackgroundTask::default()), None);
+    }
+
+    #[test]
+    fn a_signal_and_an_exit_code_are_shown_differently() {
+        assert_eq!(word(&with(killed())), "SIGKILL");
+        let exited = with(Ended::ExitCode(0));
+        assert_eq!(clause(&exited.outcome.unwrap()), "exit code 0");
+    }
+}

@@ -1,0 +1,175 @@
+//! The policies of a task and their effects so far, as named facts for the card.
+
+use std::time::Duration;
+
+use heeler_client::{
+    time,
+    v1::{
+        BackgroundTask, DisconnectAction, ExclusiveMode, ForegroundTimeoutAction, OrphanPolicy,
+        Placement, StaleAction,
+    },
+};
+
+use super::{causes, spec, status, units};
+
+/// Durations from here on stand for "no limit": a thousand years.
+const NO_LIMIT: Duration = Duration::from_secs(1000 * 365 * 24 * 3600);
+
+/// Names and values; a policy that does not apply is left out.
+pub(crate) fn facts(task: &BackgroundTask) -> Vec<(&'static str, String)> {
+    let mut facts = vec![("placement", placement(task).to_owned())];
+    if let Some(detachment) = &task.detached {
+        let at = detachment.detach_time.map(units::timestamp);
+        let (at, cause) = (at.unwrap_or_default(), causes::detach(detachment));
+        facts.push(("detached", format!("{at} {cause}").trim_start().to_owned()));
+    }
+    facts.push(("foreground", foreground(task)));
+    facts.push(("disconnect", disconnect(task)));
+    facts.push(("orphans", orphans(spec::orphan_policy(task)).to_owned()));
+    for process in &task.abandoned_processes {
+        facts.push(("abandoned", format!("{} {}", process.pid, process.command)));
+    }
+    if let Some(span) = task.idle_timeout {
+        let span = units::duration(time::from_proto(span));
+        facts.push(("idle timeout", format!("stopped after {span} of silence")));
+    }
+    facts.push(("stale", stale(task)));
+    facts.push(("exclusive", exclusive(task)));
+    facts.push(("queue", spec::queue(task).to_owned()));
+    facts.retain(|(_, value)| !value.is_empty());
+    facts
+}
+
+fn placement(task: &BackgroundTask) -> &'static str {
+    match task.placement() {
+        Placement::Unspecified => "",
+        Placement::Background => "in the background",
+        Placement::Foreground if status::is_finished(task) => "in the foreground until its end",
+        Placement::Foreground => "in the foreground",
+    }
+}
+
+fn foreground(task: &BackgroundTask) -> String {
+    let Some(span) = task.foreground_timeout.map(time::from_proto) else {
+        return String::new();
+    };
+    if span >= NO_LIMIT {
+        return "no time limit".to_owned();
+    }
+    let action = match task.on_foreground_timeout() {
+        ForegroundTimeoutAction::Unspecified | ForegroundTimeoutAction::Detach => "detached",
+        ForegroundTimeoutAction::Cancel => "stopped",
+    };
+    format!("for {}, then {action}", units::duration(span))
+}
+
+fn disconnect(task: &BackgroundTask) -> String {
+    let Some(window) = task.reattach_window.map(time::from_proto) else {
+        return String::new();
+    };
+    let after = units::duration(window);
+    match task.on_disconnect() {
+        DisconnectAction::Unspecified | DisconnectAction::Cancel => {
+            format!("stopped after {after}")
+        }
+        DisconnectAction::Detach => format!("detached after {after}"),
+        DisconnectAction::Keep => "stays in the foreground".to_owned(),
+    }
+}
+
+fn orphans(policy: OrphanPolicy) -> &'static str {
+    match policy {
+        OrphanPolicy::Unspecified => "",
+        OrphanPolicy::Track => "tracked: the task runs until its last process exits",
+        OrphanPolicy::Kill => "killed when the leader exits",
+        OrphanPolicy::Abandon => "abandoned when the leader exits",
+    }
+}
+
+fn stale(task: &BackgroundTask) -> String {
+    let Some(span) = spec::stale_after(task) else {
+        return String::new();
+    };
+    let action = match task.stale_action() {
+        StaleAction::Unspecified | StaleAction::Notify => "",
+        StaleAction::Cancel => ", then stopped",
+    };
+    let now = match task.stale {
+        true => "; stale now",
+        false => "",
+    };
+    format!("after {} of silence{action}{now}", units::duration(span))
+}
+
+fn exclusive(task: &BackgroundTask) -> String {
+    let key = spec::exclusive_key(task);
+    match task.exclusive_mode() {
+        ExclusiveMode::Unspecified => key.to_owned(),
+        ExclusiveMode::Reject => format!("{key} (reject if another task has the key)"),
+        ExclusiveMode::Replace => format!("{key} (replace the holder)"),
+        ExclusiveMode::Queue => format!("{key} (queue behind the holder)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use heeler_client::v1::{AbandonedProcess, DetachCause, Detachment, TaskState};
+
+    use super::*;
+
+    fn text(task: &BackgroundTask) -> String {
+        let lines = facts(task);
+        let lines = lines.iter().map(|(name, value)| format!("{name}: {value}"));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    /// F1, F4, F6
+    #[test]
+    fn a_foreground_task_shows_its_time_limit_and_the_disconnect_action() {
+        let mut task = BackgroundTask {
+            state: TaskState::Running.into(),
+            placement: Placement::Foreground.into(),
+            foreground_timeout: Some(time::to_proto(Duration::from_secs(60))),
+            reattach_window: Some(time::to_proto(Duration::from_secs(10))),
+            ..BackgroundTask::default()
+        };
+        assert_eq!(
+            text(&task),
+            "placement: in the foreground\nforeground: for 1m, then detached\n\
+             disconnect: stopped after 10s"
+        );
+        task.foreground_timeout = Some(time::to_proto(Duration::MAX));
+        task.on_disconnect = DisconnectAction::Keep.into();
+        let text = text(&task);
+        assert!(text.contains("foreground: no time limit"), "{text}");
+        assert!(text.contains("disconnect: stays"), "{text}");
+    }
+
+    /// F1, F11, T5
+    #[test]
+    fn the_effects_of_policies_are_shown() {
+        let task = BackgroundTask {
+            placement: Placement::Background.into(),
+            detached: Some(Detachment {
+                cause: DetachCause::ForegroundTimeout.into(),
+                ..Detachment::default()
+            }),
+            orphan_policy: OrphanPolicy::Abandon.into(),
+            abandoned_processes: vec![AbandonedProcess {
+                pid: 7,
+                command: "sleep 9".to_owned(),
+            }],
+            stale_after: Some(time::to_proto(Duration::from_secs(5))),
+            stale: true,
+            ..BackgroundTask::default()
+        };
+        let text = text(&task);
+        for part in [
+            "detached: foreground timeout",
+            "abandoned: 7 sleep 9",
+            "stale: after 5s of silence; stale now",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+}

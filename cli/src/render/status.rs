@@ -1,0 +1,102 @@
+//! The present status of a task or a session, in a word or two.
+
+use heeler_client::v1::{BackgroundTask, Placement, SessionActivity, TaskState};
+
+use super::{outcome, spec};
+
+/// `RUNNING`, `TIMED_OUT` and so on.
+pub(crate) fn state(task: &BackgroundTask) -> &'static str {
+    let name = task.state().as_str_name();
+    name.strip_prefix("TASK_STATE_").unwrap_or(name)
+}
+
+/// The state, and the outcome if the leader has exited.
+pub(crate) fn state_and_outcome(task: &BackgroundTask) -> String {
+    match &task.outcome {
+        Some(found) => format!("{}, {}", state(task), outcome::clause(found)),
+        None => state(task).to_owned(),
+    }
+}
+
+pub(crate) fn is_finished(task: &BackgroundTask) -> bool {
+    match task.state() {
+        TaskState::Completed
+        | TaskState::Failed
+        | TaskState::Cancelled
+        | TaskState::TimedOut
+        | TaskState::Lost => true,
+        TaskState::Unspecified
+        | TaskState::Queued
+        | TaskState::Starting
+        | TaskState::Running
+        | TaskState::Stopping => false,
+    }
+}
+
+/// The NOTE column of `ps`: facts of a live task beside its state.
+pub(crate) fn note(task: &BackgroundTask) -> String {
+    if is_finished(task) {
+        return String::new();
+    }
+    let mut notes = Vec::new();
+    if task.placement() == Placement::Foreground {
+        notes.push("fg".to_owned());
+    }
+    if task.stale {
+        notes.push("stale".to_owned());
+    }
+    let (queue, key) = (spec::queue(task), spec::exclusive_key(task));
+    if !queue.is_empty() {
+        notes.push(format!("q:{queue}"));
+    }
+    if task.state() == TaskState::Queued && !key.is_empty() {
+        notes.push(format!("k:{key}"));
+    }
+    notes.join(" ")
+}
+
+/// The number of a session's live tasks, such as `s1: 1 agent, 2 shells`.
+pub(crate) fn session_activity(activity: &SessionActivity) -> String {
+    let counts = [
+        (activity.agents, "agent"),
+        (activity.shells, "shell"),
+        (activity.hosted, "hosted task"),
+    ];
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    let counts = counts.map(|(count, name)| match count {
+        1 => format!("1 {name}"),
+        _ => format!("{count} {name}s"),
+    });
+    let counts: Vec<String> = counts.collect();
+    let live = match counts.is_empty() {
+        true => "none".to_owned(),
+        false => counts.join(", "),
+    };
+    format!("{}: {live}", activity.session_id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// F1, T5
+    #[test]
+    fn the_note_shows_foreground_stale_queue_and_awaited_key() {
+        let mut task = BackgroundTask {
+            state: TaskState::Running.into(),
+            placement: Placement::Foreground.into(),
+            stale: true,
+            queue: "builds".to_owned(),
+            ..BackgroundTask::default()
+        };
+        assert_eq!(note(&task), "fg stale q:builds");
+        task.state = TaskState::Completed.into();
+        assert_eq!(note(&task), "");
+        task.exclusive_key = "dev".to_owned();
+        task.state = TaskState::Running.into();
+        assert_eq!(note(&task), "fg stale q:builds", "the task has the key");
+        task.state = TaskState::Queued.into();
+        assert_eq!(note(&task), "fg stale q:builds k:dev");
+        assert_eq!(note(&BackgroundTask::default()), "");
+    }
+}
