@@ -13,7 +13,7 @@ use std::{
 use heeler_tests::{
     Daemon, Setting,
     api::cancel,
-    millis, setting,
+    containment, millis,
     v1::{CancelMode, CancelRequest, ListRequest, TaskState},
 };
 
@@ -54,8 +54,9 @@ in_each_setting_alone! {
 /// process number, so that another test could not even begin: it has no runtime before its turn.
 fn alone(setting: Setting, module: &str, name: &str, behaviour: impl AsyncFnOnce(Daemon, Setting)) {
     // Who runs again as another user does so in the turn of the first.
-    let _turn = (!setting::is_rerun()).then(turn);
-    if setting == Setting::Unprivileged && setting::reruns_as_nobody(&format!("{module}{name}")) {
+    let _turn = (!containment::is_rerun()).then(turn);
+    if setting == Setting::Unprivileged && containment::reruns_as_nobody(&format!("{module}{name}"))
+    {
         return;
     }
     let mut runtime = tokio::runtime::Builder::new_multi_thread();

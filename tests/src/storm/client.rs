@@ -15,11 +15,10 @@ use heeler_proto::v1::{
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-use super::{Job, Workshop, job::Ending};
+use super::{Job, Workshop, chance::Chance, job::Ending};
 use crate::{
     Api, Refusal,
     api::{cancel, detach},
-    chance::Chance,
     millis,
     waiting::STEP,
 };

@@ -6,7 +6,8 @@ use heeler_proto::v1::{
     outcome::Result::{self as Outcome, ExitCode, Signal},
 };
 
-use crate::{argv, chance::Chance, foreground, millis, pattern, secs};
+use super::chance::Chance;
+use crate::{argv, foreground, millis, pattern, secs};
 
 /// A task to be.
 #[derive(Debug, Clone)]

@@ -1,0 +1,78 @@
+//! A daemon's TCP addresses and its token.
+
+use std::{
+    fs,
+    net::{Ipv4Addr, UdpSocket},
+    path::PathBuf,
+};
+
+use heeler_client::{Address, Client, ConnectOptions, Error};
+use tonic::transport::{Channel, Endpoint};
+
+use super::Builder;
+use crate::{Daemon, eventually_some};
+
+impl Builder {
+    /// The usual socket, and this address beside it.
+    pub fn also_on(self, address: &str) -> Self {
+        self.arg("--listen")
+            .arg("unix:{dir}/run/heeler/heeler.sock")
+            .arg("--listen")
+            .arg(address)
+    }
+}
+
+impl Daemon {
+    /// Where it says it listens beside its socket, e.g. `tcp:127.0.0.1:40123`.
+    pub async fn remote_address(&self) -> String {
+        let said = "listening on t";
+        eventually_some("a TCP address", || {
+            let log = self.log();
+            let line = log.lines().rfind(|line| line.contains(said))?;
+            line.split_once(" on ")
+                .map(|(_, address)| address.to_owned())
+        })
+        .await
+    }
+
+    /// The port of that.
+    pub async fn port(&self) -> u16 {
+        let address = self.remote_address().await;
+        let (_, port) = address.rsplit_once(':').expect("a port");
+        port.parse().expect("a number")
+    }
+
+    /// Where its token is.
+    pub fn token_file(&self) -> PathBuf {
+        self.state_dir().join("token")
+    }
+
+    /// Its token.
+    pub fn token(&self) -> String {
+        let text = fs::read_to_string(self.token_file()).expect("a token");
+        text.trim().to_owned()
+    }
+
+    /// A connection over TCP in the clear, with nothing shown.
+    pub async fn tcp_channel(&self) -> Channel {
+        let uri = format!("http://127.0.0.1:{}", self.port().await);
+        let endpoint = Endpoint::from_shared(uri).unwrap();
+        endpoint.connect().await.expect("a listening daemon")
+    }
+}
+
+/// A client at this address.
+pub async fn client(address: &str, options: ConnectOptions) -> Result<Client, Error> {
+    let address: Address = address.parse()?;
+    Client::connect_with(address, options).await
+}
+
+/// An address of this machine that others could reach, if it has one. Nothing is sent for it.
+pub fn own_address() -> Option<Ipv4Addr> {
+    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
+    socket.connect("198.51.100.1:9").ok()?;
+    match socket.local_addr().ok()?.ip() {
+        std::net::IpAddr::V4(ip) if !ip.is_loopback() => Some(ip),
+        std::net::IpAddr::V4(_) | std::net::IpAddr::V6(_) => None,
+    }
+}

@@ -1,0 +1,6 @@
+//! The `heeler` command.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod command;
+mod run;

@@ -1,0 +1,189 @@
+//! A run whose task goes on without it.
+
+use heeler_tests::{Daemon, Process, cli::Said, v1::*, within};
+use nix::sys::signal::Signal;
+
+use super::{ended, reads, run, send, the_task};
+
+/// F1, F5, F7
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_detach_by_another_prints_the_id_and_leaves_the_task_alone() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let script = "printf one; exec sleep 60";
+    let mut command = run(&daemon, &["--session", "s", "-c", script]);
+    reads(command.stdout.as_mut().unwrap(), "one").await;
+    let task = the_task(&api).await;
+    let ps = daemon.heeler(["ps"]).await.ok().stdout;
+    assert!(ps.contains("fg"), "{ps}");
+    let waiting = daemon.cli(["wait", "--until", "ended", &task.id]);
+    let waiting = tokio::spawn(Said::of(waiting));
+
+    let args = ["detach", &task.id, "--reason", "enough", "--timeout", "10m"];
+    let said = daemon.heeler(args).await.ok();
+    assert_eq!(said.stdout, format!("{}  RUNNING; detached\n", task.id));
+    let said = ended(command).await;
+    // On a line of its own, though the task's output did not end with one.
+    assert_eq!(
+        (said.code, said.stdout),
+        (Some(0), format!("\n{}\n", task.id))
+    );
+    assert!(said.stderr.contains("background") && said.stderr.contains("enough"));
+    assert_eq!(within("the wait", waiting).await.unwrap().code, Some(0));
+
+    let after = api.task(&task.id).await;
+    assert_eq!(after.leader, task.leader, "the same process");
+    assert_eq!(
+        (after.state(), after.placement()),
+        (TaskState::Running, Placement::Background)
+    );
+    assert_eq!(after.timeout, Some(heeler_tests::secs(600)));
+    let again = daemon.heeler(["detach", &task.id]).await.ok();
+    assert!(again.stdout.contains("in the background already"));
+    let nothing = daemon.heeler(["detach", "--session", "s"]).await.ok();
+    assert_eq!(nothing.stdout, "");
+    let events = daemon.heeler(["events", "--type", "detached"]).await.ok();
+    assert_eq!(events.stdout.lines().count(), 1, "{}", events.stdout);
+    assert!(
+        events.stdout.contains("a detach by heeler detach"),
+        "{}",
+        events.stdout
+    );
+    let card = daemon.heeler(["inspect", &task.id]).await.ok().stdout;
+    for part in ["in the background", "enough", "for as long as it takes"] {
+        assert!(card.contains(part), "{part}: {card}");
+    }
+}
+
+/// F4
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_foreground_timeout_lets_go() {
+    let daemon = Daemon::start().await;
+    let args = ["run", "--foreground-timeout", "300ms", "--", "sleep", "60"];
+    let said = daemon.heeler(args).await.ok();
+    let task = daemon.api().await.task(said.stdout.trim_end()).await;
+    assert_eq!(task.state(), TaskState::Running);
+    assert!(said.stderr.contains("its foreground timeout"), "{said:?}");
+}
+
+/// F7
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_is_over_or_unknown_cannot_be_detached() {
+    let daemon = Daemon::start().await;
+    let id = daemon.spawned(&["--", "true"]).await;
+    daemon.api().await.ended(&id).await;
+    let said = daemon.heeler(["detach", &id]).await.ok();
+    assert!(said.stdout.contains("over already"), "{said:?}");
+    let unknown = daemon.heeler(["detach", "shell-aaaaaaaaaa"]).await;
+    assert_eq!(unknown.code, Some(3), "{unknown:?}");
+}
+
+/// F11
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn processes_that_outlive_the_first_go_on_in_the_background_or_are_killed() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let script = "sleep 60 & echo $!; exit 3";
+    let said = daemon.heeler(["run", "-c", script]).await;
+    assert_eq!(said.code, Some(3), "{said:?}");
+    assert!(
+        said.stderr.contains("goes on in the background"),
+        "{said:?}"
+    );
+    assert_eq!(the_task(&api).await.placement(), Placement::Background);
+
+    let said = daemon
+        .heeler(["run", "--orphans", "kill", "-c", script])
+        .await;
+    let found = (said.code, &*said.stderr);
+    assert_eq!(found, (Some(3), ""), "{said:?}");
+    let child = said.stdout.trim_end().parse().unwrap();
+    assert!(Process::now(child).is_none_or(|child| child.is_gone()));
+}
+
+/// F11
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_is_written_right_after_the_first_process_is_not_lost() {
+    let daemon = Daemon::start().await;
+    // It writes when the shell is gone, and not before.
+    let late = "(while kill -0 $$; do :; done) 2> /dev/null; echo late";
+    for json in [&[][..], &["--json"]] {
+        let script = format!("({late}) & exit 3");
+        let args = [&["run"], json, &["-c", &script]].concat();
+        let said = daemon.heeler(args).await;
+        assert_eq!((said.code, &*said.stderr), (Some(3), ""), "{said:?}");
+        if json.is_empty() {
+            assert_eq!(said.stdout, "late\n");
+        } else {
+            let last = said.stdout.lines().last().unwrap();
+            assert!(said.stdout.contains("bGF0ZQo="), "{said:?}");
+            assert!(last.contains("ATTACH_END_REASON_FINISHED"), "{said:?}");
+        }
+    }
+    let script = "exec > >(tee log.txt) 2>&1; echo start; echo end";
+    let said = daemon.heeler(["run", "--", "bash", "-c", script]).await;
+    assert_eq!((said.code, &*said.stdout), (Some(0), "start\nend\n"));
+}
+
+/// A1
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_script_that_asks_for_the_background_is_told_by_its_id_alone() {
+    let daemon = Daemon::start().await;
+    let said = daemon.heeler(["run", "-c", "echo hi &"]).await.ok();
+    assert!(said.stderr.contains("trailing &"), "{said:?}");
+    assert_eq!(said.stderr.lines().count(), 1, "{said:?}");
+    let api = daemon.api().await;
+    let id = said.stdout.strip_suffix('\n').unwrap();
+    assert_eq!(api.ended(id).await.placement(), Placement::Background);
+
+    let said = daemon.heeler(["run", "--json", "-c", "echo hi &"]).await;
+    let line: serde_json::Value = serde_json::from_str(&said.ok().stdout).unwrap();
+    assert_eq!(line["ended"]["reason"], "ATTACH_END_REASON_DETACHED");
+}
+
+/// F6
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_window_too_short_to_take_hold_of_it_is_refused() {
+    let daemon = Daemon::start().await;
+    let args = ["run", "--reattach-window", "100ms", "--", "sleep", "60"];
+    let said = daemon.heeler(args).await;
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(said.stderr.contains("--reattach-window"), "{said:?}");
+    assert!(said.stderr.contains("1s or more"), "{said:?}");
+    assert!(daemon.api().await.all().await.is_empty());
+}
+
+/// C9
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_attach_to_what_does_not_exist_says_that_alone() {
+    let daemon = Daemon::start().await;
+    let said = daemon.heeler(["attach", "shell-aaaaaaaaaa"]).await;
+    assert_eq!(said.code, Some(3), "{said:?}");
+    assert_eq!(said.stderr.lines().count(), 1, "{said:?}");
+    assert!(!said.stderr.contains("out of sight"), "{said:?}");
+}
+
+/// O2, L5
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn whoever_attaches_sees_all_and_may_leave() {
+    let daemon = Daemon::start().await;
+    let (mut gate, path) = (daemon.gate("gate"), daemon.file("gate"));
+    let script = format!("echo one; echo two; read line < {path}; echo three; exit 8");
+    let id = daemon.spawned(&["-c", &script]).await;
+    let attach = |args: &[&str]| {
+        let mut command = daemon.cli(["attach", &id].iter().chain(args));
+        command.stdout(std::process::Stdio::piped());
+        command.spawn().unwrap()
+    };
+    let mut leaving = attach(&[]);
+    reads(leaving.stdout.as_mut().unwrap(), "one\ntwo\n").await;
+    let mut staying = attach(&["--tail", "1"]);
+    reads(staying.stdout.as_mut().unwrap(), "two\n").await;
+    send(&leaving, Signal::SIGINT);
+    assert_eq!(ended(leaving).await.code, Some(130));
+    let task = daemon.api().await.task(&id).await;
+    assert_eq!(task.state(), TaskState::Running);
+    gate.write("\n");
+    let said = ended(staying).await;
+    assert_eq!((said.code, &*said.stdout), (Some(8), "three\n"));
+}

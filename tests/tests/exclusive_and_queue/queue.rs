@@ -1,0 +1,441 @@
+//! Queues and limits: who runs, who waits, and who is refused.
+
+use heeler_tests::{Daemon, Follower, Refusal, argv, eventually, exclusive, queued, v1::*};
+use tonic::Code;
+
+use TaskState::{Queued, Running};
+
+fn gated(daemon: &Daemon, gate: &str) -> SpawnRequest {
+    daemon.script(&format!("print begun gate {} exit 0", daemon.file(gate)))
+}
+
+fn queue(name: &str, slots: u32, paused: bool, running: u32, waiting: u32) -> Queue {
+    Queue {
+        name: name.to_owned(),
+        slots,
+        paused,
+        running,
+        waiting,
+    }
+}
+
+/// X1
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_queue_runs_as_many_as_it_has_slots() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let gate = daemon.gate("gate");
+    let mut ids = Vec::new();
+    for _ in 0..5 {
+        ids.push(api.start(queued("q", gated(&daemon, "gate"))).await.id);
+    }
+    let beside = api.start(queued("other", daemon.script("forever"))).await;
+    assert_eq!(beside.state(), Running);
+    assert_eq!(
+        api.states(&ids).await,
+        [Running, Queued, Queued, Queued, Queued]
+    );
+    let expected = [queue("other", 1, false, 1, 0), queue("q", 1, false, 1, 4)];
+    assert_eq!(api.queues().await, expected);
+
+    let raised = api.set_queue("q", Some(3), None).await.unwrap();
+    assert_eq!(raised, queue("q", 3, false, 3, 2));
+    for id in &ids[1..3] {
+        api.until(id, Running).await;
+    }
+    assert_eq!(api.task(&ids[3]).await.state(), Queued);
+
+    let lowered = api.set_queue("q", Some(1), None).await.unwrap();
+    assert_eq!(lowered, queue("q", 1, false, 3, 2), "nobody is evicted");
+    api.stop(&ids[0], CancelMode::Force).await;
+    assert_eq!(api.task(&ids[3]).await.state(), Queued, "two run still");
+    gate.open();
+    for id in &ids[1..] {
+        assert_eq!(api.ended(id).await.state(), TaskState::Completed);
+    }
+    assert_eq!(api.queues().await, [queue("other", 1, false, 1, 0)]);
+}
+
+/// X1
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_paused_queue_lets_nobody_begin_until_it_is_resumed_also_after_a_crash() {
+    let mut daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let paused = api.set_queue("q", Some(2), Some(true)).await.unwrap();
+    assert_eq!(paused, queue("q", 2, true, 0, 0));
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        ids.push(api.start(queued("q", daemon.script("forever"))).await.id);
+    }
+    daemon.kill9();
+    daemon.restart().await;
+    let api = daemon.api().await;
+    assert_eq!(api.states(&ids).await, [Queued; 3]);
+    assert_eq!(api.queues().await, [queue("q", 2, true, 0, 3)]);
+    assert!(daemon.processes().is_empty(), "what waits has no process");
+    let resumed = api.set_queue("q", None, Some(false)).await.unwrap();
+    assert_eq!(resumed, queue("q", 2, false, 2, 1));
+    for id in &ids[..2] {
+        api.until(id, Running).await;
+    }
+    assert_eq!(api.task(&ids[2]).await.state(), Queued);
+}
+
+/// X1, R1, N4: what it is to be started with is durable, and told to nobody.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_waits_begins_with_its_own_environment_also_after_a_crash() {
+    let mut daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    api.set_queue("q", None, Some(true)).await.unwrap();
+    let request = SpawnRequest {
+        env: [("SECRET".to_owned(), "xyzzy-plugh".to_owned())].into(),
+        ..queued("q", daemon.script("env SECRET exit 0"))
+    };
+    let id = api.start(request).await.id;
+    daemon.kill9();
+    daemon.restart().await;
+    let api = daemon.api().await;
+    let shown = format!(
+        "{:?}",
+        (api.inspect(&id).await.unwrap(), api.history().await)
+    );
+    assert!(!shown.contains("xyzzy-plugh"));
+    api.set_queue("q", None, Some(false)).await.unwrap();
+    assert_eq!(api.ended(&id).await.state(), TaskState::Completed);
+    let output = String::from_utf8(api.output(&id).await).unwrap();
+    assert!(output.contains("xyzzy-plugh"), "{output}");
+    assert!(!daemon.log().contains("xyzzy-plugh"));
+}
+
+/// X1, O6: whoever reads the output of a task that waits hears of it when it comes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_reader_can_come_before_the_task_has_begun() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    api.set_queue("q", None, Some(true)).await.unwrap();
+    let id = api
+        .start(queued("q", daemon.script("print begun forever")))
+        .await
+        .id;
+    assert_eq!(api.output(&id).await, b"");
+    let reader = tokio::spawn({
+        let (api, id) = (api.clone(), id.clone());
+        async move {
+            let request = ReadOutputRequest {
+                wait: Some(heeler_tests::secs(30)),
+                ..heeler_tests::api::read(&id, 0)
+            };
+            api.read(request).await.unwrap()
+        }
+    });
+    api.set_queue("q", None, Some(false)).await.unwrap();
+    let answer = reader.await.unwrap();
+    assert_eq!(heeler_tests::api::raw(&answer.chunks[0]), b"begun\n");
+}
+
+/// X1, C7
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_sessions_tasks_are_cancelled_with_those_that_wait() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let of = |request| SpawnRequest {
+        session_id: "s".into(),
+        ..request
+    };
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        let request = of(queued("q", daemon.script("forever")));
+        ids.push(api.start(request).await.id);
+    }
+    let request = CancelRequest {
+        target: Some(cancel_request::Target::SessionId("s".into())),
+        wait: true,
+        ..Default::default()
+    };
+    let answer = api.cancel(request).await.unwrap();
+    assert_eq!(answer.results.len(), 3);
+    assert_eq!(api.states(&ids).await, [TaskState::Cancelled; 3]);
+    assert_eq!(api.queues().await, []);
+    eventually("nobody is left", || daemon.processes().is_empty()).await;
+}
+
+/// X1, R6: those that wait are stopped with the others, or left to the next server.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_server_that_stops_its_tasks_stops_those_that_wait() {
+    let mut daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        ids.push(api.start(queued("q", daemon.script("forever"))).await.id);
+    }
+    daemon.terminate();
+    daemon.restart().await;
+    let api = daemon.api().await;
+    assert_eq!(api.states(&ids).await, [Running, Queued, Queued]);
+    let request = ShutdownRequest {
+        tasks: ShutdownTasks::Stop.into(),
+        ..Default::default()
+    };
+    api.shutdown(request).await.unwrap();
+    daemon.ended();
+    daemon.restart().await;
+    let api = daemon.api().await;
+    assert_eq!(api.states(&ids).await, [TaskState::Cancelled; 3]);
+}
+
+/// X3
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn limits_of_sessions_and_labels_are_refused_with_the_numbers() {
+    let daemon = Daemon::builder()
+        .arg("--max-per-session")
+        .arg("2")
+        .arg("--max-per-label")
+        .arg("repo=1")
+        .start()
+        .await;
+    let api = daemon.api().await;
+    let of = |session: &str, request| SpawnRequest {
+        session_id: session.into(),
+        ..request
+    };
+    let labelled = |value: &str, request| SpawnRequest {
+        labels: [("repo".to_owned(), value.to_owned())].into(),
+        ..request
+    };
+    let first = api.start(of("s", daemon.script("forever"))).await;
+    api.start(of("s", daemon.script("forever"))).await;
+    api.start(of("t", labelled("heeler", daemon.script("forever"))))
+        .await;
+    let (revision, processes) = (api.revision().await, daemon.processes().len());
+
+    let refused = api.spawn(of("s", argv(["true"]))).await;
+    let refusal = Refusal::expect(refused, Code::ResourceExhausted, "SESSION_LIMIT_REACHED");
+    assert_eq!((refusal.value("running"), refusal.value("max")), ("2", "2"));
+    assert_eq!(refusal.value("session_id"), "s");
+    let refused = api.spawn(of("u", labelled("heeler", argv(["true"])))).await;
+    let refusal = Refusal::expect(refused, Code::ResourceExhausted, "LABEL_LIMIT_REACHED");
+    assert_eq!((refusal.value("running"), refusal.value("max")), ("1", "1"));
+    assert_eq!(
+        (refusal.value("label"), refusal.value("value")),
+        ("repo", "heeler")
+    );
+    assert_eq!(
+        (api.revision().await, daemon.processes().len()),
+        (revision, processes)
+    );
+
+    let other = api.start(of("u", labelled("other", argv(["true"])))).await;
+    api.ended(&other.id).await;
+    let unnamed = api.start(argv(["true"])).await;
+    api.ended(&unnamed.id).await;
+    let waits = api.start(of("s", queued("q", argv(["true"])))).await;
+    assert_eq!(waits.state(), Queued, "who said it may wait is not refused");
+    api.stop(&first.id, CancelMode::Force).await;
+    assert_eq!(api.ended(&waits.id).await.state(), TaskState::Completed);
+    let next = api.start(of("s", argv(["true"]))).await;
+    assert_eq!(next.state(), Running);
+}
+
+/// X3
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn racing_spawns_never_exceed_a_sessions_limit() {
+    let daemon = Daemon::builder()
+        .arg("--max-per-session")
+        .arg("3")
+        .start()
+        .await;
+    let api = daemon.api().await;
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..50 {
+        let request = SpawnRequest {
+            session_id: "s".into(),
+            ..daemon.script("forever")
+        };
+        let api = daemon.api().await;
+        calls.spawn(async move { api.spawn(request).await });
+    }
+    let answers = calls.join_all().await;
+    let started = answers.iter().filter(|answer| answer.is_ok()).count();
+    assert_eq!((started, api.all().await.len()), (3, 3));
+    for refused in answers.iter().filter_map(|answer| answer.as_ref().err()) {
+        assert_eq!(Refusal::of(refused).reason, "SESSION_LIMIT_REACHED");
+    }
+}
+
+/// S11: what waits does not count as running, and waits for room as for anything else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn at_the_servers_limit_a_queue_waits() {
+    let daemon = Daemon::builder().max_tasks(2).start().await;
+    let api = daemon.api().await;
+    let first = api.start(daemon.script("forever")).await;
+    api.start(daemon.script("forever")).await;
+    let waits = api.start(queued("q", daemon.script("forever"))).await;
+    assert_eq!(waits.state(), Queued);
+    assert_eq!(api.server().await.live_tasks, 2);
+    let refused = api.spawn(argv(["true"])).await;
+    let refusal = Refusal::expect(refused, Code::ResourceExhausted, "TASK_LIMIT_REACHED");
+    assert_eq!((refusal.value("running"), refusal.value("max")), ("2", "2"));
+    api.stop(&first.id, CancelMode::Force).await;
+    api.until(&waits.id, Running).await;
+    let replacing = exclusive("k", ExclusiveMode::Replace, argv(["true"]));
+    let refused = api.spawn(replacing).await;
+    Refusal::expect(refused, Code::ResourceExhausted, "TASK_LIMIT_REACHED");
+}
+
+/// X1: a thousand that wait cost no time while they wait, and all come to their turn.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn many_can_wait() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    api.set_queue("q", Some(8), Some(true)).await.unwrap();
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..300 {
+        let api = api.clone();
+        calls.spawn(async move { api.start(queued("q", argv(["true"]))).await.id });
+    }
+    let ids = calls.join_all().await;
+    assert_eq!(api.queues().await, [queue("q", 8, true, 0, 300)]);
+    api.set_queue("q", None, Some(false)).await.unwrap();
+    for id in &ids {
+        assert_eq!(api.ended(id).await.state(), TaskState::Completed);
+    }
+    let history = api.history().await;
+    let mut running = 0;
+    for event in &history {
+        running += i32::from(event.r#type() == TaskEventType::Admitted);
+        running -= i32::from(event.r#type() == TaskEventType::Ended);
+        assert!(running <= 8, "more than the slots");
+    }
+}
+
+/// X1, X2, R3
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn every_task_of_a_queue_runs_once_however_often_the_server_dies() {
+    let mut daemon = Daemon::start().await;
+    let follower = Follower::of(daemon.address());
+    let mut api = daemon.api().await;
+    api.set_queue("q", Some(3), None).await.unwrap();
+    let mut ids = Vec::new();
+    for number in 0..60 {
+        let ran = daemon.file(&format!("ran-{number}"));
+        let request = daemon.script(&format!("pids {ran} pid leader exit 0"));
+        // Every fifth needs a key besides, which another one may have.
+        let request = match number % 5 {
+            0 => exclusive("k", ExclusiveMode::Queue, request),
+            _ => request,
+        };
+        ids.push(api.start(queued("q", request)).await.id);
+    }
+    for target in [10, 11, 20, 30, 31, 32, 45] {
+        api.ended(&ids[target]).await;
+        daemon.kill9();
+        daemon.restart().await;
+        api = daemon.api().await;
+    }
+    for (number, id) in ids.iter().enumerate() {
+        assert_eq!(api.ended(id).await.state(), TaskState::Completed);
+        let ran = std::fs::read_to_string(daemon.path(&format!("ran-{number}"))).unwrap();
+        assert_eq!(ran.lines().count(), 1, "{id} ran more than once");
+    }
+    let history = follower.assert_whole(&api).await;
+    let mut running = 0;
+    for event in &history {
+        let begins = match event.r#type() == TaskEventType::Created {
+            true => event
+                .task
+                .as_ref()
+                .is_some_and(|task| task.state() != Queued),
+            false => event.r#type() == TaskEventType::Admitted,
+        };
+        running += i32::from(begins);
+        running -= i32::from(event.r#type() == TaskEventType::Ended);
+        assert!(running <= 3, "more than the slots");
+    }
+}
+
+/// R4: as after a loss of the journal's latest facts, or damage to them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_task_that_has_begun_is_not_begun_again_though_the_journal_forgot() {
+    let mut daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    api.set_queue("q", None, Some(true)).await.unwrap();
+    let ran = daemon.file("ran");
+    let script = format!("pids {ran} pid leader print begun forever");
+    let id = api.start(queued("q", daemon.script(&script))).await.id;
+    daemon.terminate();
+    let [journal, older] = ["journal.db", "older.db"].map(|name| daemon.state_dir().join(name));
+    std::fs::copy(&journal, &older).unwrap();
+    daemon.restart().await;
+    let api = daemon.api().await;
+    api.set_queue("q", None, Some(false)).await.unwrap();
+    let leader = api.until(&id, Running).await.leader;
+    daemon.terminate();
+    std::fs::rename(&older, &journal).unwrap();
+    daemon.restart().await;
+    let api = daemon.api().await;
+    let task = api.task(&id).await;
+    assert_eq!((task.state(), &task.leader), (Running, &leader));
+    assert_eq!(
+        api.queues().await,
+        [queue("q", 1, true, 1, 0)],
+        "as it was then"
+    );
+    eventually("its output", || daemon.path("ran").exists()).await;
+    api.stop(&id, CancelMode::Force).await;
+    let ran = std::fs::read_to_string(daemon.path("ran")).unwrap();
+    assert_eq!(ran.lines().count(), 1, "how often it ran");
+}
+
+/// X1
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_command_queues_shows_and_changes() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    assert_eq!(daemon.heeler(["queue"]).await.ok().stdout, "");
+    let paused = daemon
+        .heeler(["queue", "q", "--slots", "3", "--pause"])
+        .await
+        .ok();
+    let row: Vec<&str> = paused
+        .stdout
+        .lines()
+        .nth(1)
+        .unwrap()
+        .split_whitespace()
+        .collect();
+    assert_eq!(row, ["q", "3", "0", "0", "yes"]);
+    let waiting = daemon
+        .spawned(&["--queue", "q", "--", "sleep", "1000"])
+        .await;
+    assert_eq!(api.task(&waiting).await.state(), Queued);
+    let listed = daemon.heeler(["queue", "--json"]).await.ok().json();
+    let expected = serde_json::json!({"queues": [
+        {"name": "q", "slots": 3, "paused": true, "waiting": 1}
+    ]});
+    assert_eq!(listed, expected);
+    let resumed = daemon
+        .heeler(["queue", "q", "--resume", "--json"])
+        .await
+        .ok()
+        .json();
+    assert_eq!(resumed["queue"]["running"], 1);
+    api.until(&waiting, Running).await;
+
+    let dev = ["--exclusive", "dev", "--", "sleep", "1000"];
+    let holder = daemon.spawned(&dev).await;
+    let said = daemon.heeler(["spawn"].iter().chain(&dev)).await;
+    assert_ne!(said.code, Some(0));
+    assert!(said.stderr.contains(&holder), "{said:?}");
+    let next = daemon
+        .spawned(&["--on-held", "queue", "--exclusive", "dev", "--", "true"])
+        .await;
+    assert_eq!(api.task(&next).await.state(), Queued);
+    let replaces: Vec<&str> = ["--on-held", "replace"].into_iter().chain(dev).collect();
+    let newest = daemon.spawned(&replaces).await;
+    assert_eq!(api.task(&newest).await.state(), Running);
+    assert_eq!(api.task(&holder).await.end_reason(), EndReason::Replaced);
+    let said = daemon
+        .heeler(["spawn", "--on-held", "queue", "--", "true"])
+        .await;
+    assert!(said.stderr.contains("--exclusive"), "{said:?}");
+}

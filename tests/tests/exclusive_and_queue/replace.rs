@@ -1,0 +1,175 @@
+//! Replacing the holder of an exclusive key: it is proven gone before the next begins.
+
+use heeler_tests::{Daemon, argv, exclusive, millis, v1::*, watch::types};
+
+use ExclusiveMode::{Queue, Reject, Replace};
+
+/// X1
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_holder_that_is_replaced_is_proven_gone_before_the_next_begins() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let policy = StopPolicy {
+        grace: Some(millis(200)),
+        signal: String::new(),
+    };
+    let request = SpawnRequest {
+        stop_policy: Some(policy),
+        ..exclusive("k", Reject, SpawnRequest::default())
+    };
+    let script = "ignore TERM fork [ setsid pid hidden forever ] pid ready forever";
+    let mut holder = daemon.run_as(&api, request, script).await;
+    holder.processes(&["ready", "hidden"]).await;
+    let waiting = api.start(exclusive("k", Queue, argv(["true"]))).await;
+
+    let next = api
+        .start(exclusive("k", Replace, daemon.script("forever")))
+        .await;
+    assert_eq!(
+        next.state(),
+        TaskState::Running,
+        "answered when its leader runs"
+    );
+    holder.assert_gone();
+    let replaced = api.task(&holder.id).await;
+    assert_eq!(
+        (replaced.state(), replaced.end_reason()),
+        (TaskState::Cancelled, EndReason::Replaced)
+    );
+    let stop = replaced.stop.unwrap();
+    assert_eq!(stop.reason, format!("replaced by {}", next.id));
+    assert!(stop.proof.unwrap().survivors.is_empty());
+    api.assert_one_after_the_other(&[holder.id.clone(), next.id.clone()])
+        .await;
+    assert_eq!(api.task(&waiting.id).await.state(), TaskState::Queued);
+    api.stop(&next.id, CancelMode::Force).await;
+    assert_eq!(api.ended(&waiting.id).await.state(), TaskState::Completed);
+}
+
+/// X1
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_key_that_nobody_has_is_replaced_without_a_wait() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let task = api.start(exclusive("k", Replace, argv(["true"]))).await;
+    api.ended(&task.id).await;
+    use TaskEventType::{Created, Ended, Started};
+    let history = types(&api.history_of(&task.id).await);
+    assert_eq!(history, [Created, Started, Ended]);
+}
+
+/// X1
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_newer_replacement_ends_an_older_one_that_still_waits() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let policy = StopPolicy {
+        grace: Some(heeler_tests::secs(60)),
+        signal: String::new(),
+    };
+    let request = SpawnRequest {
+        stop_policy: Some(policy),
+        ..exclusive("k", Reject, SpawnRequest::default())
+    };
+    let holder = daemon
+        .run_as(&api, request, "ignore TERM pid ready forever")
+        .await;
+    holder.process("ready").await;
+    let ran = format!("pids {} pid leader exit 0", daemon.file("ran"));
+    let older = exclusive("k", Replace, daemon.script(&ran));
+    let older = tokio::spawn({
+        let api = api.clone();
+        async move { api.start(older).await }
+    });
+    api.until(&holder.id, TaskState::Stopping).await;
+    let newer = exclusive("k", Replace, daemon.script("forever"));
+    let newer = tokio::spawn({
+        let api = api.clone();
+        async move { api.start(newer).await }
+    });
+    let older = older.await.unwrap();
+    assert_eq!(
+        (older.state(), older.end_reason()),
+        (TaskState::Cancelled, EndReason::Replaced)
+    );
+    api.stop(&holder.id, CancelMode::Force).await;
+    let newer = newer.await.unwrap();
+    assert_eq!(newer.state(), TaskState::Running);
+    let stop = older.stop.unwrap();
+    assert_eq!(stop.reason, format!("replaced by {}", newer.id));
+    assert_eq!(stop.proof.unwrap().method(), ProofMethod::NeverStarted);
+    assert!(!daemon.path("ran").exists());
+}
+
+/// X1, X2
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_replacement_goes_on_after_a_crash() {
+    let mut daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let policy = StopPolicy {
+        grace: Some(millis(1500)),
+        signal: String::new(),
+    };
+    let request = SpawnRequest {
+        stop_policy: Some(policy),
+        ..exclusive("k", Reject, SpawnRequest::default())
+    };
+    let mut holder = daemon
+        .run_as(&api, request, "ignore TERM pid ready forever")
+        .await;
+    holder.process("ready").await;
+    let request = SpawnRequest {
+        request_id: "once".into(),
+        ..exclusive("k", Replace, daemon.script("print begun forever"))
+    };
+    let asked = tokio::spawn({
+        let (api, request) = (api.clone(), request.clone());
+        async move { api.spawn(request).await }
+    });
+    api.until(&holder.id, TaskState::Stopping).await;
+    daemon.kill9();
+    asked.await.unwrap().unwrap_err();
+    daemon.restart().await;
+    let api = daemon.api().await;
+    let next = api.spawn(request.clone()).await.unwrap();
+    holder.assert_gone();
+    let task = next.task.clone().unwrap();
+    assert_eq!(task.state(), TaskState::Running);
+    assert_eq!(api.spawn(request).await.unwrap(), next, "and again");
+    assert_eq!(api.all().await.len(), 2);
+    api.assert_one_after_the_other(&[holder.id.clone(), task.id])
+        .await;
+}
+
+/// X1, X2
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_many_that_replace_one_another_one_is_left() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    for round in 0..8 {
+        let key = format!("k-{round}");
+        let claims = (0..12).map(|_| {
+            let (api, request) = (
+                api.clone(),
+                exclusive(&key, Replace, argv(["sleep", "1000"])),
+            );
+            tokio::spawn(async move { api.start(request).await.id })
+        });
+        let mut ids = Vec::new();
+        for claim in claims.collect::<Vec<_>>() {
+            ids.push(claim.await.unwrap());
+        }
+        // Each was answered when its leader ran, or when it had been replaced before.
+        let mut left = Vec::new();
+        for id in ids {
+            let task = api.task(&id).await;
+            if task.state() == TaskState::Running {
+                left.push(id);
+            } else {
+                assert_eq!(task.end_reason(), EndReason::Replaced, "{task:?}");
+            }
+        }
+        assert_eq!(left.len(), 1, "round {round}: one is left");
+        api.stop(&left[0], CancelMode::Force).await;
+    }
+}

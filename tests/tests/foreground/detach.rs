@@ -1,0 +1,283 @@
+//! Detach: the same processes, all earlier output, and nothing of the first caller left.
+
+use heeler_tests::{
+    Api, Daemon,
+    api::detach,
+    held, micros, millis, secs, shell,
+    v1::{outcome::Result as Ended, *},
+    watch::types,
+};
+
+fn count(events: &[TaskEvent], wanted: TaskEventType) -> usize {
+    types(events).iter().filter(|told| **told == wanted).count()
+}
+
+/// F1, F5
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_detach_releases_the_holder_and_keeps_the_process() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let gate = daemon.gate("gate");
+    let script = format!("print one gate {} print two exit 5", daemon.file("gate"));
+    let request = SpawnRequest {
+        reattach_window: Some(millis(0)),
+        on_disconnect: DisconnectAction::Keep.into(),
+        ..held()
+    };
+    let fixture = daemon.run_as(&api, request, &script).await;
+    let mut hold = api.attach(&fixture.id).await;
+    hold.until("one\n").await;
+    let request = DetachRequest {
+        reason: "the user pressed a key".to_owned(),
+        actor: "host".to_owned(),
+        ..detach(&fixture.id)
+    };
+    let answer = api.detach(request).await.unwrap();
+    assert_eq!(answer.results[0].outcome(), DetachOutcome::Detached);
+    let ended = hold.ended().await;
+    assert_eq!(ended.reason(), AttachEndReason::Detached);
+    let task = ended.task.unwrap();
+    assert_eq!(task, *answer.results[0].task.as_ref().unwrap());
+    assert_eq!(task.placement(), Placement::Background);
+    assert_eq!(task.leader, fixture.task.leader, "the same process");
+    let detached = task.detached.as_ref().unwrap();
+    assert_eq!(detached.cause(), DetachCause::Requested);
+    assert_eq!(detached.reason, "the user pressed a key");
+    assert_eq!(detached.actor.as_ref().unwrap().name, "host");
+    // The holder's stream is over, and its connection goes: the task does not care.
+    drop(hold);
+    gate.open();
+    let task = api.ended(&fixture.id).await;
+    assert_eq!(task.outcome.unwrap().result, Some(Ended::ExitCode(5)));
+    assert_eq!(api.lines(&fixture.id).await, ["one", "two"]);
+    let told = types(&api.history_of(&fixture.id).await);
+    assert_eq!(
+        told,
+        [
+            TaskEventType::Created,
+            TaskEventType::Started,
+            TaskEventType::Detached,
+            TaskEventType::Ended
+        ]
+    );
+}
+
+/// F5
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn after_a_detach_a_holder_that_goes_away_is_not_missed() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let gate = daemon.gate("gate");
+    let script = format!("gate {}", daemon.file("gate"));
+    let request = SpawnRequest {
+        reattach_window: Some(secs(2)),
+        ..held()
+    };
+    let fixture = daemon.run_as(&api, request, &script).await;
+    let hold = api.attach(&fixture.id).await;
+    api.detach_one(&fixture.id).await;
+    drop(hold);
+    // Past the window in which it would have been cancelled: another one was.
+    let request = SpawnRequest {
+        reattach_window: Some(secs(2)),
+        ..held()
+    };
+    let missed = daemon.run_as(&api, request, "forever").await;
+    assert_eq!(
+        api.ended(&missed.id).await.end_reason(),
+        EndReason::ClientDisconnected
+    );
+    gate.open();
+    assert_eq!(api.ended(&fixture.id).await.state(), TaskState::Completed);
+}
+
+/// F2
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn output_from_before_and_after_a_detach_is_one_sequence() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    for megabytes in [0, 1, 10] {
+        let name = format!("gate-{megabytes}");
+        let gate = daemon.gate(&name);
+        let script = format!(
+            "seq -f '%07.0f' 1 {count}; echo; echo ready >&2; read -r _ < {gate}; seq -f '%07.0f' 1 {count}; echo done",
+            count = megabytes * 131_072 + 10,
+            gate = daemon.file(&name),
+        );
+        let task = api
+            .start(SpawnRequest {
+                command: shell(script).command,
+                ..held()
+            })
+            .await;
+        let mut hold = api.attach(&task.id).await;
+        hold.until("ready\n").await;
+        api.detach_one(&task.id).await;
+        assert_eq!(hold.ended().await.reason(), AttachEndReason::Detached);
+        gate.open();
+        api.ended(&task.id).await;
+        let all = api.output(&task.id).await;
+        assert!(all.starts_with(&hold.output), "what the holder has seen");
+        let part: String = (1..=megabytes * 131_072 + 10)
+            .map(|number| format!("{number:07}\n"))
+            .collect();
+        let text = String::from_utf8(all).unwrap().replace("ready\n", "");
+        assert!(text == format!("{part}\n{part}done\n"), "{megabytes} MB");
+    }
+}
+
+/// F3
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_timeout_counts_from_the_detach() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let request = SpawnRequest {
+        foreground_timeout: Some(secs(2)),
+        on_foreground_timeout: ForegroundTimeoutAction::Cancel.into(),
+        timeout: Some(secs(3600)),
+        ..held()
+    };
+    let fixture = daemon.run_as(&api, request, "forever").await;
+    let request = DetachRequest {
+        timeout: Some(millis(3500)),
+        ..detach(&fixture.id)
+    };
+    let answer = api.detach(request).await.unwrap();
+    let task = answer.results[0].task.as_ref().unwrap();
+    assert_eq!(task.timeout, Some(millis(3500)));
+    let task = api.ended(&fixture.id).await;
+    assert_eq!(task.end_reason(), EndReason::Deadline);
+    let detached = task.detached.as_ref().unwrap();
+    let stop = task.stop.as_ref().unwrap();
+    let ran = micros(&stop.request_time) - micros(&detached.detach_time);
+    assert!(ran >= 3_500_000, "stopped {ran} us after the detach");
+}
+
+/// F7
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_second_detach_gives_the_state_and_tells_nothing() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let fixture = daemon.run_as(&api, held(), "forever").await;
+    let background = daemon.run(&api, "forever").await;
+    assert_eq!(
+        api.detach_one(&fixture.id).await.outcome(),
+        DetachOutcome::Detached
+    );
+    let revision = api.revision().await;
+    for id in [&fixture.id, &background.id] {
+        let result = api.detach_one(id).await;
+        assert_eq!(result.outcome(), DetachOutcome::AlreadyBackground);
+        assert_eq!(result.task.unwrap(), api.task(id).await);
+    }
+    assert_eq!(api.revision().await, revision, "nothing was told");
+    api.stop(&fixture.id, CancelMode::Force).await;
+    let result = api.detach_one(&fixture.id).await;
+    assert_eq!(result.outcome(), DetachOutcome::AlreadyFinished);
+    assert_eq!(result.task.unwrap().state(), TaskState::Cancelled);
+    let told = api.history_of(&fixture.id).await;
+    assert_eq!(count(&told, TaskEventType::Detached), 1);
+}
+
+/// F7
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_session_is_detached_as_far_as_it_is_in_the_foreground() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let session = |session: &str| DetachRequest {
+        target: Some(detach_request::Target::SessionId(session.to_owned())),
+        ..Default::default()
+    };
+    assert_eq!(api.detach(session("s")).await.unwrap().results, []);
+    let of = |request| SpawnRequest {
+        session_id: "s".to_owned(),
+        ..request
+    };
+    let background = daemon
+        .run_as(&api, of(SpawnRequest::default()), "forever")
+        .await;
+    assert_eq!(api.detach(session("s")).await.unwrap().results, []);
+    let first = daemon.run_as(&api, of(held()), "forever").await;
+    let second = daemon.run_as(&api, of(held()), "forever").await;
+    let other = daemon.run_as(&api, held(), "forever").await;
+    let answer = api.detach(session("s")).await.unwrap();
+    let ids: Vec<&str> = answer
+        .results
+        .iter()
+        .map(|result| &*result.task.as_ref().unwrap().id)
+        .collect();
+    assert_eq!(ids, [&*second.id, &*first.id], "newest first");
+    let placement = async |id: &str| api.task(id).await.placement();
+    assert_eq!(placement(&background.id).await, Placement::Background);
+    assert_eq!(placement(&other.id).await, Placement::Foreground);
+}
+
+/// F8
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_task_that_ends_as_it_is_detached_gives_its_real_end_and_its_last_bytes() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    for round in 0..20 {
+        let gate = daemon.gate(&format!("gate-{round}"));
+        let script = format!(
+            "gate {} print last exit 9",
+            daemon.file(&format!("gate-{round}"))
+        );
+        let fixture = daemon.run_as(&api, held(), &script).await;
+        let hold = api.attach(&fixture.id).await;
+        gate.open();
+        let result = api.detach_one(&fixture.id).await;
+        let task = result.task.as_ref().unwrap();
+        match result.outcome() {
+            DetachOutcome::Detached => assert_eq!(task.placement(), Placement::Background),
+            DetachOutcome::AlreadyFinished => {
+                assert_eq!(task.state(), TaskState::Failed);
+            }
+            other @ (DetachOutcome::AlreadyBackground | DetachOutcome::Unspecified) => {
+                panic!("{other:?}")
+            }
+        }
+        check_end(&api, &fixture.id, hold).await;
+    }
+}
+
+async fn check_end(api: &Api, id: &str, mut hold: heeler_tests::Attachment) {
+    let ended = hold.ended().await;
+    let task = api.ended(id).await;
+    assert_eq!(task.outcome.unwrap().result, Some(Ended::ExitCode(9)));
+    assert_eq!(api.output(id).await, b"last\n");
+    match ended.reason() {
+        AttachEndReason::Finished => assert_eq!(hold.output, b"last\n"),
+        AttachEndReason::Detached => assert!(b"last\n".starts_with(&hold.output[..])),
+        other @ (AttachEndReason::LeaderExited | AttachEndReason::Unspecified) => {
+            panic!("{other:?}")
+        }
+    }
+}
+
+/// F1, R1
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_detach_survives_a_crash_right_after_it() {
+    let mut daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let gate = daemon.gate("gate");
+    let request = SpawnRequest {
+        reattach_window: Some(millis(100)),
+        ..held()
+    };
+    let script = format!("print one gate {} print two", daemon.file("gate"));
+    let request = SpawnRequest {
+        on_disconnect: DisconnectAction::Keep.into(),
+        ..request
+    };
+    let fixture = daemon.run_as(&api, request, &script).await;
+    api.detach_one(&fixture.id).await;
+    daemon.kill9();
+    daemon.restart().await;
+    let api = daemon.api().await;
+    let task = api.task(&fixture.id).await;
+    assert_eq!(task.placement(), Placement::Background);
+    gate.open();
+    assert_eq!(api.ended(&fixture.id).await.state(), TaskState::Completed);
+    assert_eq!(api.lines(&fixture.id).await, ["one", "two"]);
+}

@@ -1,0 +1,113 @@
+//! The trailing ampersand: what asks for the background by it is a task there.
+
+use heeler_tests::{
+    Api, Daemon, foreground, shell,
+    v1::{background_task::Command, *},
+};
+
+async fn spawn(api: &Api, request: SpawnRequest) -> (BackgroundTask, Vec<SpawnNoticeType>) {
+    let answer = api.spawn(request).await.unwrap();
+    let notices = answer.notices.iter().map(SpawnNotice::r#type).collect();
+    (answer.task.unwrap(), notices)
+}
+
+fn script(task: &BackgroundTask) -> &str {
+    match &task.command {
+        Some(Command::Shell(shell)) => &shell.script,
+        other => panic!("no script: {other:?}"),
+    }
+}
+
+/// A1
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_script_that_ends_in_an_ampersand_is_a_background_task_without_it() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    for (asked, runs) in [
+        ("exit 5 &", "exit 5"),
+        ("true && exit 5 &", "true && exit 5"),
+        ("exit 5 & # note", "exit 5 # note"),
+    ] {
+        let request = SpawnRequest {
+            request_id: asked.to_owned(),
+            ..foreground(shell(asked))
+        };
+        let (task, notices) = spawn(&api, request.clone()).await;
+        assert_eq!(script(&task), runs);
+        assert_eq!(task.placement(), Placement::Background, "{asked}");
+        assert_eq!(notices, [SpawnNoticeType::TrailingAmpersand]);
+        assert_eq!(
+            spawn(&api, request).await,
+            (task.clone(), notices),
+            "the same answer again"
+        );
+        // Its exit is the command's own, which a shell that backgrounds it would not have seen.
+        let ended = api.ended(&task.id).await;
+        assert_eq!(
+            ended.outcome.unwrap().result,
+            Some(outcome::Result::ExitCode(5)),
+            "{asked}"
+        );
+    }
+}
+
+/// A2, A3
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn other_ampersands_are_left_alone() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    for asked in [
+        "echo 'a &'",
+        "echo \"a &\"",
+        "echo a \\&",
+        "echo a 2>&1",
+        "true |& cat",
+        "echo $((3 & 1))",
+        "cat <<E\na &\nE",
+        "(sleep 0 &)",
+        "sleep 0 & wait",
+    ] {
+        let (task, notices) = spawn(&api, shell(asked)).await;
+        assert_eq!((script(&task), notices), (asked, Vec::new()));
+        api.ended(&task.id).await;
+    }
+}
+
+/// A3
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn children_that_a_script_leaves_behind_die_with_the_task() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let program = daemon.fixture_program().to_str().unwrap();
+    let (pids, up) = (daemon.file("pids"), daemon.file("up"));
+    let script = format!(
+        "nohup {program} pids {pids} pid child touch {up} forever >/dev/null & disown; while [ ! -e {up} ]; do sleep 0.01; done"
+    );
+    let (task, _) = spawn(&api, shell(script)).await;
+    let line = heeler_tests::eventually_some("the child", || {
+        let text = std::fs::read_to_string(&pids).ok()?;
+        text.lines().next().map(str::to_owned)
+    })
+    .await;
+    let pid: i32 = line.split(' ').nth(1).unwrap().parse().unwrap();
+    let child = heeler_tests::Process::now(pid).unwrap();
+    api.stop(&task.id, CancelMode::Graceful).await;
+    assert!(child.is_gone());
+}
+
+/// A4
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_does_not_parse_is_run_as_it_is() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let (task, notices) = spawn(&api, shell("if true; then &")).await;
+    assert_eq!((script(&task), notices), ("if true; then &", Vec::new()));
+    let ended = api.ended(&task.id).await;
+    assert_eq!(
+        ended.outcome.unwrap().result,
+        Some(outcome::Result::ExitCode(2)),
+        "the shell's own verdict"
+    );
+    let said = api.lines(&task.id).await.join("\n");
+    assert!(said.contains("syntax error"), "{said}");
+}

@@ -1,0 +1,410 @@
+//! Starting tasks: what a Spawn gives, refuses, and lets the child see.
+
+use std::{collections::HashSet, fs, os::unix::fs::PermissionsExt};
+
+use heeler_tests::{
+    Daemon, Refusal, argv,
+    process::Stat,
+    shell,
+    v1::{outcome::Result as Ended, *},
+    watch::types,
+};
+use tonic::Code;
+
+/// S1
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_spawn_returns_before_the_command_ends_and_list_shows_it_running() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let request = SpawnRequest {
+        name: "build".into(),
+        session_id: "s".into(),
+        ..Default::default()
+    };
+    let fixture = daemon.run_as(&api, request, "forever").await;
+
+    let listed = api.list(ListRequest::default()).await.unwrap();
+    assert_eq!(listed.tasks.len(), 1, "{listed:?}");
+    let task = &listed.tasks[0];
+    assert_eq!(
+        (task.id.as_str(), task.state()),
+        (fixture.id.as_str(), TaskState::Running)
+    );
+    assert_eq!(
+        (task.name.as_str(), task.session_id.as_str()),
+        ("build", "s")
+    );
+    assert_eq!(
+        task.leader.unwrap().pid,
+        fixture.process("leader").await.pid
+    );
+    assert!(task.start_time.is_some() && task.create_time.is_some() && task.end_time.is_none());
+    assert_eq!(task.working_directory, daemon.home().to_str().unwrap());
+    assert_eq!(task, &fixture.task, "Spawn gave the same");
+    assert_eq!(listed.revision, task.revision);
+}
+
+/// S1
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_id_says_its_kind_and_is_short() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    for (kind, prefix) in [
+        (TaskKind::Unspecified, "shell-"),
+        (TaskKind::Agent, "agent-"),
+    ] {
+        let task = api
+            .start(SpawnRequest {
+                kind: kind.into(),
+                ..argv(["true"])
+            })
+            .await;
+        let digits = task.id.strip_prefix(prefix).expect(prefix);
+        let base32 = |c: char| c.is_ascii_lowercase() || ('2'..='7').contains(&c);
+        assert!(
+            digits.len() == 10 && digits.chars().all(base32),
+            "{}",
+            task.id
+        );
+        assert_eq!(task.uid.len(), 36, "{}", task.uid);
+        assert_eq!(task.uid.as_bytes()[14], b'7', "a UUIDv7: {}", task.uid);
+    }
+}
+
+/// S3
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_working_directory_that_cannot_be_entered_is_named_and_nothing_is_created() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let plain = daemon.file("plain");
+    fs::write(&plain, "").unwrap();
+    for path in [daemon.file("nowhere"), plain] {
+        let request = SpawnRequest {
+            working_directory: path.clone(),
+            ..argv(["true"])
+        };
+        let refused = api.spawn(request).await;
+        let refusal = Refusal::expect(
+            refused,
+            Code::FailedPrecondition,
+            "WORKING_DIRECTORY_UNUSABLE",
+        );
+        assert_eq!(refusal.value("path"), path);
+        assert!(!refusal.value("os_error").is_empty());
+        assert!(refusal.message.contains(&path), "{refusal:?}");
+    }
+    assert_eq!((api.all().await.len(), api.revision().await), (0, 0));
+    assert!(daemon.processes().is_empty());
+}
+
+/// S4
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_missing_or_plain_program_is_a_refusal_with_the_systems_reason() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let plain = daemon.file("plain");
+    fs::write(&plain, "#!/bin/sh\n").unwrap();
+    let missing = daemon.file("missing");
+    let directory = daemon.file("home");
+    let cases = [
+        (missing.as_str(), "No such file"),
+        ("no-such-program-anywhere", "No such file"),
+        ("./missing", "No such file"),
+        (plain.as_str(), "Permission denied"),
+        (directory.as_str(), ""),
+    ];
+    for (program, reason) in cases {
+        let refused = api.spawn(argv([program, "x"])).await;
+        let refusal = Refusal::expect(refused, Code::FailedPrecondition, "PROGRAM_UNUSABLE");
+        assert_eq!(refusal.value("program"), program);
+        assert!(refusal.value("os_error").contains(reason), "{refusal:?}");
+    }
+    assert_eq!((api.all().await.len(), api.revision().await), (0, 0));
+}
+
+/// S4
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_program_that_the_kernel_refuses_is_a_failed_task_with_the_reason_and_no_127() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let orphan = daemon.file("orphan");
+    fs::write(&orphan, "#!/no/such/interpreter\n").unwrap();
+    let garbage = daemon.file("garbage");
+    fs::write(&garbage, [0x7f, b'E', b'L', b'F', 0, 0, 0, 0]).unwrap();
+    for (path, errno) in [(orphan, nix::libc::ENOENT), (garbage, nix::libc::ENOEXEC)] {
+        fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        let refusal = Refusal::expect(
+            api.spawn(argv([&path])).await,
+            Code::FailedPrecondition,
+            "SPAWN_FAILED",
+        );
+        let id = refusal.value("task_id");
+        assert!(refusal.value("operation").contains(&path), "{refusal:?}");
+        let task = api.task(id).await;
+        assert_eq!(
+            (task.state(), task.end_reason()),
+            (TaskState::Failed, EndReason::SpawnFailed)
+        );
+        assert!(task.leader.is_none() && task.start_time.is_none());
+        match task.outcome.unwrap().result.unwrap() {
+            Ended::SpawnError(error) => assert_eq!(error.errno, errno, "{error:?}"),
+            other @ (Ended::ExitCode(_) | Ended::Signal(_) | Ended::Unknown(_)) => {
+                panic!("not a spawn error: {other:?}")
+            }
+        }
+        let history = api.history_of(id).await;
+        assert_eq!(
+            types(&history),
+            [TaskEventType::Created, TaskEventType::Ended]
+        );
+    }
+}
+
+/// S5
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_task_without_a_directory_starts_in_the_home_of_its_user() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let task = api.start(daemon.script("cwd")).await;
+    assert_eq!(task.working_directory, daemon.home().to_str().unwrap());
+    api.ended(&task.id).await;
+    assert_eq!(
+        api.lines(&task.id).await,
+        [format!("cwd {}", daemon.home().display())]
+    );
+}
+
+/// S5
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_configured_directory_comes_before_the_home_and_a_requests_own_before_both() {
+    let configured = tempfile::tempdir().unwrap();
+    let path = configured.path().canonicalize().unwrap();
+    let daemon = Daemon::builder()
+        .arg("--working-directory")
+        .arg(&path)
+        .start()
+        .await;
+    let api = daemon.api().await;
+    let plain = api.start(daemon.script("cwd")).await;
+    let own = SpawnRequest {
+        working_directory: "/".into(),
+        ..daemon.script("cwd")
+    };
+    let own = api.start(own).await;
+    for (task, expected) in [(plain, path.to_str().unwrap()), (own, "/")] {
+        assert_eq!(task.working_directory, expected);
+        api.ended(&task.id).await;
+        assert_eq!(api.lines(&task.id).await, [format!("cwd {expected}")]);
+    }
+}
+
+/// S7
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn stdin_that_was_not_asked_for_is_at_its_end() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let task = api.start(daemon.script("stdin")).await;
+    assert_eq!(api.ended(&task.id).await.state(), TaskState::Completed);
+    assert_eq!(api.lines(&task.id).await, ["stdin 0"]);
+}
+
+/// S8
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_child_has_three_descriptors_and_a_session_of_its_own() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let task = api.start(daemon.script("descriptors")).await;
+    api.ended(&task.id).await;
+    assert_eq!(api.lines(&task.id).await, ["descriptors 0 1 2"]);
+
+    let task = api.start(argv(["cat", "/proc/self/stat"])).await;
+    api.ended(&task.id).await;
+    let stat = Stat::parse(&api.lines(&task.id).await[0]).unwrap();
+    let pid = task.leader.unwrap().pid;
+    assert_eq!((stat.session, stat.group, stat.terminal), (pid, pid, 0));
+}
+
+/// S8: by a program that changes neither signals nor mask of its own, as this test's fixture would.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_child_has_default_dispositions_and_an_empty_mask_whatever_the_server_has() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let task = api.start(argv(["cat", "/proc/self/status"])).await;
+    api.ended(&task.id).await;
+    let lines = api.lines(&task.id).await;
+    for field in ["SigBlk", "SigIgn", "SigCgt", "SigPnd", "ShdPnd"] {
+        let line = lines
+            .iter()
+            .find(|line| line.starts_with(field))
+            .expect(field);
+        assert!(line.ends_with("\t0000000000000000"), "{line}");
+    }
+}
+
+/// S10
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn hostile_names_and_labels_are_data() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let long = "x".repeat(10_000);
+    let texts = [
+        "../../etc/passwd",
+        "a\nb\r\n",
+        "\x1b[2J\x1b]0;owned\x07",
+        "\u{202e}\0'\"$(id)`id`",
+        &long,
+    ];
+    for text in texts {
+        let labels = [("key".to_owned(), text.to_owned())].into();
+        let request = SpawnRequest {
+            name: text.into(),
+            labels,
+            ..argv(["true"])
+        };
+        let task = api.start(request).await;
+        api.ended(&task.id).await;
+        let filter = TaskFilter {
+            labels: task.labels.clone(),
+            ..Default::default()
+        };
+        let request = ListRequest {
+            filter: Some(filter),
+            include_finished: true,
+            ..Default::default()
+        };
+        let found = api.list(request).await.unwrap().tasks;
+        assert_eq!(found.len(), 1, "{text:?}");
+        assert_eq!(
+            (found[0].name.as_str(), found[0].labels["key"].as_str()),
+            (text, text)
+        );
+    }
+    let key = "../\n\x1b[31m".to_owned();
+    let labels = [(key.clone(), "v".to_owned())].into();
+    let task = api
+        .start(SpawnRequest {
+            labels,
+            ..argv(["true"])
+        })
+        .await;
+    assert_eq!(api.ended(&task.id).await.labels[&key], "v");
+    assert!(
+        !daemon.log().contains('\x1b'),
+        "nothing reaches the terminal by the log"
+    );
+}
+
+/// S11
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn at_the_limit_a_spawn_is_refused_with_the_numbers_and_nobody_is_evicted() {
+    let daemon = Daemon::builder().max_tasks(2).start().await;
+    let api = daemon.api().await;
+    let first = daemon.run(&api, "forever").await;
+    let second = daemon.run(&api, "forever").await;
+    let (revision, processes) = (api.revision().await, daemon.processes().len());
+
+    let refused = api.spawn(argv(["true"])).await;
+    let refusal = Refusal::expect(refused, Code::ResourceExhausted, "TASK_LIMIT_REACHED");
+    assert_eq!((refusal.value("running"), refusal.value("max")), ("2", "2"));
+    assert_eq!(
+        (api.revision().await, daemon.processes().len()),
+        (revision, processes)
+    );
+    for fixture in [&first, &second] {
+        assert_eq!(api.task(&fixture.id).await.state(), TaskState::Running);
+    }
+    let server = api.server().await;
+    assert_eq!((server.live_tasks, server.max_live_tasks), (2, 2));
+
+    api.stop(&first.id, CancelMode::Force).await;
+    let third = api.start(argv(["true"])).await;
+    assert_eq!(api.ended(&third.id).await.state(), TaskState::Completed);
+}
+
+/// S11
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn racing_spawns_never_exceed_the_limit() {
+    let daemon = Daemon::builder().max_tasks(3).start().await;
+    let api = daemon.api().await;
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..12 {
+        let (api, request) = (api.clone(), daemon.script("forever"));
+        calls.spawn(async move { api.spawn(request).await });
+    }
+    let (mut started, mut refused) = (0, 0);
+    while let Some(answer) = calls.join_next().await {
+        match answer.unwrap() {
+            Ok(_) => started += 1,
+            Err(status) => {
+                assert_eq!(Refusal::of(&status).reason, "TASK_LIMIT_REACHED");
+                refused += 1;
+            }
+        }
+    }
+    assert_eq!((started, refused), (3, 9));
+    assert_eq!(
+        api.all().await.len(),
+        3,
+        "nothing of the refused ones is kept"
+    );
+}
+
+/// S12
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn no_id_is_reused_after_remove_or_restart() {
+    let mut daemon = Daemon::start().await;
+    let mut seen = HashSet::new();
+    for _ in 0..3 {
+        let api = daemon.api().await;
+        for _ in 0..20 {
+            let task = api.start(argv(["true"])).await;
+            assert!(seen.insert(task.id.clone()), "{} twice", task.id);
+            assert!(seen.insert(task.uid.clone()), "{} twice", task.uid);
+            api.ended(&task.id).await;
+        }
+        let all = RemoveRequest {
+            target: Some(remove_request::Target::Finished(TaskFilter::default())),
+        };
+        let removed = api.raw().remove(all).await.unwrap().into_inner();
+        assert_eq!(removed.removed_task_ids.len(), 20);
+        daemon.kill9();
+        daemon.restart().await;
+    }
+}
+
+/// S13
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn started_comes_before_ended_for_tasks_that_live_a_millisecond() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..40 {
+        let api = api.clone();
+        calls.spawn(async move { api.start(argv(["true"])).await.id });
+    }
+    for id in calls.join_all().await {
+        api.ended(&id).await;
+        let history = api.history_of(&id).await;
+        let expected = [
+            TaskEventType::Created,
+            TaskEventType::Started,
+            TaskEventType::Ended,
+        ];
+        assert_eq!(types(&history), expected);
+    }
+}
+
+/// S1
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_script_is_run_by_a_shell_and_its_exit_code_is_the_tasks() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let task = api.start(shell("echo \"$((40 + 2))\" && exit 3")).await;
+    let task = api.ended(&task.id).await;
+    assert_eq!(
+        (task.state(), task.end_reason()),
+        (TaskState::Failed, EndReason::Exited)
+    );
+    assert_eq!(task.outcome.unwrap().result, Some(Ended::ExitCode(3)));
+    assert_eq!(api.lines(&task.id).await, ["42"]);
+}
