@@ -33,7 +33,10 @@ pub use daemon::{
 pub use disk::{FailingDisk, SmallDisk};
 pub use heeler_proto::v1;
 pub use process::{Fixture, LoneShims, LoneTask, Process, task_file};
-pub use request::{argv, exclusive, foreground, held, micros, millis, queued, secs, shell};
+pub use request::{
+    SpawnRequestExt, TaskSpecExt, argv, exclusive, foreground, micros, millis, queued, secs, shell,
+    shell_by,
+};
 pub use waiting::{DEADLINE, eventually, eventually_some, within};
 
 /// Bytes that differ at every offset, up to a period of 99,990 bytes.

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use heeler_proto::v1::{SessionActivity, TaskEvent, TaskEventType, TaskKind};
 
+use crate::TaskSpecExt as _;
+
 /// Which sessions a history says have become idle, in order.
 pub fn idle(history: &[TaskEvent]) -> Vec<&str> {
     let idle = history
@@ -27,9 +29,9 @@ pub fn faults(history: &[TaskEvent]) -> Vec<String> {
     for event in history {
         let due = idle_due.take();
         let expected = match &event.task {
-            Some(task) if !task.session_id.is_empty() => {
-                let session = live.entry(task.session_id.clone()).or_default();
-                session.session_id.clone_from(&task.session_id);
+            Some(task) if !task.session().is_empty() => {
+                let session = live.entry(task.session().to_owned()).or_default();
+                task.session().clone_into(&mut session.session_id);
                 count(session, event.r#type(), task.kind()).then(|| session.clone())
             }
             Some(_) => None,

@@ -15,7 +15,7 @@ use std::{
 use heeler_proto::v1::{BackgroundTask, SpawnRequest};
 use nix::{sys::stat::Mode, unistd::mkfifo};
 
-use crate::{Api, Daemon, Process, argv, eventually_some};
+use crate::{Api, Daemon, Process, SpawnRequestExt as _, argv, eventually_some};
 
 /// A task that runs a script of the fixture.
 #[derive(Debug)]
@@ -54,8 +54,9 @@ impl Daemon {
             .custom_flags(nix::libc::O_NONBLOCK)
             .open(&leash);
         let script = format!("pids {pids} leash {leash} pid leader {script}");
-        let command = self.script(&script).command;
-        let task = api.start(SpawnRequest { command, ..request }).await;
+        let task = api
+            .start(request.with_command_of(self.script(&script)))
+            .await;
         let fixture = Fixture {
             id: task.id.clone(),
             task,

@@ -1,56 +1,14 @@
-//! Short ways to write requests, and to read times.
+//! Builders of requests, accessors of a task's specification, filters and spans of time.
+
+mod spawn;
+mod spec;
 
 use std::time::Duration;
 
-use heeler_proto::v1::{
-    ArgvCommand, ExclusiveMode, Placement, ShellCommand, SpawnRequest, TaskFilter, TaskState,
-    spawn_request::Command,
-};
+use heeler_proto::v1::{TaskFilter, TaskState};
 
-/// A program and its arguments.
-pub fn argv<T: Into<String>>(args: impl IntoIterator<Item = T>) -> SpawnRequest {
-    let args = args.into_iter().map(Into::into).collect();
-    SpawnRequest {
-        command: Some(Command::Argv(ArgvCommand { args })),
-        ..Default::default()
-    }
-}
-
-/// A script for the default shell.
-pub fn shell(script: impl Into<String>) -> SpawnRequest {
-    let shell = ShellCommand {
-        script: script.into(),
-        program: String::new(),
-    };
-    SpawnRequest {
-        command: Some(Command::Shell(shell)),
-        ..Default::default()
-    }
-}
-
-/// The same in the foreground, to be filled in.
-pub fn foreground(request: SpawnRequest) -> SpawnRequest {
-    SpawnRequest {
-        placement: Placement::Foreground.into(),
-        ..request
-    }
-}
-
-/// In the foreground, with a holder's window that a slow machine keeps; its command is to be filled in.
-pub fn held() -> SpawnRequest {
-    SpawnRequest {
-        reattach_window: Some(secs(60)),
-        ..foreground(SpawnRequest::default())
-    }
-}
-
-/// The tasks of a session.
-pub fn session(id: &str) -> TaskFilter {
-    TaskFilter {
-        session_id: id.to_owned(),
-        ..Default::default()
-    }
-}
+pub use spawn::{SpawnRequestExt, argv, exclusive, foreground, queued, shell, shell_by};
+pub use spec::TaskSpecExt;
 
 /// The states that are not terminal.
 pub const LIVE: [TaskState; 4] = [
@@ -60,7 +18,15 @@ pub const LIVE: [TaskState; 4] = [
     TaskState::Stopping,
 ];
 
-/// Every live task.
+/// The tasks of a session.
+pub fn session(id: &str) -> TaskFilter {
+    TaskFilter {
+        session_id: id.to_owned(),
+        ..Default::default()
+    }
+}
+
+/// The live tasks.
 pub fn live() -> TaskFilter {
     TaskFilter {
         states: LIVE.map(i32::from).to_vec(),
@@ -68,37 +34,18 @@ pub fn live() -> TaskFilter {
     }
 }
 
-/// A span of seconds.
 pub fn secs(seconds: i64) -> prost_types::Duration {
     prost_types::Duration { seconds, nanos: 0 }
 }
 
-/// A span of milliseconds.
 pub fn millis(millis: u64) -> prost_types::Duration {
     Duration::from_millis(millis)
         .try_into()
         .expect("a small number")
 }
 
-/// Microseconds since 1970 of a time that must be there.
+/// Microseconds since 1970 of a time that must be set.
 pub fn micros(time: &Option<prost_types::Timestamp>) -> i64 {
     let time = time.as_ref().expect("a time");
     time.seconds * 1_000_000 + i64::from(time.nanos) / 1_000
-}
-
-/// The same, of which only one may be live that has this key.
-pub fn exclusive(key: &str, mode: ExclusiveMode, request: SpawnRequest) -> SpawnRequest {
-    SpawnRequest {
-        exclusive_key: key.to_owned(),
-        exclusive_mode: mode.into(),
-        ..request
-    }
-}
-
-/// The same, in a queue.
-pub fn queued(queue: &str, request: SpawnRequest) -> SpawnRequest {
-    SpawnRequest {
-        queue: queue.to_owned(),
-        ..request
-    }
 }

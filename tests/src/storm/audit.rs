@@ -9,7 +9,9 @@ use std::{
 use heeler_proto::v1::{BackgroundTask, ListRequest, TaskEvent, TaskEventType, TaskState};
 
 use super::{Aftermath, Done, Ending, Storm, descriptors, is_lost, never_ran};
-use crate::{Api, Daemon, eventually, request::live, sessions, waiting::STEP, watch::types};
+use crate::{
+    Api, Daemon, TaskSpecExt as _, eventually, request::live, sessions, waiting::STEP, watch::types,
+};
 
 /// How many discrepancies are shown.
 const SHOWN: usize = 20;
@@ -134,7 +136,7 @@ impl Audit {
             (None, None) => return self.wrong(done, "forgotten".to_owned()),
         };
         self.bytes += output.len() as u64;
-        if task.name != done.job.name || task.output_bytes != output.len() as u64 {
+        if task.name() != done.job.name || task.output_bytes != output.len() as u64 {
             self.wrong(done, format!("{} bytes of {task:?}", output.len()));
         }
         let ran = self.ran.remove(&done.job.name).unwrap_or(0);

@@ -114,7 +114,7 @@ impl Client {
         };
         // What was detached runs as long as its timeout says from then on: one that is to be over by
         // it is left where it is.
-        let is_held = job.request.placement() == Placement::Foreground;
+        let is_held = job.placement == Placement::Foreground;
         let detaches = chance.once_in(2) && is_held && job.ending != Ending::TimesOut;
         if detaches {
             self.detach(&task_id).await;

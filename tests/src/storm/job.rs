@@ -2,12 +2,13 @@
 //! ends and how often its command may run, which is once.
 
 use heeler_proto::v1::{
-    BackgroundTask, DisconnectAction, ForegroundTimeoutAction, SpawnRequest, TaskState,
+    BackgroundTask, DisconnectAction, ForegroundTimeoutAction, Placement, SpawnRequest, TaskState,
     outcome::Result::{self as Outcome, ExitCode, Signal},
 };
+use prost_types::Duration;
 
 use super::chance::Chance;
-use crate::{argv, foreground, millis, pattern, secs};
+use crate::{SpawnRequestExt as _, argv, millis, pattern, secs};
 
 /// A task to be.
 #[derive(Debug, Clone)]
@@ -16,6 +17,7 @@ pub struct Job {
     pub name: String,
     /// What is asked for.
     pub request: SpawnRequest,
+    pub placement: Placement,
     /// How it ends.
     pub ending: Ending,
     /// All that it writes.
@@ -85,20 +87,23 @@ impl Job {
         let foreground = chance.once_in(3);
         let script = format!("pids {} pid {name} {steps}", workshop.ran);
         let words = [&*workshop.fixture].into_iter().chain(script.split(' '));
-        let request = SpawnRequest {
-            request_id: name.clone(),
-            name: name.clone(),
-            session_id: format!("session-{}", number % 3),
-            timeout: (ending == Ending::TimesOut).then(|| millis(pause)),
-            ..argv(words)
+        let request = argv(words)
+            .with_request_id(&name)
+            .with_name(&name)
+            .with_session(format!("session-{}", number % 3));
+        let timeout = (ending == Ending::TimesOut).then(|| millis(pause));
+        let request = match timeout {
+            Some(timeout) => request.with_timeout(timeout),
+            None => request,
         };
-        let request = match foreground {
-            true => in_foreground(request),
-            false => request,
+        let (request, placement) = match foreground {
+            true => (in_foreground(request, timeout), Placement::Foreground),
+            false => (request, Placement::Background),
         };
         Self {
             name,
             request,
+            placement,
             ending,
             output,
         }
@@ -149,13 +154,12 @@ impl Job {
 }
 
 /// The same in the foreground, for as long as it may run, and held by nobody.
-fn in_foreground(request: SpawnRequest) -> SpawnRequest {
-    SpawnRequest {
-        foreground_timeout: Some(request.timeout.unwrap_or(secs(3600))),
-        on_foreground_timeout: ForegroundTimeoutAction::Cancel.into(),
-        on_disconnect: DisconnectAction::Keep.into(),
-        ..foreground(request)
-    }
+fn in_foreground(request: SpawnRequest, timeout: Option<Duration>) -> SpawnRequest {
+    request
+        .in_foreground()
+        .with_foreground_timeout(timeout.unwrap_or(secs(3600)))
+        .with_on_foreground_timeout(ForegroundTimeoutAction::Cancel)
+        .with_on_disconnect(DisconnectAction::Keep)
 }
 
 /// Whether a task never ran, and says so.

@@ -1,6 +1,8 @@
 //! Exclusive keys and queues.
 
-use heeler_tests::{Daemon, argv, exclusive, queued, v1::*};
+use heeler_tests::{
+    Daemon, SpawnRequestExt as _, TaskSpecExt as _, argv, exclusive, queued, v1::*,
+};
 
 use super::{Call, Edge, bad, text};
 
@@ -9,10 +11,7 @@ use super::{Call, Edge, bad, text};
 async fn keys_and_queues_that_cannot_be_are_named() {
     let ok = || argv(["true"]);
     let spawn = |field: &str, request| bad(field, Call::Spawn(request));
-    let mode_alone = |mode: i32| SpawnRequest {
-        exclusive_mode: mode,
-        ..ok()
-    };
+    let mode_alone = |mode: i32| ok().with_exclusive_mode(mode);
     let replace = exclusive("k", ExclusiveMode::Replace, ok());
     let cases = vec![
         spawn("queue", queued(&text(257), ok())),
@@ -67,10 +66,7 @@ async fn keys_and_queues_of_any_text_harm_nothing() {
         api.set_queue(name, Some(7), Some(true)).await.unwrap();
         let request = exclusive(name, ExclusiveMode::Queue, queued(name, argv(["true"])));
         let task = api.start(request).await;
-        assert_eq!(
-            (task.queue.as_str(), task.exclusive_key.as_str()),
-            (name, name)
-        );
+        assert_eq!((task.queue(), task.exclusive_key()), (name, name));
     }
     daemon.kill9();
     daemon.restart().await;

@@ -1,6 +1,6 @@
 //! The foreground and time: rules that contradict each other, or could never come true.
 
-use heeler_tests::{argv, foreground, secs, v1::*};
+use heeler_tests::{SpawnRequestExt as _, argv, secs, v1::*};
 
 use super::{Call, Case, Edge, bad, bad_spans};
 
@@ -16,42 +16,21 @@ fn spawn(field: &str, request: SpawnRequest) -> Case {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn rules_for_the_foreground_are_refused_in_the_background() {
     let cases = vec![
-        spawn(
-            "foreground_timeout",
-            SpawnRequest {
-                foreground_timeout: Some(secs(5)),
-                ..ok()
-            },
-        ),
+        spawn("foreground_timeout", ok().with_foreground_timeout(secs(5))),
         spawn(
             "on_foreground_timeout",
-            SpawnRequest {
-                on_foreground_timeout: ForegroundTimeoutAction::Cancel.into(),
-                ..ok()
-            },
+            ok().with_on_foreground_timeout(ForegroundTimeoutAction::Cancel),
         ),
         spawn(
             "on_disconnect",
-            SpawnRequest {
-                on_disconnect: DisconnectAction::Keep.into(),
-                ..ok()
-            },
+            ok().with_on_disconnect(DisconnectAction::Keep),
         ),
         spawn(
             "reattach_window",
-            SpawnRequest {
-                placement: Placement::Background.into(),
-                reattach_window: Some(secs(5)),
-                ..ok()
-            },
+            ok().with_placement(Placement::Background)
+                .with_reattach_window(secs(5)),
         ),
-        spawn(
-            "stale_action",
-            SpawnRequest {
-                stale_action: StaleAction::Cancel.into(),
-                ..ok()
-            },
-        ),
+        spawn("stale_action", ok().with_stale_action(StaleAction::Cancel)),
     ];
     Edge::new().await.refuses(cases).await;
 }
@@ -61,82 +40,24 @@ async fn rules_for_the_foreground_are_refused_in_the_background() {
 async fn spans_that_are_none_and_values_that_nobody_knows_are_refused() {
     let mut cases = Vec::new();
     for span in bad_spans().into_iter().chain([secs(0)]) {
-        let span = Some(span);
-        let held = || foreground(ok());
+        let foreground = || ok().in_foreground();
         cases.extend([
-            spawn(
-                "timeout",
-                SpawnRequest {
-                    timeout: span,
-                    ..ok()
-                },
-            ),
-            spawn(
-                "idle_timeout",
-                SpawnRequest {
-                    idle_timeout: span,
-                    ..ok()
-                },
-            ),
-            spawn(
-                "stale_after",
-                SpawnRequest {
-                    stale_after: span,
-                    ..ok()
-                },
-            ),
-            spawn(
-                "reattach_window",
-                SpawnRequest {
-                    reattach_window: span,
-                    ..held()
-                },
-            ),
+            spawn("timeout", ok().with_timeout(span)),
+            spawn("idle_timeout", ok().with_idle_timeout(span)),
+            spawn("stale_after", ok().with_stale_after(span)),
+            spawn("reattach_window", foreground().with_reattach_window(span)),
             spawn(
                 "foreground_timeout",
-                SpawnRequest {
-                    foreground_timeout: span,
-                    ..held()
-                },
+                foreground().with_foreground_timeout(span),
             ),
         ]);
     }
     cases.extend([
-        spawn(
-            "placement",
-            SpawnRequest {
-                placement: 9,
-                ..ok()
-            },
-        ),
-        spawn(
-            "orphan_policy",
-            SpawnRequest {
-                orphan_policy: 9,
-                ..ok()
-            },
-        ),
-        spawn(
-            "stale_action",
-            SpawnRequest {
-                stale_action: -1,
-                ..ok()
-            },
-        ),
-        spawn(
-            "on_disconnect",
-            SpawnRequest {
-                on_disconnect: 9,
-                ..ok()
-            },
-        ),
-        spawn(
-            "on_foreground_timeout",
-            SpawnRequest {
-                on_foreground_timeout: 9,
-                ..ok()
-            },
-        ),
+        spawn("placement", ok().with_placement(9)),
+        spawn("orphan_policy", ok().with_orphan_policy(9)),
+        spawn("stale_action", ok().with_stale_action(-1)),
+        spawn("on_disconnect", ok().with_on_disconnect(9)),
+        spawn("on_foreground_timeout", ok().with_on_foreground_timeout(9)),
     ]);
     Edge::new().await.refuses(cases).await;
 }

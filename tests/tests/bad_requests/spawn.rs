@@ -1,9 +1,6 @@
 //! Spawn.
 
-use heeler_tests::{
-    Daemon, Refusal, api, argv, shell,
-    v1::{spawn_request::Command, *},
-};
+use heeler_tests::{Daemon, Refusal, SpawnRequestExt as _, api, argv, shell, shell_by, v1::*};
 use tonic::Code;
 
 use super::{Call, Edge, bad, bad_spans, entry, refused, text};
@@ -12,16 +9,7 @@ use super::{Call, Edge, bad, bad_spans, entry, refused, text};
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn bad_commands_are_named() {
     let none = SpawnRequest::default();
-    let with = |command| SpawnRequest {
-        command: Some(command),
-        ..Default::default()
-    };
-    let shell_by = |program: &str| {
-        with(Command::Shell(ShellCommand {
-            script: "true".into(),
-            program: program.into(),
-        }))
-    };
+    let shell_by = |program| shell_by(program, "true");
     let many = vec!["x".to_owned(); 4097];
     let cases = [
         bad("command", Call::Spawn(none)),
@@ -48,102 +36,27 @@ async fn bad_commands_are_named() {
 async fn bad_fields_of_a_spawn_are_named() {
     let ok = || argv(["true"]);
     let spawn = |field: &str, request| bad(field, Call::Spawn(request));
-    let labels = (0..65).map(|n| (n.to_string(), String::new())).collect();
+    let labels = (0..65).map(|n| (n.to_string(), ""));
     let mut cases = vec![
-        spawn("kind", SpawnRequest { kind: 99, ..ok() }),
-        spawn("kind", SpawnRequest { kind: -1, ..ok() }),
-        spawn(
-            "kind",
-            SpawnRequest {
-                kind: TaskKind::Hosted.into(),
-                ..ok()
-            },
-        ),
-        spawn(
-            "env_defaults",
-            SpawnRequest {
-                env_defaults: 99,
-                ..ok()
-            },
-        ),
-        spawn(
-            "request_id",
-            SpawnRequest {
-                request_id: text(129),
-                ..ok()
-            },
-        ),
-        spawn(
-            "session_id",
-            SpawnRequest {
-                session_id: text(257),
-                ..ok()
-            },
-        ),
-        spawn(
-            "name",
-            SpawnRequest {
-                name: text((16 << 10) + 1),
-                ..ok()
-            },
-        ),
-        spawn("labels", SpawnRequest { labels, ..ok() }),
+        spawn("kind", ok().with_kind(99)),
+        spawn("kind", ok().with_kind(-1)),
+        spawn("kind", ok().with_kind(TaskKind::Hosted)),
+        spawn("env_defaults", ok().with_env_defaults(99)),
+        spawn("request_id", ok().with_request_id(text(129))),
+        spawn("session_id", ok().with_session(text(257))),
+        spawn("name", ok().with_name(text((16 << 10) + 1))),
+        spawn("labels", ok().with_labels(labels)),
         spawn(
             r#"labels["k"]"#,
-            SpawnRequest {
-                labels: entry("k", &text((16 << 10) + 1)),
-                ..ok()
-            },
+            ok().with_labels(entry("k", &text((16 << 10) + 1))),
         ),
-        spawn(
-            "working_directory",
-            SpawnRequest {
-                working_directory: "relative".into(),
-                ..ok()
-            },
-        ),
-        spawn(
-            "working_directory",
-            SpawnRequest {
-                working_directory: "./x".into(),
-                ..ok()
-            },
-        ),
-        spawn(
-            "working_directory",
-            SpawnRequest {
-                working_directory: "/a\0b".into(),
-                ..ok()
-            },
-        ),
-        spawn(
-            "env_remove[1]",
-            SpawnRequest {
-                env_remove: vec!["A".into(), String::new()],
-                ..ok()
-            },
-        ),
-        spawn(
-            "env_remove[0]",
-            SpawnRequest {
-                env_remove: vec!["A=B".into()],
-                ..ok()
-            },
-        ),
-        spawn(
-            r#"env["A"]"#,
-            SpawnRequest {
-                env: entry("A", "a\0b"),
-                ..ok()
-            },
-        ),
-        spawn(
-            r#"env["A"]"#,
-            SpawnRequest {
-                env: entry("A", &text(128 << 10)),
-                ..ok()
-            },
-        ),
+        spawn("working_directory", ok().with_working_directory("relative")),
+        spawn("working_directory", ok().with_working_directory("./x")),
+        spawn("working_directory", ok().with_working_directory("/a\0b")),
+        spawn("env_remove[1]", ok().with_env_remove(["A", ""])),
+        spawn("env_remove[0]", ok().with_env_remove(["A=B"])),
+        spawn(r#"env["A"]"#, ok().with_env(entry("A", "a\0b"))),
+        spawn(r#"env["A"]"#, ok().with_env(entry("A", &text(128 << 10)))),
     ];
     for key in [
         "",
@@ -156,44 +69,15 @@ async fn bad_fields_of_a_spawn_are_named() {
     ] {
         cases.push(spawn(
             &format!("env[{key:?}]"),
-            SpawnRequest {
-                env: entry(key, "v"),
-                ..ok()
-            },
+            ok().with_env(entry(key, "v")),
         ));
     }
     for span in bad_spans() {
-        let policy = StopPolicy {
-            grace: Some(span),
-            signal: String::new(),
-        };
-        cases.push(spawn(
-            "timeout",
-            SpawnRequest {
-                timeout: Some(span),
-                ..ok()
-            },
-        ));
-        cases.push(spawn(
-            "stop_policy.grace",
-            SpawnRequest {
-                stop_policy: Some(policy),
-                ..ok()
-            },
-        ));
+        cases.push(spawn("timeout", ok().with_timeout(span)));
+        cases.push(spawn("stop_policy.grace", ok().with_grace(span)));
     }
     for signal in ["TERMINATE", "SIGNOPE", "999", "0", "-1", " "] {
-        let policy = Some(StopPolicy {
-            grace: None,
-            signal: signal.into(),
-        });
-        cases.push(spawn(
-            "stop_policy.signal",
-            SpawnRequest {
-                stop_policy: policy,
-                ..ok()
-            },
-        ));
+        cases.push(spawn("stop_policy.signal", ok().with_stop_signal(signal)));
     }
     Edge::new().await.refuses(cases).await;
 }
@@ -202,10 +86,7 @@ async fn bad_fields_of_a_spawn_are_named() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_label_with_too_long_a_key_is_refused() {
     let edge = Edge::new().await;
-    let request = SpawnRequest {
-        labels: entry(&text(257), "v"),
-        ..argv(["true"])
-    };
+    let request = argv(["true"]).with_labels(entry(&text(257), "v"));
     let result = edge.api.spawn(request).await;
     let refusal = Refusal::expect(result, Code::InvalidArgument, "INVALID_FIELD");
     assert!(refusal.fields[0].starts_with("labels[\"xxx"), "{refusal:?}");
@@ -218,10 +99,7 @@ async fn a_label_with_too_long_a_key_is_refused() {
 async fn a_parent_must_be_a_live_task() {
     let edge = Edge::new().await;
     let over = edge.over.clone();
-    let with = |parent: &str| SpawnRequest {
-        parent_id: parent.into(),
-        ..argv(["true"])
-    };
+    let with = |parent: &str| argv(["true"]).with_parent(parent);
     let dead = |id: &str| {
         refused(
             Code::FailedPrecondition,
@@ -242,15 +120,13 @@ async fn a_parent_must_be_a_live_task() {
 async fn the_longest_that_is_allowed_is_allowed() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let labels = (0..64).map(|n| (format!("{n:0256}"), text(100))).collect();
-    let request = SpawnRequest {
-        request_id: text(128),
-        session_id: text(256),
-        name: text(16 << 10),
-        labels,
-        env: entry("A", &text(100_000)),
-        ..argv(["true".to_owned(), text((128 << 10) - 1)])
-    };
+    let labels = (0..64).map(|n| (format!("{n:0256}"), text(100)));
+    let request = argv(["true".to_owned(), text((128 << 10) - 1)])
+        .with_request_id(text(128))
+        .with_session(text(256))
+        .with_name(text(16 << 10))
+        .with_labels(labels)
+        .with_env(entry("A", &text(100_000)));
     let task = api.start(request).await;
     assert_eq!(api.ended(&task.id).await.state(), TaskState::Completed);
     let fixture = daemon.run(&api, "forever").await;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use heeler_tests::{
-    Daemon, Refusal,
+    Daemon, Refusal, SpawnRequestExt as _, TaskSpecExt as _,
     api::cancel,
     argv, micros, millis, secs,
     v1::{outcome::Result as Ended, *},
@@ -111,10 +111,7 @@ async fn a_cascade_ends_the_tasks_that_a_task_spawned_before_its_own_end_is_told
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let parent = daemon.run(&api, "forever").await;
-    let below = |id: &str| SpawnRequest {
-        parent_id: id.into(),
-        ..Default::default()
-    };
+    let below = |id: &str| SpawnRequest::default().with_parent(id);
     let mut child = daemon
         .run_as(&api, below(&parent.id), "ignore TERM pid ready forever")
         .await;
@@ -154,17 +151,14 @@ async fn without_cascade_the_spawned_tasks_live_on() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let mut parent = daemon.run(&api, "forever").await;
-    let request = SpawnRequest {
-        parent_id: parent.id.clone(),
-        ..Default::default()
-    };
+    let request = SpawnRequest::default().with_parent(parent.id.clone());
     let child = daemon.run_as(&api, request, "forever").await;
     api.stop(&parent.id, CancelMode::Graceful).await;
     parent.assert_gone();
     let task = api.task(&child.id).await;
     assert_eq!(
-        (task.state(), &task.parent_id),
-        (TaskState::Running, &parent.id)
+        (task.state(), task.parent()),
+        (TaskState::Running, &*parent.id)
     );
 }
 

@@ -1,7 +1,7 @@
 //! Whom a cancel reaches, and whom it does not.
 
 use heeler_tests::{
-    Daemon, Process, Setting,
+    Daemon, Process, Setting, SpawnRequestExt as _,
     request::session,
     v1::{cancel_request::Target, *},
 };
@@ -11,10 +11,7 @@ use heeler_tests::{
 async fn other_tasks_are_not_touched() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let request = |id: &str| SpawnRequest {
-        session_id: id.into(),
-        ..Default::default()
-    };
+    let request = |id: &str| SpawnRequest::default().with_session(id);
     let kept = daemon
         .run_as(&api, request("b"), "fork [ pid child forever ] forever")
         .await;
@@ -148,10 +145,7 @@ async fn a_session_without_live_tasks_is_an_empty_answer() {
 async fn a_filter_stops_those_that_match_and_answers_in_the_order_of_list() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let request = |id: &str| SpawnRequest {
-        session_id: id.into(),
-        ..Default::default()
-    };
+    let request = |id: &str| SpawnRequest::default().with_session(id);
     let mut ids = Vec::new();
     for _ in 0..3 {
         ids.push(daemon.run_as(&api, request("a"), "forever").await.id);

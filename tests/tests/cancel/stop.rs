@@ -1,7 +1,7 @@
 //! Cancel means gone: how a tree is asked, killed and proven empty, on every setting of the ladder.
 
 use heeler_tests::{
-    Daemon, Setting,
+    Daemon, Setting, SpawnRequestExt as _, TaskSpecExt as _,
     api::cancel,
     eventually, in_each_setting, micros, millis, secs,
     v1::{outcome::Result as Ended, *},
@@ -350,16 +350,14 @@ async fn a_chosen_signal_is_sent_instead_of_term(daemon: Daemon, _: Setting) {
     assert_eq!(signals(&stopped.task.unwrap()), ["SIGINT"]);
     assert_eq!(api.lines(&fixture.id).await, ["interrupted"]);
 
-    let policy = StopPolicy {
-        signal: "SIGUSR1".into(),
-        grace: Some(secs(600)),
-    };
-    let request = SpawnRequest {
-        stop_policy: Some(policy.clone()),
-        ..Default::default()
-    };
+    let request = SpawnRequest::default()
+        .with_stop_signal("SIGUSR1")
+        .with_grace(secs(600));
     let mut fixture = daemon.run_as(&api, request, script).await;
-    assert_eq!(fixture.task.stop_policy, Some(policy));
+    assert_eq!(
+        (fixture.task.stop_signal(), fixture.task.grace()),
+        ("SIGUSR1", Some(secs(600)))
+    );
     fixture.process("ready").await;
     let stopped = api.stop(&fixture.id, CancelMode::Graceful).await;
     fixture.assert_gone();
@@ -370,14 +368,7 @@ async fn a_chosen_signal_is_sent_instead_of_term(daemon: Daemon, _: Setting) {
 /// C2
 async fn a_grace_of_zero_kills_at_once_after_the_signal(daemon: Daemon, _: Setting) {
     let api = daemon.api().await;
-    let policy = StopPolicy {
-        grace: Some(secs(0)),
-        signal: String::new(),
-    };
-    let request = SpawnRequest {
-        stop_policy: Some(policy),
-        ..Default::default()
-    };
+    let request = SpawnRequest::default().with_grace(secs(0));
     let mut fixture = daemon
         .run_as(&api, request, "ignore TERM pid ready forever")
         .await;

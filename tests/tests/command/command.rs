@@ -1,6 +1,9 @@
 //! The `heeler` command: what a person types, and what a script reads.
 
-use heeler_tests::{Daemon, cli::Said, eventually, eventually_some, grpcurl, v1::*};
+use heeler_tests::{
+    Daemon, SpawnRequestExt as _, TaskSpecExt as _, cli::Said, eventually, eventually_some,
+    grpcurl, v1::*,
+};
 use serde_json::{Value, json};
 
 /// S1
@@ -26,7 +29,7 @@ async fn spawn_prints_the_id_alone() {
     let id = said.stdout.strip_suffix('\n').unwrap();
     let task = daemon.api().await.task(id).await;
     assert_eq!(
-        (&*task.name, &*task.session_id, &*task.labels["k"]),
+        (task.name(), task.session(), task.label("k")),
         ("n", "s", "v")
     );
     assert_eq!(task.state(), TaskState::Running);
@@ -54,11 +57,8 @@ async fn spawn_takes_a_directory_variables_a_script_and_times() {
     let api = daemon.api().await;
     let task = api.ended(&id).await;
     assert_eq!(api.lines(&id).await, ["/", "b=c", "cat"]);
-    assert_eq!(task.timeout, Some(heeler_tests::secs(120)));
-    assert_eq!(
-        task.stop_policy.unwrap().grace,
-        Some(heeler_tests::millis(500))
-    );
+    assert_eq!(task.timeout(), Some(heeler_tests::secs(120)));
+    assert_eq!(task.grace(), Some(heeler_tests::millis(500)));
 }
 
 /// L4
@@ -180,12 +180,11 @@ async fn ps_shows_live_tasks_and_all_on_request() {
 async fn hostile_names_reach_no_terminal() {
     let daemon = Daemon::start().await;
     let name = "\x1b]0;owned\x07\x1b[2J\r\n\u{9b}31m\u{202e}fake line";
-    let request = SpawnRequest {
-        name: name.into(),
-        session_id: name.into(),
-        labels: [(name.to_owned(), name.to_owned())].into(),
-        ..daemon.script("forever")
-    };
+    let request = daemon
+        .script("forever")
+        .with_name(name)
+        .with_session(name)
+        .with_labels([(name, name)]);
     let id = daemon.api().await.start(request).await.id;
     for args in [
         &["ps"][..],
@@ -416,10 +415,7 @@ async fn a_reader_that_goes_away_is_no_failure_of_ours() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     for _ in 0..40 {
-        let request = SpawnRequest {
-            name: "n".repeat(8000),
-            ..heeler_tests::argv(["true"])
-        };
+        let request = heeler_tests::argv(["true"]).with_name("n".repeat(8000));
         api.start(request).await;
     }
     let heeler = daemon.command();

@@ -1,7 +1,7 @@
 //! Detach, from before its intent to the order that takes the output to the disk.
 
 use heeler_tests::{
-    Daemon, eventually, held,
+    Daemon, eventually, foreground,
     v1::{outcome::Result as Ended, *},
     watch::types,
 };
@@ -29,7 +29,7 @@ at_each_point! { a_detach_cut_short:
 async fn a_detach_cut_short(point: &str, got: Got) {
     let (mut daemon, follower) = doomed(point).await;
     let gate = daemon.gate("gate");
-    let request = held();
+    let request = foreground();
     let script = format!(
         "print one pid ready gate {} print two exit 7",
         daemon.file("gate")

@@ -4,7 +4,7 @@
 use std::fs;
 
 use heeler_tests::{
-    Api, Daemon, argv, eventually, exclusive, millis, queued,
+    Api, Daemon, SpawnRequestExt as _, argv, eventually, exclusive, millis, queued,
     v1::{outcome::Result as Ended, *},
     watch::types,
 };
@@ -31,10 +31,9 @@ async fn scene(daemon: &Daemon, api: &Api) -> [String; 3] {
     let holder = daemon.script(&format!("gate {} exit 0", daemon.file("gate")));
     let ran = daemon.file("ran");
     // Without a request id: what it is to run is durable all the same.
-    let next = SpawnRequest {
-        env: [("MOOD".to_owned(), "patient".to_owned())].into(),
-        ..daemon.script(&format!("pids {ran} pid leader env MOOD exit 7"))
-    };
+    let next = daemon
+        .script(&format!("pids {ran} pid leader env MOOD exit 7"))
+        .with_env([("MOOD", "patient")]);
     let mut ids = Vec::new();
     for request in [holder, next, argv(["true"])] {
         ids.push(api.start(exclusive("k", mode, request)).await.id);
@@ -154,22 +153,15 @@ at_each_point! { a_replacement_cut_short:
 async fn a_replacement_cut_short(point: &str, got: Got) {
     let (mut daemon, follower) = doomed(point).await;
     let api = daemon.api().await;
-    let policy = StopPolicy {
-        grace: Some(millis(200)),
-        signal: String::new(),
-    };
-    let request = SpawnRequest {
-        stop_policy: Some(policy),
-        ..exclusive("k", ExclusiveMode::Reject, SpawnRequest::default())
-    };
+    let request =
+        exclusive("k", ExclusiveMode::Reject, SpawnRequest::default()).with_grace(millis(200));
     let script = "ignore TERM fork [ setsid pid hidden forever ] pid ready forever";
     let mut holder = daemon.run_as(&api, request, script).await;
     holder.processes(&["ready", "hidden"]).await;
     let ran = daemon.file("ran");
-    let request = SpawnRequest {
-        request_id: "once".into(),
-        ..daemon.script(&format!("pids {ran} pid leader forever"))
-    };
+    let request = daemon
+        .script(&format!("pids {ran} pid leader forever"))
+        .with_request_id("once");
     let request = exclusive("k", ExclusiveMode::Replace, request);
     let answer = api.spawn(request.clone()).await;
     assert!(answer.is_err(), "an answer from the dead: {answer:?}");

@@ -3,7 +3,7 @@
 use std::fs;
 
 use heeler_tests::{
-    Api, Daemon, Refusal,
+    Api, Daemon, Refusal, SpawnRequestExt as _,
     v1::{outcome::Result as Ended, *},
     watch::types,
 };
@@ -39,10 +39,7 @@ async fn a_spawn_cut_short(point: &str, fate: Fate) {
     let gate = daemon.gate("gate");
     let (ran, gate_path) = (daemon.file("ran"), daemon.file("gate"));
     let script = format!("pids {ran} pid leader print out gate {gate_path} exit 7");
-    let request = SpawnRequest {
-        request_id: "once".into(),
-        ..daemon.script(&script)
-    };
+    let request = daemon.script(&script).with_request_id("once");
     let answer = daemon.api().await.spawn(request.clone()).await;
     assert!(answer.is_err(), "an answer from the dead: {answer:?}");
     outlive(&mut daemon, point).await;
@@ -83,10 +80,9 @@ async fn a_start_that_is_undone_by_two_servers_never_ran() {
         return heeler_tests::skipped("this build has no crash points");
     }
     let (mut daemon, follower) = doomed("spawn.intent-recorded").await;
-    let request = SpawnRequest {
-        request_id: "once".into(),
-        ..daemon.script(&format!("pids {} pid leader exit 7", daemon.file("ran")))
-    };
+    let request = daemon
+        .script(&format!("pids {} pid leader exit 7", daemon.file("ran")))
+        .with_request_id("once");
     daemon.api().await.spawn(request.clone()).await.unwrap_err();
     daemon.died();
     daemon.die_at("journal.before-commit:1");

@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt};
 
 use heeler_tests::{
-    Api, Daemon, Follower, Refusal, Watch, argv, eventually, millis,
+    Api, Daemon, Follower, Refusal, SpawnRequestExt as _, Watch, argv, eventually, millis,
     request::session,
     secs,
     sessions::{activity_of, faults, idle},
@@ -13,11 +13,9 @@ use heeler_tests::{
 use tonic::Code;
 
 fn of(session: &str, kind: TaskKind) -> SpawnRequest {
-    SpawnRequest {
-        session_id: session.into(),
-        kind: kind.into(),
-        ..Default::default()
-    }
+    SpawnRequest::default()
+        .with_session(session)
+        .with_kind(kind)
 }
 
 fn counts(session: &str, agents: u32, shells: u32) -> SessionActivity {
@@ -49,8 +47,7 @@ async fn everything_up_to(revision: u64, mut watch: Watch) -> Vec<TaskEvent> {
 }
 
 async fn finish(api: &Api, request: SpawnRequest) {
-    let command = argv(["true"]).command;
-    let task = api.start(SpawnRequest { command, ..request }).await;
+    let task = api.start(request.with_command_of(argv(["true"]))).await;
     api.ended(&task.id).await;
 }
 
@@ -117,10 +114,7 @@ async fn a_task_that_never_ran_counts_until_its_end() {
     let broken = daemon.file("broken");
     fs::write(&broken, "#!/no/such/interpreter\n").unwrap();
     fs::set_permissions(&broken, PermissionsExt::from_mode(0o755)).unwrap();
-    let request = SpawnRequest {
-        session_id: "s".into(),
-        ..argv([&broken])
-    };
+    let request = argv([&broken]).with_session("s");
     api.spawn(request).await.unwrap_err();
     let history = api.history().await;
     assert_eq!(

@@ -7,7 +7,8 @@ use std::{
 };
 
 use heeler_tests::{
-    Daemon, Refusal, api, argv, eventually, micros, millis, pattern, process,
+    Daemon, Refusal, SpawnRequestExt as _, TaskSpecExt as _, api, argv, eventually, micros, millis,
+    pattern, process,
     request::session,
     v1::*,
     watch::{task_of, types},
@@ -26,10 +27,7 @@ fn after(revision: u64) -> WatchEventsRequest {
 async fn every_way_to_die_is_started_once_ended_once_and_ended_last() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let timed = SpawnRequest {
-        timeout: Some(millis(50)),
-        ..daemon.script("forever")
-    };
+    let timed = daemon.script("forever").with_timeout(millis(50));
     let dying = [
         daemon.script("exit 0"),
         daemon.script("exit 3"),
@@ -215,10 +213,7 @@ async fn what_does_not_fit_into_one_go_comes_in_several_and_whole() {
     // Each is more than is kept encoded, and all together more than waits for a client.
     let mut started = Vec::new();
     for _ in 0..12 {
-        let request = SpawnRequest {
-            name: "n".repeat(16 << 10),
-            ..argv(["sleep", "600"])
-        };
+        let request = argv(["sleep", "600"]).with_name("n".repeat(16 << 10));
         started.push(api.start(request).await);
     }
     let request = WatchEventsRequest {
@@ -274,13 +269,11 @@ async fn another_state_directory_is_refused() {
 async fn each_event_carries_the_whole_task_and_an_end_its_output() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let labels = [("k".to_owned(), "v".to_owned())].into();
-    let request = SpawnRequest {
-        name: "n".into(),
-        session_id: "s".into(),
-        labels,
-        ..daemon.script("bytes 10000 exit 9")
-    };
+    let request = daemon
+        .script("bytes 10000 exit 9")
+        .with_name("n")
+        .with_session("s")
+        .with_labels([("k", "v")]);
     let task = api.start(request).await;
     let ended = api.ended(&task.id).await;
     let history = api.history_of(&task.id).await;
@@ -288,10 +281,11 @@ async fn each_event_carries_the_whole_task_and_an_end_its_output() {
         let told = task_of(event);
         assert_eq!(told.revision, event.revision);
         assert_eq!(
-            (&*told.name, &*told.session_id, &*told.labels["k"]),
+            (told.name(), told.session(), told.label("k")),
             ("n", "s", "v")
         );
-        assert_eq!((&told.uid, &told.command), (&task.uid, &task.command));
+        assert_eq!(told.uid, task.uid);
+        assert!(told.has_command_of(&task));
         assert!(event.event_time.is_some());
         assert_eq!(
             event.output_tail.is_some(),
@@ -369,10 +363,7 @@ async fn watchers_that_stop_reading_cost_constant_memory_and_delay_nobody() {
     let start = async |count: usize| {
         for _ in 0..count {
             let labels = labels.clone();
-            let request = SpawnRequest {
-                labels,
-                ..argv(["true"])
-            };
+            let request = argv(["true"]).with_labels(labels);
             let id = api.start(request).await.id;
             api.ended(&id).await;
         }
@@ -420,12 +411,7 @@ async fn bookmarks_come_while_nothing_matches() {
     let mut watch = api.watch(request).await.unwrap();
     let first = watch.bookmark().await;
     assert_eq!(first.epoch, api.server().await.epoch);
-    let task = api
-        .start(SpawnRequest {
-            session_id: "loud".into(),
-            ..argv(["true"])
-        })
-        .await;
+    let task = api.start(argv(["true"]).with_session("loud")).await;
     let end = api.ended(&task.id).await.revision;
     let mut last = first.revision;
     let mut beyond = 0;
@@ -435,12 +421,7 @@ async fn bookmarks_come_while_nothing_matches() {
         last = bookmark.revision;
         beyond += u32::from(last >= end);
     }
-    let task = api
-        .start(SpawnRequest {
-            session_id: "quiet".into(),
-            ..argv(["true"])
-        })
-        .await;
+    let task = api.start(argv(["true"]).with_session("quiet")).await;
     assert_eq!(task_of(&watch.event().await).id, task.id);
 }
 
@@ -450,12 +431,7 @@ async fn filters_and_types_choose_and_keep_the_revisions() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     for name in ["a", "b", "a", "b"] {
-        let task = api
-            .start(SpawnRequest {
-                session_id: name.into(),
-                ..argv(["true"])
-            })
-            .await;
+        let task = api.start(argv(["true"]).with_session(name)).await;
         api.ended(&task.id).await;
     }
     let request = WatchEventsRequest {
@@ -470,7 +446,7 @@ async fn filters_and_types_choose_and_keep_the_revisions() {
         event
             .task
             .as_ref()
-            .is_some_and(|task| task.session_id == "a")
+            .is_some_and(|task| task.session() == "a")
     };
     let expected: Vec<TaskEvent> = history
         .into_iter()

@@ -1,7 +1,8 @@
 //! Exclusive keys: of the tasks that have the same, one lives at a time.
 
 use heeler_tests::{
-    Daemon, Refusal, api::cancel, argv, eventually, exclusive, queued, v1::*, watch::types,
+    Daemon, Refusal, SpawnRequestExt as _, TaskSpecExt as _, api::cancel, argv, eventually,
+    exclusive, queued, v1::*, watch::types,
 };
 use tonic::Code;
 
@@ -20,7 +21,7 @@ async fn a_key_that_is_held_is_refused_with_the_name_of_its_holder() {
     let holder = api
         .start(exclusive("dev", Reject, daemon.script("forever")))
         .await;
-    assert_eq!(holder.exclusive_key, "dev");
+    assert_eq!(holder.exclusive_key(), "dev");
     let (revision, processes) = (api.revision().await, daemon.processes().len());
     let refused = api.spawn(exclusive("dev", Reject, argv(["true"]))).await;
     let refusal = Refusal::expect(refused, Code::FailedPrecondition, "EXCLUSIVE_KEY_HELD");
@@ -249,10 +250,7 @@ async fn a_task_that_had_to_wait_is_answered_as_waiting_whenever_it_is_asked_for
     let gate = daemon.gate("gate");
     api.start(exclusive("k", Queue, gated(&daemon, "gate")))
         .await;
-    let request = SpawnRequest {
-        request_id: "once".into(),
-        ..exclusive("k", Queue, daemon.script("print once exit 0"))
-    };
+    let request = exclusive("k", Queue, daemon.script("print once exit 0")).with_request_id("once");
     let first = api.spawn(request.clone()).await.unwrap();
     let task = first.task.clone().unwrap();
     assert_eq!(
@@ -281,10 +279,7 @@ async fn a_task_that_had_to_wait_is_answered_as_waiting_whenever_it_is_asked_for
     );
     assert_eq!(api.all().await.len(), 2);
     assert_eq!(api.lines(&task.id).await, ["once"]);
-    let other = SpawnRequest {
-        exclusive_key: "l".into(),
-        ..request
-    };
+    let other = request.with_exclusive_key("l");
     let refused = api.spawn(other).await;
     Refusal::expect(refused, Code::AlreadyExists, "REQUEST_ID_REUSED");
 }
@@ -301,10 +296,7 @@ async fn a_program_or_directory_that_vanishes_during_the_wait_is_a_failed_start(
     std::fs::copy("/bin/true", &program).unwrap();
     std::fs::create_dir(&directory).unwrap();
     let without_program = argv([program.to_str().unwrap()]);
-    let without_directory = SpawnRequest {
-        working_directory: directory.to_str().unwrap().into(),
-        ..argv(["true"])
-    };
+    let without_directory = argv(["true"]).with_working_directory(directory.to_str().unwrap());
     let mut ids = Vec::new();
     for request in [without_program, without_directory, argv(["true"])] {
         ids.push(api.start(exclusive("k", Queue, request)).await.id);
@@ -337,10 +329,8 @@ async fn what_waits_in_the_foreground_can_be_detached_before_its_turn() {
     let gate = daemon.gate("gate");
     api.start(exclusive("k", Queue, gated(&daemon, "gate")))
         .await;
-    let request = SpawnRequest {
-        placement: Placement::Foreground.into(),
-        ..exclusive("k", Queue, daemon.script("print begun exit 0"))
-    };
+    let request = exclusive("k", Queue, daemon.script("print begun exit 0"))
+        .with_placement(Placement::Foreground);
     let waiting = api.start(request).await;
     let target = Some(detach_request::Target::TaskId(waiting.id.clone()));
     let request = DetachRequest {
@@ -388,10 +378,7 @@ async fn a_child_that_waits_is_stopped_with_its_parent() {
     let parent = api
         .start(exclusive("k", Reject, daemon.script("forever")))
         .await;
-    let child = SpawnRequest {
-        parent_id: parent.id.clone(),
-        ..exclusive("k", Queue, daemon.script("forever"))
-    };
+    let child = exclusive("k", Queue, daemon.script("forever")).with_parent(parent.id.clone());
     let child = api.start(child).await;
     let request = CancelRequest {
         cascade: true,

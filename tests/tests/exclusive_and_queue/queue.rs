@@ -1,6 +1,8 @@
 //! Queues and limits: who runs, who waits, and who is refused.
 
-use heeler_tests::{Daemon, Follower, Refusal, argv, eventually, exclusive, queued, v1::*};
+use heeler_tests::{
+    Daemon, Follower, Refusal, SpawnRequestExt as _, argv, eventually, exclusive, queued, v1::*,
+};
 use tonic::Code;
 
 use TaskState::{Queued, Running};
@@ -87,10 +89,8 @@ async fn what_waits_begins_with_its_own_environment_also_after_a_crash() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     api.set_queue("q", None, Some(true)).await.unwrap();
-    let request = SpawnRequest {
-        env: [("SECRET".to_owned(), "xyzzy-plugh".to_owned())].into(),
-        ..queued("q", daemon.script("env SECRET exit 0"))
-    };
+    let request =
+        queued("q", daemon.script("env SECRET exit 0")).with_env([("SECRET", "xyzzy-plugh")]);
     let id = api.start(request).await.id;
     daemon.kill9();
     daemon.restart().await;
@@ -138,10 +138,7 @@ async fn a_reader_can_come_before_the_task_has_begun() {
 async fn a_sessions_tasks_are_cancelled_with_those_that_wait() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let of = |request| SpawnRequest {
-        session_id: "s".into(),
-        ..request
-    };
+    let of = |request: SpawnRequest| request.with_session("s");
     let mut ids = Vec::new();
     for _ in 0..3 {
         let request = of(queued("q", daemon.script("forever")));
@@ -194,14 +191,8 @@ async fn limits_of_sessions_and_labels_are_refused_with_the_numbers() {
         .start()
         .await;
     let api = daemon.api().await;
-    let of = |session: &str, request| SpawnRequest {
-        session_id: session.into(),
-        ..request
-    };
-    let labelled = |value: &str, request| SpawnRequest {
-        labels: [("repo".to_owned(), value.to_owned())].into(),
-        ..request
-    };
+    let of = |session: &str, request: SpawnRequest| request.with_session(session);
+    let labelled = |value: &str, request: SpawnRequest| request.with_labels([("repo", value)]);
     let first = api.start(of("s", daemon.script("forever"))).await;
     api.start(of("s", daemon.script("forever"))).await;
     api.start(of("t", labelled("heeler", daemon.script("forever"))))
@@ -247,10 +238,7 @@ async fn racing_spawns_never_exceed_a_sessions_limit() {
     let api = daemon.api().await;
     let mut calls = tokio::task::JoinSet::new();
     for _ in 0..50 {
-        let request = SpawnRequest {
-            session_id: "s".into(),
-            ..daemon.script("forever")
-        };
+        let request = daemon.script("forever").with_session("s");
         let api = daemon.api().await;
         calls.spawn(async move { api.spawn(request).await });
     }

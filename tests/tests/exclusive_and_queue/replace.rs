@@ -1,6 +1,6 @@
 //! Replacing the holder of an exclusive key: it is proven gone before the next begins.
 
-use heeler_tests::{Daemon, argv, exclusive, millis, v1::*, watch::types};
+use heeler_tests::{Daemon, SpawnRequestExt as _, argv, exclusive, millis, v1::*, watch::types};
 
 use ExclusiveMode::{Queue, Reject, Replace};
 
@@ -9,14 +9,7 @@ use ExclusiveMode::{Queue, Reject, Replace};
 async fn a_holder_that_is_replaced_is_proven_gone_before_the_next_begins() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let policy = StopPolicy {
-        grace: Some(millis(200)),
-        signal: String::new(),
-    };
-    let request = SpawnRequest {
-        stop_policy: Some(policy),
-        ..exclusive("k", Reject, SpawnRequest::default())
-    };
+    let request = exclusive("k", Reject, SpawnRequest::default()).with_grace(millis(200));
     let script = "ignore TERM fork [ setsid pid hidden forever ] pid ready forever";
     let mut holder = daemon.run_as(&api, request, script).await;
     holder.processes(&["ready", "hidden"]).await;
@@ -63,14 +56,8 @@ async fn a_key_that_nobody_has_is_replaced_without_a_wait() {
 async fn a_newer_replacement_ends_an_older_one_that_still_waits() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let policy = StopPolicy {
-        grace: Some(heeler_tests::secs(60)),
-        signal: String::new(),
-    };
-    let request = SpawnRequest {
-        stop_policy: Some(policy),
-        ..exclusive("k", Reject, SpawnRequest::default())
-    };
+    let request =
+        exclusive("k", Reject, SpawnRequest::default()).with_grace(heeler_tests::secs(60));
     let holder = daemon
         .run_as(&api, request, "ignore TERM pid ready forever")
         .await;
@@ -106,22 +93,13 @@ async fn a_newer_replacement_ends_an_older_one_that_still_waits() {
 async fn a_replacement_goes_on_after_a_crash() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let policy = StopPolicy {
-        grace: Some(millis(1500)),
-        signal: String::new(),
-    };
-    let request = SpawnRequest {
-        stop_policy: Some(policy),
-        ..exclusive("k", Reject, SpawnRequest::default())
-    };
+    let request = exclusive("k", Reject, SpawnRequest::default()).with_grace(millis(1500));
     let mut holder = daemon
         .run_as(&api, request, "ignore TERM pid ready forever")
         .await;
     holder.process("ready").await;
-    let request = SpawnRequest {
-        request_id: "once".into(),
-        ..exclusive("k", Replace, daemon.script("print begun forever"))
-    };
+    let request =
+        exclusive("k", Replace, daemon.script("print begun forever")).with_request_id("once");
     let asked = tokio::spawn({
         let (api, request) = (api.clone(), request.clone());
         async move { api.spawn(request).await }

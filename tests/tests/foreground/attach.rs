@@ -1,7 +1,7 @@
 //! The foreground: who holds a task, what releases them, and what becomes of a task that nobody holds.
 
 use heeler_tests::{
-    Daemon, foreground, held, micros, millis, secs, shell,
+    Daemon, SpawnRequestExt as _, TaskSpecExt as _, foreground, micros, millis, secs, shell,
     v1::{outcome::Result as Ended, *},
     watch::types,
 };
@@ -12,10 +12,10 @@ async fn a_holder_gets_all_output_and_then_the_end() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let task = api
-        .start(foreground(shell("printf one; printf two >&2; exit 3")))
+        .start(shell("printf one; printf two >&2; exit 3").in_foreground())
         .await;
     assert_eq!(task.placement(), Placement::Foreground);
-    assert_eq!(task.foreground_timeout, Some(secs(60)), "the default");
+    assert_eq!(task.foreground_timeout(), Some(secs(60)), "the default");
     assert_eq!(
         task.on_foreground_timeout(),
         ForegroundTimeoutAction::Detach
@@ -41,10 +41,7 @@ async fn a_holder_gets_all_output_and_then_the_end() {
 async fn at_the_foreground_deadline_a_task_is_detached() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let request = SpawnRequest {
-        foreground_timeout: Some(millis(700)),
-        ..held()
-    };
+    let request = foreground().with_foreground_timeout(millis(700));
     let fixture = daemon.run_as(&api, request, "print before forever").await;
     let mut hold = api.attach(&fixture.id).await;
     let ended = hold.ended().await;
@@ -67,11 +64,9 @@ async fn at_the_foreground_deadline_a_task_is_detached() {
 async fn at_the_foreground_deadline_a_task_is_timed_out_if_that_was_asked_for() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let request = SpawnRequest {
-        foreground_timeout: Some(millis(700)),
-        on_foreground_timeout: ForegroundTimeoutAction::Cancel.into(),
-        ..held()
-    };
+    let request = foreground()
+        .with_foreground_timeout(millis(700))
+        .with_on_foreground_timeout(ForegroundTimeoutAction::Cancel);
     let mut fixture = daemon.run_as(&api, request, "forever").await;
     let mut hold = api.attach(&fixture.id).await;
     let ended = hold.ended().await;
@@ -89,10 +84,7 @@ async fn at_the_foreground_deadline_a_task_is_timed_out_if_that_was_asked_for() 
 async fn a_task_that_nobody_comes_to_hold_is_cancelled() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let request = SpawnRequest {
-        reattach_window: Some(millis(500)),
-        ..held()
-    };
+    let request = foreground().with_reattach_window(millis(500));
     let mut fixture = daemon.run_as(&api, request, "forever").await;
     let task = api.ended(&fixture.id).await;
     assert_eq!(
@@ -111,11 +103,9 @@ async fn when_the_last_holder_leaves_the_policy_applies_once_after_the_window() 
         (DisconnectAction::Cancel, TaskEventType::Stopping),
         (DisconnectAction::Detach, TaskEventType::Detached),
     ] {
-        let request = SpawnRequest {
-            reattach_window: Some(millis(1500)),
-            on_disconnect: policy.into(),
-            ..held()
-        };
+        let request = foreground()
+            .with_reattach_window(millis(1500))
+            .with_on_disconnect(policy);
         let fixture = daemon.run_as(&api, request, "print up forever").await;
         let (mut first, second) = (api.attach(&fixture.id).await, api.attach(&fixture.id).await);
         first.until("up").await;
@@ -139,7 +129,7 @@ async fn a_holder_that_comes_back_in_time_keeps_the_task_and_reads_on_where_it_w
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
     let script = format!("print one gate {} print two", daemon.file("gate"));
-    let fixture = daemon.run_as(&api, held(), &script).await;
+    let fixture = daemon.run_as(&api, foreground(), &script).await;
     let mut hold = api.attach(&fixture.id).await;
     hold.until("one\n").await;
     drop(hold);
@@ -155,11 +145,9 @@ async fn a_holder_that_comes_back_in_time_keeps_the_task_and_reads_on_where_it_w
 async fn a_task_that_is_kept_waits_for_whoever_comes() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let request = SpawnRequest {
-        reattach_window: Some(millis(0)),
-        on_disconnect: DisconnectAction::Keep.into(),
-        ..held()
-    };
+    let request = foreground()
+        .with_reattach_window(millis(0))
+        .with_on_disconnect(DisconnectAction::Keep);
     let gate = daemon.gate("gate");
     let script = format!("gate {}", daemon.file("gate"));
     let fixture = daemon.run_as(&api, request, &script).await;
@@ -179,7 +167,7 @@ async fn a_leader_that_exits_releases_its_holder_while_children_live() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let script = "fork [ pid child forever ] print bye exit 7";
-    let fixture = daemon.run_as(&api, held(), script).await;
+    let fixture = daemon.run_as(&api, foreground(), script).await;
     let mut hold = api.attach(&fixture.id).await;
     let ended = hold.ended().await;
     assert_eq!(ended.reason(), AttachEndReason::LeaderExited);
@@ -203,10 +191,7 @@ async fn a_leader_that_exits_releases_its_holder_while_children_live() {
 async fn with_kill_the_rest_of_the_tree_ends_with_its_leader() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let request = SpawnRequest {
-        orphan_policy: OrphanPolicy::Kill.into(),
-        ..held()
-    };
+    let request = foreground().with_orphan_policy(OrphanPolicy::Kill);
     let up = daemon.file("up");
     let script =
         format!("fork [ setsid ignore TERM pid child touch {up} forever ] await {up} exit 7");
@@ -230,10 +215,7 @@ async fn a_server_that_dies_or_ends_is_no_holder_that_leaves() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
-    let request = SpawnRequest {
-        reattach_window: Some(secs(20)),
-        ..held()
-    };
+    let request = foreground().with_reattach_window(secs(20));
     let script = format!("print one gate {} print two", daemon.file("gate"));
     let fixture = daemon.run_as(&api, request, &script).await;
     let mut hold = api.attach(&fixture.id).await;
@@ -282,7 +264,7 @@ async fn what_nobody_knows_cannot_be_attached_to() {
 async fn a_thousand_holders_keep_nobody_else_from_calling() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let fixture = daemon.run_as(&api, held(), "print up forever").await;
+    let fixture = daemon.run_as(&api, foreground(), "print up forever").await;
     let mut holds = Vec::new();
     for _ in 0..10 {
         let api = daemon.api().await;

@@ -1,9 +1,9 @@
 //! Detach: the same processes, all earlier output, and nothing of the first caller left.
 
 use heeler_tests::{
-    Api, Daemon,
+    Api, Daemon, SpawnRequestExt as _, TaskSpecExt as _,
     api::detach,
-    held, micros, millis, secs, shell,
+    foreground, micros, millis, secs, shell,
     v1::{outcome::Result as Ended, *},
     watch::types,
 };
@@ -19,11 +19,9 @@ async fn a_detach_releases_the_holder_and_keeps_the_process() {
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
     let script = format!("print one gate {} print two exit 5", daemon.file("gate"));
-    let request = SpawnRequest {
-        reattach_window: Some(millis(0)),
-        on_disconnect: DisconnectAction::Keep.into(),
-        ..held()
-    };
+    let request = foreground()
+        .with_reattach_window(millis(0))
+        .with_on_disconnect(DisconnectAction::Keep);
     let fixture = daemon.run_as(&api, request, &script).await;
     let mut hold = api.attach(&fixture.id).await;
     hold.until("one\n").await;
@@ -69,19 +67,13 @@ async fn after_a_detach_a_holder_that_goes_away_is_not_missed() {
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
     let script = format!("gate {}", daemon.file("gate"));
-    let request = SpawnRequest {
-        reattach_window: Some(secs(2)),
-        ..held()
-    };
+    let request = foreground().with_reattach_window(secs(2));
     let fixture = daemon.run_as(&api, request, &script).await;
     let hold = api.attach(&fixture.id).await;
     api.detach_one(&fixture.id).await;
     drop(hold);
     // Past the window in which it would have been cancelled: another one was.
-    let request = SpawnRequest {
-        reattach_window: Some(secs(2)),
-        ..held()
-    };
+    let request = foreground().with_reattach_window(secs(2));
     let missed = daemon.run_as(&api, request, "forever").await;
     assert_eq!(
         api.ended(&missed.id).await.end_reason(),
@@ -104,12 +96,7 @@ async fn output_from_before_and_after_a_detach_is_one_sequence() {
             count = megabytes * 131_072 + 10,
             gate = daemon.file(&name),
         );
-        let task = api
-            .start(SpawnRequest {
-                command: shell(script).command,
-                ..held()
-            })
-            .await;
+        let task = api.start(foreground().with_command_of(shell(script))).await;
         let mut hold = api.attach(&task.id).await;
         hold.until("ready\n").await;
         api.detach_one(&task.id).await;
@@ -131,12 +118,10 @@ async fn output_from_before_and_after_a_detach_is_one_sequence() {
 async fn the_timeout_counts_from_the_detach() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let request = SpawnRequest {
-        foreground_timeout: Some(secs(2)),
-        on_foreground_timeout: ForegroundTimeoutAction::Cancel.into(),
-        timeout: Some(secs(3600)),
-        ..held()
-    };
+    let request = foreground()
+        .with_foreground_timeout(secs(2))
+        .with_on_foreground_timeout(ForegroundTimeoutAction::Cancel)
+        .with_timeout(secs(3600));
     let fixture = daemon.run_as(&api, request, "forever").await;
     let request = DetachRequest {
         timeout: Some(millis(3500)),
@@ -144,7 +129,7 @@ async fn the_timeout_counts_from_the_detach() {
     };
     let answer = api.detach(request).await.unwrap();
     let task = answer.results[0].task.as_ref().unwrap();
-    assert_eq!(task.timeout, Some(millis(3500)));
+    assert_eq!(task.timeout(), Some(millis(3500)));
     let task = api.ended(&fixture.id).await;
     assert_eq!(task.end_reason(), EndReason::Deadline);
     let detached = task.detached.as_ref().unwrap();
@@ -158,7 +143,7 @@ async fn the_timeout_counts_from_the_detach() {
 async fn a_second_detach_gives_the_state_and_tells_nothing() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let fixture = daemon.run_as(&api, held(), "forever").await;
+    let fixture = daemon.run_as(&api, foreground(), "forever").await;
     let background = daemon.run(&api, "forever").await;
     assert_eq!(
         api.detach_one(&fixture.id).await.outcome(),
@@ -189,17 +174,14 @@ async fn a_session_is_detached_as_far_as_it_is_in_the_foreground() {
         ..Default::default()
     };
     assert_eq!(api.detach(session("s")).await.unwrap().results, []);
-    let of = |request| SpawnRequest {
-        session_id: "s".to_owned(),
-        ..request
-    };
+    let of = |request: SpawnRequest| request.with_session("s");
     let background = daemon
         .run_as(&api, of(SpawnRequest::default()), "forever")
         .await;
     assert_eq!(api.detach(session("s")).await.unwrap().results, []);
-    let first = daemon.run_as(&api, of(held()), "forever").await;
-    let second = daemon.run_as(&api, of(held()), "forever").await;
-    let other = daemon.run_as(&api, held(), "forever").await;
+    let first = daemon.run_as(&api, of(foreground()), "forever").await;
+    let second = daemon.run_as(&api, of(foreground()), "forever").await;
+    let other = daemon.run_as(&api, foreground(), "forever").await;
     let answer = api.detach(session("s")).await.unwrap();
     let ids: Vec<&str> = answer
         .results
@@ -223,7 +205,7 @@ async fn a_task_that_ends_as_it_is_detached_gives_its_real_end_and_its_last_byte
             "gate {} print last exit 9",
             daemon.file(&format!("gate-{round}"))
         );
-        let fixture = daemon.run_as(&api, held(), &script).await;
+        let fixture = daemon.run_as(&api, foreground(), &script).await;
         let hold = api.attach(&fixture.id).await;
         gate.open();
         let result = api.detach_one(&fixture.id).await;
@@ -261,15 +243,9 @@ async fn a_detach_survives_a_crash_right_after_it() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
-    let request = SpawnRequest {
-        reattach_window: Some(millis(100)),
-        ..held()
-    };
+    let request = foreground().with_reattach_window(millis(100));
     let script = format!("print one gate {} print two", daemon.file("gate"));
-    let request = SpawnRequest {
-        on_disconnect: DisconnectAction::Keep.into(),
-        ..request
-    };
+    let request = request.with_on_disconnect(DisconnectAction::Keep);
     let fixture = daemon.run_as(&api, request, &script).await;
     api.detach_one(&fixture.id).await;
     daemon.kill9();

@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::MetadataExt};
 
 use heeler_tests::{
-    Daemon, eventually, foreground, held, shell,
+    Daemon, SpawnRequestExt as _, eventually, foreground, shell,
     v1::{outcome::Result as Ended, *},
 };
 
@@ -11,10 +11,7 @@ const MIB: u64 = 1 << 20;
 
 /// A script in the foreground.
 fn holding(script: impl Into<String>) -> SpawnRequest {
-    SpawnRequest {
-        command: shell(script).command,
-        ..held()
-    }
+    foreground().with_command_of(shell(script))
 }
 
 /// How much of a task's output is on the disk: its file without the page of records.
@@ -108,10 +105,9 @@ async fn a_detach_takes_the_output_to_the_disk() {
 async fn with_release_a_task_ends_with_its_leader_and_names_whom_it_left() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let request = SpawnRequest {
-        orphan_policy: OrphanPolicy::Abandon.into(),
-        ..foreground(SpawnRequest::default())
-    };
+    let request = SpawnRequest::default()
+        .in_foreground()
+        .with_orphan_policy(OrphanPolicy::Abandon);
     let up = daemon.file("up");
     let script = format!("fork [ pid child touch {up} forever ] await {up} print bye exit 7");
     let fixture = daemon.run_as(&api, request, &script).await;

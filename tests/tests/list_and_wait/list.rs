@@ -1,6 +1,8 @@
 //! Looking at tasks: List and Inspect.
 
-use heeler_tests::{Api, Daemon, Refusal, api, argv, eventually_some, request::session, v1::*};
+use heeler_tests::{
+    Api, Daemon, Refusal, SpawnRequestExt as _, api, argv, eventually_some, request::session, v1::*,
+};
 use tonic::Code;
 
 fn everything() -> ListRequest {
@@ -94,11 +96,7 @@ async fn a_page_token_goes_with_its_own_request_only() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     for _ in 0..3 {
-        api.start(SpawnRequest {
-            session_id: "s".into(),
-            ..daemon.script("forever")
-        })
-        .await;
+        api.start(daemon.script("forever").with_session("s")).await;
     }
     let request = ListRequest {
         page_size: 1,
@@ -139,27 +137,17 @@ async fn filters_choose_by_session_kind_state_labels_parent_and_id() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let labels = |value: &str| [("k".to_owned(), value.to_owned())].into();
-    let one = SpawnRequest {
-        session_id: "a".into(),
-        labels: labels("1"),
-        ..Default::default()
-    };
+    let one = SpawnRequest::default()
+        .with_session("a")
+        .with_labels(labels("1"));
     let one = daemon.run_as(&api, one, "forever").await.id;
-    let two = SpawnRequest {
-        session_id: "b".into(),
-        labels: labels("2"),
-        kind: TaskKind::Agent.into(),
-        parent_id: one.clone(),
-        ..Default::default()
-    };
+    let two = SpawnRequest::default()
+        .with_session("b")
+        .with_labels(labels("2"))
+        .with_kind(TaskKind::Agent)
+        .with_parent(one.clone());
     let two = daemon.run_as(&api, two, "forever").await.id;
-    let over = api
-        .start(SpawnRequest {
-            session_id: "a".into(),
-            ..argv(["true"])
-        })
-        .await
-        .id;
+    let over = api.start(argv(["true"]).with_session("a")).await.id;
     api.ended(&over).await;
     let none = TaskFilter::default;
     let cases = [
@@ -432,23 +420,11 @@ async fn every_finished_task_that_matches_can_be_removed_at_once() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     for name in ["a", "a", "b"] {
-        let task = api
-            .start(SpawnRequest {
-                session_id: name.into(),
-                ..argv(["true"])
-            })
-            .await;
+        let task = api.start(argv(["true"]).with_session(name)).await;
         api.ended(&task.id).await;
     }
     let running = daemon
-        .run_as(
-            &api,
-            SpawnRequest {
-                session_id: "a".into(),
-                ..Default::default()
-            },
-            "forever",
-        )
+        .run_as(&api, SpawnRequest::default().with_session("a"), "forever")
         .await;
     let remove = |filter| RemoveRequest {
         target: Some(remove_request::Target::Finished(filter)),

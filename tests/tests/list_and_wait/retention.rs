@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use heeler_tests::{
-    Api, DEADLINE, Daemon, Refusal, Watch, eventually, shell, v1::*, watch::task_of,
+    Api, DEADLINE, Daemon, Refusal, SpawnRequestExt as _, Watch, eventually, shell, v1::*,
+    watch::task_of,
 };
 use tonic::Code;
 
@@ -151,10 +152,7 @@ async fn events_beyond_the_limit_are_dropped_and_everything_else_stays() {
     let mut daemon = Daemon::builder().arg("--keep-events=30").start().await;
     let api = daemon.api().await;
     let mut follower = api.watch_after(0).await;
-    let request = SpawnRequest {
-        request_id: "first".into(),
-        ..shell("echo first; sleep 1000")
-    };
+    let request = shell("echo first; sleep 1000").with_request_id("first");
     let first = api.spawn(request.clone()).await.expect("a start");
     let mut finished = Vec::new();
     for _ in 0..40 {

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use heeler_tests::{Api, DEADLINE, Daemon, argv, millis, secs, v1::*, within};
+use heeler_tests::{
+    Api, DEADLINE, Daemon, SpawnRequestExt as _, argv, millis, secs, v1::*, within,
+};
 use tonic::Code;
 
 fn on<T: Into<String>>(ids: impl IntoIterator<Item = T>) -> WaitRequest {
@@ -133,10 +135,7 @@ async fn a_wait_for_a_session_includes_tasks_that_start_during_it() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let (gate_one, gate_two) = (daemon.gate("one"), daemon.gate("two"));
-    let request = || SpawnRequest {
-        session_id: "s".into(),
-        ..Default::default()
-    };
+    let request = || SpawnRequest::default().with_session("s");
     let one = daemon
         .run_as(&api, request(), &format!("gate {}", daemon.file("one")))
         .await
@@ -176,10 +175,7 @@ async fn a_wait_for_a_session_names_also_those_whose_events_are_dropped() {
     let daemon = Daemon::builder().arg("--keep-events=1").start().await;
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
-    let request = || SpawnRequest {
-        session_id: "s".into(),
-        ..Default::default()
-    };
+    let request = || SpawnRequest::default().with_session("s");
     let script = format!("gate {}", daemon.file("gate"));
     let last = daemon.run_as(&api, request(), &script).await.id;
     let waiting = || WaitRequest {

@@ -3,7 +3,7 @@
 use std::{fs, time::Duration};
 
 use heeler_tests::{
-    Api, Daemon, Refusal, millis, secs,
+    Api, Daemon, Refusal, SpawnRequestExt as _, millis, secs,
     v1::{watch_events_response::Item, *},
     watch::task_of,
     within,
@@ -161,14 +161,13 @@ async fn a_shutdown_amid_spawns_leaves_nothing_of_any_of_them() {
         calls.spawn(async move {
             let mut answered = Vec::new();
             loop {
-                let request = SpawnRequest {
+                let request = request
+                    .clone()
                     // Half of them by the path that remembers requests.
-                    request_id: match n % 2 {
+                    .with_request_id(match n % 2 {
                         0 => String::new(),
                         _ => format!("{n}-{}", answered.len()),
-                    },
-                    ..request.clone()
-                };
+                    });
                 match api.spawn(request).await {
                     Ok(answer) => answered.push(answer.task.unwrap().id),
                     Err(_) => return answered,

@@ -10,7 +10,7 @@ use heeler_client::{
         TaskEvent, TaskEventType, TaskState, outcome::Result as Ended,
     },
 };
-use heeler_tests::{Daemon, within};
+use heeler_tests::{Daemon, TaskSpecExt as _, within};
 
 async fn client(daemon: &Daemon) -> Client {
     Client::connect(daemon.address().parse().unwrap())
@@ -170,8 +170,8 @@ async fn a_run_gives_the_output_and_then_the_release() {
         (output.as_str(), end.reason),
         ("one\n", AttachEndReason::Finished)
     );
+    assert_eq!(end.task.foreground_timeout(), Some(heeler_tests::secs(60)));
     assert_eq!(end.task.outcome.unwrap().result, Some(Ended::ExitCode(3)));
-    assert_eq!(end.task.foreground_timeout, Some(heeler_tests::secs(60)));
 }
 
 /// F1, F5, F7

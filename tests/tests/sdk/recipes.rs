@@ -2,7 +2,7 @@
 
 use std::{fs, process::Stdio};
 
-use heeler_tests::{Daemon, binary, shell, v1::*, within};
+use heeler_tests::{Daemon, SpawnRequestExt as _, binary, shell, within};
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
     process::Command,
@@ -63,11 +63,7 @@ async fn each_example_prints_what_the_page_says() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn the_watch_of_the_page_goes_on_across_a_restart() {
     let mut daemon = Daemon::start().await;
-    let job = |name: &str, script: &str| SpawnRequest {
-        name: name.to_owned(),
-        session_id: "nightly".to_owned(),
-        ..shell(script)
-    };
+    let job = |name: &str, script: &str| shell(script).with_name(name).with_session("nightly");
     let mut watch = program(&daemon, "watch")
         .stdout(Stdio::piped())
         .spawn()

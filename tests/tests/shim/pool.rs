@@ -3,10 +3,11 @@
 use std::{collections::HashSet, time::Duration};
 
 use heeler_tests::{
-    Daemon, Process, Setting, argv, eventually, eventually_some, in_each_setting,
+    Daemon, Process, Setting, SpawnRequestExt as _, argv, eventually, eventually_some,
+    in_each_setting,
     process::shims_of,
     shell,
-    v1::{CancelMode, SpawnRequest, TaskState, outcome::Result as Ended},
+    v1::{CancelMode, TaskState, outcome::Result as Ended},
 };
 use nix::sys::signal::Signal;
 
@@ -137,12 +138,8 @@ async fn a_long_script_and_a_large_environment_arrive_whole() {
     let api = daemon.api().await;
     let value = "v".repeat(100_000);
     let script = format!("# {}\necho ${{#LONG}} ${{#SHORT}}", "x".repeat(100_000));
-    let request = SpawnRequest {
-        env: [("LONG", value.as_str()), ("SHORT", "1")]
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .into(),
-        ..shell(script)
-    };
+    let request = shell(script)
+        .with_env([("LONG", value.as_str()), ("SHORT", "1")].map(|(name, value)| (name, value)));
     for _ in 0..3 {
         let id = api.start(request.clone()).await.id;
         api.ended(&id).await;

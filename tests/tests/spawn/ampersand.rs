@@ -1,21 +1,11 @@
 //! The trailing ampersand: what asks for the background by it is a task there.
 
-use heeler_tests::{
-    Api, Daemon, foreground, shell,
-    v1::{background_task::Command, *},
-};
+use heeler_tests::{Api, Daemon, SpawnRequestExt as _, TaskSpecExt as _, shell, v1::*};
 
 async fn spawn(api: &Api, request: SpawnRequest) -> (BackgroundTask, Vec<SpawnNoticeType>) {
     let answer = api.spawn(request).await.unwrap();
     let notices = answer.notices.iter().map(SpawnNotice::r#type).collect();
     (answer.task.unwrap(), notices)
-}
-
-fn script(task: &BackgroundTask) -> &str {
-    match &task.command {
-        Some(Command::Shell(shell)) => &shell.script,
-        other => panic!("no script: {other:?}"),
-    }
 }
 
 /// A1
@@ -28,12 +18,9 @@ async fn a_script_that_ends_in_an_ampersand_is_a_background_task_without_it() {
         ("true && exit 5 &", "true && exit 5"),
         ("exit 5 & # note", "exit 5 # note"),
     ] {
-        let request = SpawnRequest {
-            request_id: asked.to_owned(),
-            ..foreground(shell(asked))
-        };
+        let request = shell(asked).in_foreground().with_request_id(asked);
         let (task, notices) = spawn(&api, request.clone()).await;
-        assert_eq!(script(&task), runs);
+        assert_eq!(task.script(), runs);
         assert_eq!(task.placement(), Placement::Background, "{asked}");
         assert_eq!(notices, [SpawnNoticeType::TrailingAmpersand]);
         assert_eq!(
@@ -68,7 +55,7 @@ async fn other_ampersands_are_left_alone() {
         "sleep 0 & wait",
     ] {
         let (task, notices) = spawn(&api, shell(asked)).await;
-        assert_eq!((script(&task), notices), (asked, Vec::new()));
+        assert_eq!((task.script(), notices), (asked, Vec::new()));
         api.ended(&task.id).await;
     }
 }
@@ -101,7 +88,7 @@ async fn what_does_not_parse_is_run_as_it_is() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let (task, notices) = spawn(&api, shell("if true; then &")).await;
-    assert_eq!((script(&task), notices), ("if true; then &", Vec::new()));
+    assert_eq!((task.script(), notices), ("if true; then &", Vec::new()));
     let ended = api.ended(&task.id).await;
     assert_eq!(
         ended.outcome.unwrap().result,

@@ -2,15 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use heeler_tests::{Api, Daemon, argv, v1::*};
+use heeler_tests::{Api, Daemon, SpawnRequestExt as _, TaskSpecExt as _, argv, v1::*};
 
 /// All variables of a task that runs to its end.
 async fn variables(api: &Api, request: SpawnRequest) -> BTreeMap<String, String> {
     let task = api
-        .start(SpawnRequest {
-            command: argv(["env", "-0"]).command,
-            ..request
-        })
+        .start(request.with_command_of(argv(["env", "-0"])))
         .await;
     assert_eq!(api.ended(&task.id).await.state(), TaskState::Completed);
     let all = String::from_utf8(api.output(&task.id).await).unwrap();
@@ -19,13 +16,6 @@ async fn variables(api: &Api, request: SpawnRequest) -> BTreeMap<String, String>
         .map(|pair| pair.split_once('=').unwrap());
     pairs
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .collect()
-}
-
-fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-    pairs
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
         .collect()
 }
 
@@ -38,19 +28,12 @@ async fn the_request_overlays_the_servers_environment() {
         .start()
         .await;
     let api = daemon.api().await;
-    let env = map(&[
+    let env = [
         ("REPLACED", "own"),
         ("ADDED", "line\nbreak = 'quoted' \u{e9}"),
         ("EMPTY", ""),
-    ]);
-    let seen = variables(
-        &api,
-        SpawnRequest {
-            env,
-            ..Default::default()
-        },
-    )
-    .await;
+    ];
+    let seen = variables(&api, SpawnRequest::default().with_env(env)).await;
     assert_eq!(seen["INHERITED"], "base");
     assert_eq!(seen["REPLACED"], "own");
     assert_eq!(seen["ADDED"], "line\nbreak = 'quoted' \u{e9}");
@@ -66,15 +49,8 @@ async fn a_variable_can_be_taken_away() {
         .start()
         .await;
     let api = daemon.api().await;
-    let env_remove = vec!["SECRET".into(), "PAGER".into(), "NEVER_THERE".into()];
-    let seen = variables(
-        &api,
-        SpawnRequest {
-            env_remove,
-            ..Default::default()
-        },
-    )
-    .await;
+    let env_remove = ["SECRET", "PAGER", "NEVER_THERE"];
+    let seen = variables(&api, SpawnRequest::default().with_env_remove(env_remove)).await;
     assert!(
         !seen.contains_key("SECRET") && !seen.contains_key("PAGER"),
         "{seen:?}"
@@ -104,27 +80,17 @@ async fn nobody_is_looking_unless_the_request_says_otherwise() {
         );
     }
 
-    let env = map(&[("PAGER", "more"), ("EDITOR", "ed")]);
-    let seen = variables(
-        &api,
-        SpawnRequest {
-            env,
-            ..Default::default()
-        },
-    )
-    .await;
+    let env = [("PAGER", "more"), ("EDITOR", "ed")];
+    let seen = variables(&api, SpawnRequest::default().with_env(env)).await;
     assert_eq!(
         (seen["PAGER"].as_str(), seen["EDITOR"].as_str()),
         ("more", "ed")
     );
 
-    let env_defaults = EnvDefaults::None.into();
+    let env_defaults = EnvDefaults::None;
     let seen = variables(
         &api,
-        SpawnRequest {
-            env_defaults,
-            ..Default::default()
-        },
+        SpawnRequest::default().with_env_defaults(env_defaults),
     )
     .await;
     assert_eq!(
@@ -166,14 +132,9 @@ async fn a_task_knows_itself_and_its_server_and_nothing_else_of_heeler() {
 async fn a_task_names_the_variables_that_were_set_and_never_their_values() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let env = map(&[("TOKEN", "hunter2-hunter2"), ("ALPHA", "1")]);
-    let task = api
-        .start(SpawnRequest {
-            env,
-            ..argv(["true"])
-        })
-        .await;
-    assert_eq!(task.env_names, ["ALPHA", "TOKEN"]);
+    let env = [("TOKEN", "hunter2-hunter2"), ("ALPHA", "1")];
+    let task = api.start(argv(["true"]).with_env(env)).await;
+    assert_eq!(task.env_names(), ["ALPHA", "TOKEN"]);
     api.ended(&task.id).await;
     let told = format!(
         "{:?}{:?}",
@@ -192,12 +153,9 @@ async fn a_bare_name_is_looked_up_in_the_tasks_own_path() {
     let tools = daemon.path("tools");
     std::fs::create_dir(&tools).unwrap();
     std::os::unix::fs::symlink(daemon.fixture_program(), tools.join("only-here")).unwrap();
-    let env = map(&[("PATH", tools.to_str().unwrap())]);
+    let env = [("PATH", tools.to_str().unwrap())];
     let task = api
-        .start(SpawnRequest {
-            env,
-            ..argv(["only-here", "print", "found"])
-        })
+        .start(argv(["only-here", "print", "found"]).with_env(env))
         .await;
     api.ended(&task.id).await;
     assert_eq!(api.lines(&task.id).await, ["found"]);

@@ -1,13 +1,10 @@
 //! Asking twice: a request id makes a Spawn safe to repeat.
 
-use heeler_tests::{Daemon, Refusal, argv, v1::*};
+use heeler_tests::{Daemon, Refusal, SpawnRequestExt as _, argv, v1::*};
 use tonic::Code;
 
 fn with_id(id: &str, request: SpawnRequest) -> SpawnRequest {
-    SpawnRequest {
-        request_id: id.into(),
-        ..request
-    }
+    request.with_request_id(id)
 }
 
 /// S9
@@ -76,29 +73,13 @@ async fn the_same_id_with_another_request_is_refused() {
     let request = with_id("r-1", argv(["sleep", "0"]));
     let first = api.start(request.clone()).await;
     let revision = api.ended(&first.id).await.revision;
-    let labels = [("k".to_owned(), "v".to_owned())].into();
     let others = [
         with_id("r-1", argv(["sleep", "0.0"])),
-        SpawnRequest {
-            name: "named".into(),
-            ..request.clone()
-        },
-        SpawnRequest {
-            labels,
-            ..request.clone()
-        },
-        SpawnRequest {
-            env: [("A".to_owned(), "1".to_owned())].into(),
-            ..request.clone()
-        },
-        SpawnRequest {
-            kind: TaskKind::Agent.into(),
-            ..request.clone()
-        },
-        SpawnRequest {
-            timeout: Some(heeler_tests::secs(60)),
-            ..request.clone()
-        },
+        request.clone().with_name("named"),
+        request.clone().with_labels([("k", "v")]),
+        request.clone().with_env([("A", "1")]),
+        request.clone().with_kind(TaskKind::Agent),
+        request.clone().with_timeout(heeler_tests::secs(60)),
     ];
     for other in others {
         let refused = api.spawn(other).await;

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, fs, os::unix::fs::PermissionsExt};
 
 use heeler_tests::{
-    Daemon, Refusal, argv,
+    Daemon, Refusal, SpawnRequestExt as _, TaskSpecExt as _, argv,
     process::Stat,
     shell,
     v1::{outcome::Result as Ended, *},
@@ -16,11 +16,7 @@ use tonic::Code;
 async fn a_spawn_returns_before_the_command_ends_and_list_shows_it_running() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let request = SpawnRequest {
-        name: "build".into(),
-        session_id: "s".into(),
-        ..Default::default()
-    };
+    let request = SpawnRequest::default().with_name("build").with_session("s");
     let fixture = daemon.run_as(&api, request, "forever").await;
 
     let listed = api.list(ListRequest::default()).await.unwrap();
@@ -30,16 +26,13 @@ async fn a_spawn_returns_before_the_command_ends_and_list_shows_it_running() {
         (task.id.as_str(), task.state()),
         (fixture.id.as_str(), TaskState::Running)
     );
-    assert_eq!(
-        (task.name.as_str(), task.session_id.as_str()),
-        ("build", "s")
-    );
+    assert_eq!((task.name(), task.session()), ("build", "s"));
     assert_eq!(
         task.leader.unwrap().pid,
         fixture.process("leader").await.pid
     );
     assert!(task.start_time.is_some() && task.create_time.is_some() && task.end_time.is_none());
-    assert_eq!(task.working_directory, daemon.home().to_str().unwrap());
+    assert_eq!(task.working_directory(), daemon.home().to_str().unwrap());
     assert_eq!(task, &fixture.task, "Spawn gave the same");
     assert_eq!(listed.revision, task.revision);
 }
@@ -53,12 +46,7 @@ async fn an_id_says_its_kind_and_is_short() {
         (TaskKind::Unspecified, "shell-"),
         (TaskKind::Agent, "agent-"),
     ] {
-        let task = api
-            .start(SpawnRequest {
-                kind: kind.into(),
-                ..argv(["true"])
-            })
-            .await;
+        let task = api.start(argv(["true"]).with_kind(kind)).await;
         let digits = task.id.strip_prefix(prefix).expect(prefix);
         let base32 = |c: char| c.is_ascii_lowercase() || ('2'..='7').contains(&c);
         assert!(
@@ -79,10 +67,7 @@ async fn a_working_directory_that_cannot_be_entered_is_named_and_nothing_is_crea
     let plain = daemon.file("plain");
     fs::write(&plain, "").unwrap();
     for path in [daemon.file("nowhere"), plain] {
-        let request = SpawnRequest {
-            working_directory: path.clone(),
-            ..argv(["true"])
-        };
+        let request = argv(["true"]).with_working_directory(path.clone());
         let refused = api.spawn(request).await;
         let refusal = Refusal::expect(
             refused,
@@ -166,7 +151,7 @@ async fn a_task_without_a_directory_starts_in_the_home_of_its_user() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let task = api.start(daemon.script("cwd")).await;
-    assert_eq!(task.working_directory, daemon.home().to_str().unwrap());
+    assert_eq!(task.working_directory(), daemon.home().to_str().unwrap());
     api.ended(&task.id).await;
     assert_eq!(
         api.lines(&task.id).await,
@@ -186,13 +171,10 @@ async fn a_configured_directory_comes_before_the_home_and_a_requests_own_before_
         .await;
     let api = daemon.api().await;
     let plain = api.start(daemon.script("cwd")).await;
-    let own = SpawnRequest {
-        working_directory: "/".into(),
-        ..daemon.script("cwd")
-    };
+    let own = daemon.script("cwd").with_working_directory("/");
     let own = api.start(own).await;
     for (task, expected) in [(plain, path.to_str().unwrap()), (own, "/")] {
-        assert_eq!(task.working_directory, expected);
+        assert_eq!(task.working_directory(), expected);
         api.ended(&task.id).await;
         assert_eq!(api.lines(&task.id).await, [format!("cwd {expected}")]);
     }
@@ -255,16 +237,11 @@ async fn hostile_names_and_labels_are_data() {
         &long,
     ];
     for text in texts {
-        let labels = [("key".to_owned(), text.to_owned())].into();
-        let request = SpawnRequest {
-            name: text.into(),
-            labels,
-            ..argv(["true"])
-        };
+        let request = argv(["true"]).with_name(text).with_labels([("key", text)]);
         let task = api.start(request).await;
         api.ended(&task.id).await;
         let filter = TaskFilter {
-            labels: task.labels.clone(),
+            labels: task.labels().clone(),
             ..Default::default()
         };
         let request = ListRequest {
@@ -274,20 +251,11 @@ async fn hostile_names_and_labels_are_data() {
         };
         let found = api.list(request).await.unwrap().tasks;
         assert_eq!(found.len(), 1, "{text:?}");
-        assert_eq!(
-            (found[0].name.as_str(), found[0].labels["key"].as_str()),
-            (text, text)
-        );
+        assert_eq!((found[0].name(), found[0].label("key")), (text, text));
     }
-    let key = "../\n\x1b[31m".to_owned();
-    let labels = [(key.clone(), "v".to_owned())].into();
-    let task = api
-        .start(SpawnRequest {
-            labels,
-            ..argv(["true"])
-        })
-        .await;
-    assert_eq!(api.ended(&task.id).await.labels[&key], "v");
+    let key = "../\n\x1b[31m";
+    let task = api.start(argv(["true"]).with_labels([(key, "v")])).await;
+    assert_eq!(api.ended(&task.id).await.label(key), "v");
     assert!(
         !daemon.log().contains('\x1b'),
         "nothing reaches the terminal by the log"

@@ -3,8 +3,8 @@
 use std::{fs, os::unix::fs::PermissionsExt, process::Output};
 
 use heeler_tests::{
-    Api, DEADLINE, Daemon, FailingDisk, Process, Refusal, SmallDisk, api, containment, eventually,
-    millis, shell,
+    Api, DEADLINE, Daemon, FailingDisk, Process, Refusal, SmallDisk, SpawnRequestExt as _, api,
+    containment, eventually, millis, shell,
     v1::{outcome::Result as Ended, *},
 };
 use nix::sys::signal::Signal::SIGKILL;
@@ -71,10 +71,7 @@ async fn a_start_that_a_full_disk_refuses_does_not_end_a_wait_for_its_session() 
     let mut daemon = disk.daemon(Daemon::builder());
     daemon.restart().await;
     let api = daemon.api().await;
-    let of_session = |request| SpawnRequest {
-        session_id: "s".into(),
-        ..request
-    };
+    let of_session = |request: SpawnRequest| request.with_session("s");
     let sleeper = api.start(of_session(shell("sleep 1000"))).await.id;
     disk.fill();
     until_nothing_is_recorded(&api).await;

@@ -1,7 +1,7 @@
 //! Deadlines: when they fire, and that they leave nothing behind.
 
 use heeler_tests::{
-    Daemon, argv, micros, millis, secs,
+    Daemon, SpawnRequestExt as _, TaskSpecExt as _, argv, micros, millis, secs,
     v1::{outcome::Result as Ended, *},
 };
 
@@ -18,15 +18,12 @@ fn names(task: &BackgroundTask) -> Vec<&str> {
 async fn a_timeout_is_timed_out_when_term_is_obeyed_also_with_exit_0() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let timeout = Some(millis(1500));
-    let request = SpawnRequest {
-        timeout,
-        ..Default::default()
-    };
+    let timeout = millis(1500);
+    let request = SpawnRequest::default().with_timeout(timeout);
     let mut fixture = daemon
         .run_as(&api, request, "trap TERM [ print stopping exit 0 ] forever")
         .await;
-    assert_eq!(fixture.task.timeout, timeout);
+    assert_eq!(fixture.task.timeout(), Some(timeout));
     let task = api.ended(&fixture.id).await;
     fixture.assert_gone();
     assert_eq!(
@@ -53,15 +50,9 @@ async fn a_timeout_is_timed_out_when_term_is_obeyed_also_with_exit_0() {
 async fn a_timeout_is_timed_out_when_term_is_ignored() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let stop_policy = Some(StopPolicy {
-        grace: Some(millis(400)),
-        signal: String::new(),
-    });
-    let request = SpawnRequest {
-        timeout: Some(millis(1000)),
-        stop_policy,
-        ..Default::default()
-    };
+    let request = SpawnRequest::default()
+        .with_timeout(millis(1000))
+        .with_grace(millis(400));
     let mut fixture = daemon
         .run_as(
             &api,
@@ -91,10 +82,7 @@ async fn a_timeout_is_timed_out_when_term_is_ignored() {
 async fn a_cancel_before_the_timeout_stays_a_cancel() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let request = SpawnRequest {
-        timeout: Some(secs(2)),
-        ..Default::default()
-    };
+    let request = SpawnRequest::default().with_timeout(secs(2));
     let fixture = daemon
         .run_as(&api, request, "ignore TERM pid ready forever")
         .await;
@@ -120,12 +108,7 @@ async fn a_natural_end_leaves_no_timer_behind() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     for _ in 0..3 {
-        let task = api
-            .start(SpawnRequest {
-                timeout: Some(secs(3600)),
-                ..argv(["true"])
-            })
-            .await;
+        let task = api.start(argv(["true"]).with_timeout(secs(3600))).await;
         let task = api.ended(&task.id).await;
         assert_eq!((task.state(), &task.stop), (TaskState::Completed, &None));
     }
@@ -143,14 +126,9 @@ async fn very_long_durations_neither_overflow_nor_fire_at_once() {
             seconds,
             nanos: 999_999_999,
         };
-        let request = SpawnRequest {
-            timeout: Some(longest),
-            stop_policy: Some(StopPolicy {
-                grace: Some(longest),
-                signal: String::new(),
-            }),
-            ..Default::default()
-        };
+        let request = SpawnRequest::default()
+            .with_timeout(longest)
+            .with_grace(longest);
         let gate = daemon.gate(&format!("gate-{seconds}"));
         let script = format!("gate {} exit 0", daemon.file(&format!("gate-{seconds}")));
         let fixture = daemon.run_as(&daemon.api().await, request, &script).await;
@@ -158,7 +136,7 @@ async fn very_long_durations_neither_overflow_nor_fire_at_once() {
             seconds: 315_576_000_000,
             nanos: 0,
         };
-        assert_eq!(fixture.task.timeout, Some(most), "as long as can be told");
+        assert_eq!(fixture.task.timeout(), Some(most), "as long as can be told");
         daemon.kill9();
         daemon.restart().await;
         let task = daemon.api().await.task(&fixture.id).await;

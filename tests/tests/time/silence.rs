@@ -1,7 +1,7 @@
 //! Silence: idle deadlines and stale tasks.
 
 use heeler_tests::{
-    Daemon, micros, millis, shell,
+    Daemon, SpawnRequestExt as _, micros, millis, shell,
     v1::*,
     watch::{task_of, types},
 };
@@ -11,10 +11,8 @@ use heeler_tests::{
 async fn a_silent_task_is_timed_out_and_output_pushes_that_back() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let request = SpawnRequest {
-        idle_timeout: Some(millis(1500)),
-        ..shell("for n in 1 2 3 4 5 6; do echo $n; sleep 0.5; done; exec sleep 1000")
-    };
+    let request = shell("for n in 1 2 3 4 5 6; do echo $n; sleep 0.5; done; exec sleep 1000")
+        .with_idle_timeout(millis(1500));
     let task = api.start(request).await;
     // Nothing but output counts: looking at it does not.
     api.inspect(&task.id).await.unwrap();
@@ -42,10 +40,7 @@ async fn stale_is_told_once_for_each_silence_and_cleared_by_output() {
     let api = daemon.api().await;
     let (first, second) = (daemon.gate("first"), daemon.gate("second"));
     let (one, two) = (daemon.file("first"), daemon.file("second"));
-    let request = SpawnRequest {
-        stale_after: Some(millis(400)),
-        ..SpawnRequest::default()
-    };
+    let request = SpawnRequest::default().with_stale_after(millis(400));
     let script = format!("print up gate {one} print again gate {two}");
     let fixture = daemon.run_as(&api, request, &script).await;
     let mut watch = api.watch_after(fixture.task.revision).await;
@@ -70,11 +65,9 @@ async fn stale_is_told_once_for_each_silence_and_cleared_by_output() {
 async fn a_stale_task_is_stopped_if_that_was_asked_for() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let request = SpawnRequest {
-        stale_after: Some(millis(400)),
-        stale_action: StaleAction::Cancel.into(),
-        ..SpawnRequest::default()
-    };
+    let request = SpawnRequest::default()
+        .with_stale_after(millis(400))
+        .with_stale_action(StaleAction::Cancel);
     let mut fixture = daemon.run_as(&api, request, "forever").await;
     let task = api.ended(&fixture.id).await;
     fixture.assert_gone();
@@ -101,10 +94,7 @@ async fn a_silence_goes_on_across_a_restart() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
-    let request = SpawnRequest {
-        stale_after: Some(millis(300)),
-        ..SpawnRequest::default()
-    };
+    let request = SpawnRequest::default().with_stale_after(millis(300));
     let script = format!("gate {} print up forever", daemon.file("gate"));
     let fixture = daemon.run_as(&api, request, &script).await;
     let mut watch = api.watch_after(fixture.task.revision).await;

@@ -1,6 +1,6 @@
 //! A run whose task goes on without it.
 
-use heeler_tests::{Daemon, Process, cli::Said, v1::*, within};
+use heeler_tests::{Daemon, Process, TaskSpecExt as _, cli::Said, v1::*, within};
 use nix::sys::signal::Signal;
 
 use super::{ended, reads, run, send, the_task};
@@ -37,7 +37,7 @@ async fn a_detach_by_another_prints_the_id_and_leaves_the_task_alone() {
         (after.state(), after.placement()),
         (TaskState::Running, Placement::Background)
     );
-    assert_eq!(after.timeout, Some(heeler_tests::secs(600)));
+    assert_eq!(after.timeout(), Some(heeler_tests::secs(600)));
     let again = daemon.heeler(["detach", &task.id]).await.ok();
     assert!(again.stdout.contains("in the background already"));
     let nothing = daemon.heeler(["detach", "--session", "s"]).await.ok();
