@@ -4,7 +4,9 @@
 //! | module | contents |
 //! | --- | --- |
 //! | [`daemon`] | one daemon in a directory of its own: start, crash, restart, clean-up |
-//! | [`client`] | everything that talks to a daemon: the API, streams, the command, grpcurl |
+//! | [`client`] | a client by the contract alone: calls, streams, and what answers say |
+//! | [`network`] | TCP addresses and tokens, certificates, calls without a gRPC library |
+//! | [`program`] | `heeler` at a shell or a terminal, and grpcurl |
 //! | [`request`] | builders of requests, and accessors of a task's specification |
 //! | [`process`] | processes in `/proc`, the fixture, shims and task files |
 //! | [`disk`] | disks that are full or fail |
@@ -16,23 +18,26 @@
 pub mod client;
 pub mod daemon;
 pub mod disk;
+pub mod network;
 pub mod process;
+pub mod program;
 pub mod request;
 pub mod storm;
 pub mod waiting;
 
 pub use client::{
-    Api, Attachment, Authority, Follower, Refusal, Watch, api, authority, cli, grpcurl, http2,
-    refusal, sessions, terminal, watch,
+    Api, Attachment, Follower, Refusal, Watch, history, outcome, output, refusal, sessions, watch,
 };
 pub use daemon::{
-    Daemon, binary,
+    Daemon,
     containment::{self, Setting},
-    crash, tcp,
+    crash,
 };
 pub use disk::{FailingDisk, SmallDisk};
 pub use heeler_proto::v1;
+pub use network::{Authority, authority, http2, tcp};
 pub use process::{Fixture, LoneShims, LoneTask, Process, task_file};
+pub use program::{binary, cli, grpcurl, terminal};
 pub use request::{
     SpawnRequestExt, TaskSpecExt, argv, exclusive, foreground, micros, millis, queued, secs, shell,
     shell_by,

@@ -1,4 +1,4 @@
-//! A hold on a task, read with a deadline.
+//! An attachment to a task, read with a deadline.
 
 use heeler_proto::v1::{
     AttachEnded, AttachRequest, AttachResponse, AttachedOutput, BackgroundTask, attach_request,
@@ -6,26 +6,26 @@ use heeler_proto::v1::{
 };
 use tonic::{Status, Streaming};
 
-use crate::{Api, api::raw, within};
+use crate::{Api, output::raw, within};
 
-/// An open stream; dropping it lets go of the task.
+/// An open Attach stream; dropping it disconnects the client.
 #[derive(Debug)]
 pub struct Attachment {
     stream: Streaming<AttachResponse>,
-    /// The task as it was at the beginning.
+    /// The state of the task when the stream began.
     pub task: BackgroundTask,
-    /// What has come so far.
+    /// The output received so far.
     pub output: Vec<u8>,
     start: u64,
 }
 
 impl Api {
-    /// Attaches to a task from its first byte on.
+    /// Attaches to a task from its first byte of output.
     pub async fn attach(&self, id: &str) -> Attachment {
         self.attach_at(id, 0).await.expect("a task to attach to")
     }
 
-    /// Attaches to a task from an offset on.
+    /// Attaches to a task from an offset of its output.
     pub async fn attach_at(&self, id: &str, start: u64) -> Result<Attachment, Status> {
         let request = AttachRequest {
             task_id: id.to_owned(),
@@ -41,15 +41,15 @@ impl Api {
                 output: Vec::new(),
                 start,
             }),
-            other => panic!("something came before the beginning: {other:?}"),
+            other => panic!("the first message is not `attached`: {other:?}"),
         }
     }
 }
 
 impl Attachment {
-    /// The next message, or how the stream broke.
+    /// The next message, or the status that ended the stream.
     pub async fn try_next(&mut self) -> Result<Option<Item>, Status> {
-        let message = within("a message of the hold", self.stream.message()).await?;
+        let message = within("a message on the attach stream", self.stream.message()).await?;
         Ok(message.map(|message| {
             let item = message.item.expect("an item");
             if let Item::Output(output) = &item {
@@ -62,34 +62,36 @@ impl Attachment {
     fn take(&mut self, output: &AttachedOutput) {
         for chunk in &output.chunks {
             let behind = self.start + self.output.len() as u64;
-            assert_eq!(chunk.offset, behind, "no gap and no overlap");
+            assert_eq!(chunk.offset, behind, "a gap or an overlap");
             self.output.extend_from_slice(raw(chunk));
         }
         let behind = self.start + self.output.len() as u64;
-        assert_eq!(output.next_offset, behind, "where to go on");
+        assert_eq!(output.next_offset, behind, "the next offset");
     }
 
-    /// Reads until the output has this text in it.
+    /// Reads until the output contains this text.
     pub async fn until(&mut self, text: &str) {
         while !String::from_utf8_lossy(&self.output).contains(text) {
-            match self.try_next().await.expect("a hold that goes on") {
+            match self.try_next().await.expect("an open stream") {
                 Some(Item::Output(_)) => {}
                 other => panic!("{other:?} before {text:?}: {:?}", self.output),
             }
         }
     }
 
-    /// Reads to the release, which must be the last message.
+    /// Reads to `ended`, which must be the last message.
     pub async fn ended(&mut self) -> AttachEnded {
         loop {
-            match self.try_next().await.expect("a hold that goes on") {
+            match self.try_next().await.expect("an open stream") {
                 Some(Item::Output(_)) => {}
                 Some(Item::Ended(ended)) => {
                     let end = self.try_next().await.expect("a clean end");
-                    assert_eq!(end, None, "the release comes last");
+                    assert_eq!(end, None, "`ended` is the last message");
                     return ended;
                 }
-                other @ (Some(Item::Attached(_)) | None) => panic!("no release: {other:?}"),
+                other @ (Some(Item::Attached(_)) | None) => {
+                    panic!("the stream ended without `ended`: {other:?}")
+                }
             }
         }
     }

@@ -1,32 +1,32 @@
-//! A watcher that comes back after every crash, and asks for what follows on what it has seen.
+//! A watcher that reconnects after every crash of the server and resumes behind its last revision.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use heeler_proto::v1::{TaskEvent, watch_events_response::Item};
 use tokio::task::JoinHandle;
 
-use crate::{Api, eventually, waiting::STEP};
+use crate::{Api, eventually, history::after, waiting::STEP};
 
-/// It watches until it is dropped.
+/// A watcher that runs until it is dropped.
 #[derive(Debug)]
 pub struct Follower {
     seen: Arc<Mutex<Seen>>,
     watching: JoinHandle<()>,
 }
 
-/// What a watcher was told, and what was wrong with it.
+/// The events that a watcher received, and the faults in them.
 #[derive(Debug, Default, Clone)]
 pub struct Seen {
-    /// In the order in which they came.
+    /// In order of arrival.
     pub events: Vec<TaskEvent>,
-    /// Revisions that came out of turn.
+    /// Revisions that were skipped or repeated.
     pub faults: Vec<String>,
-    /// How often it has found a server.
+    /// The number of connections made.
     pub connections: usize,
 }
 
 impl Seen {
-    /// The last revision.
+    /// The last revision received; 0 before the first.
     pub fn head(&self) -> u64 {
         self.events.last().map_or(0, |event| event.revision)
     }
@@ -41,26 +41,29 @@ impl Seen {
 }
 
 impl Follower {
-    /// Of whoever serves at this address, from the first event on.
+    /// Watches the daemon at this address from the first event.
     pub fn of(address: String) -> Self {
         let seen = Arc::new(Mutex::new(Seen::default()));
         let watching = tokio::spawn(follow(address, Arc::clone(&seen)));
         Self { seen, watching }
     }
 
-    /// Until it has seen this revision; all that it has seen then.
+    /// Waits for a revision, and returns everything received by then.
     pub async fn up_to(&self, revision: u64) -> Seen {
         let caught_up = || lock(&self.seen).head() >= revision;
-        eventually(&format!("the watcher has seen {revision}"), caught_up).await;
+        eventually(&format!("revision {revision} at the watcher"), caught_up).await;
         lock(&self.seen).clone()
     }
 
-    /// That every event there has been was seen once, in order, as it still is.
+    /// Asserts that the watcher received every event once, in order, as the journal has it.
     pub async fn assert_whole(&self, api: &Api) -> Vec<TaskEvent> {
         let history = api.history().await;
         let seen = self.up_to(history.len() as u64).await;
         assert_eq!(seen.faults, [""; 0]);
-        assert_eq!(seen.events, history, "the past is what it was");
+        assert_eq!(
+            seen.events, history,
+            "events received differ from events kept"
+        );
         history
     }
 }
@@ -78,15 +81,12 @@ async fn follow(address: String, seen: Arc<Mutex<Seen>>) {
     }
 }
 
-/// Until the stream breaks.
+/// Watches until the stream breaks.
 async fn watch_once(address: &str, seen: &Mutex<Seen>) {
     let Ok(api) = Api::connect(address).await else {
         return;
     };
-    let request = heeler_proto::v1::WatchEventsRequest {
-        after_revision: Some(lock(seen).head()),
-        ..Default::default()
-    };
+    let request = after(lock(seen).head());
     let Ok(mut watch) = api.watch(request).await else {
         return;
     };
@@ -101,5 +101,5 @@ async fn watch_once(address: &str, seen: &Mutex<Seen>) {
 }
 
 fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
-    seen.lock().expect("nobody panics with it")
+    seen.lock().expect("no panic while it is locked")
 }

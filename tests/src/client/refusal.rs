@@ -1,27 +1,24 @@
-//! What a refused call says: its status, its reason and the field that it names.
+//! The details of a refused call: status, reason, metadata and the fields it names.
 
 use std::collections::HashMap;
 
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-/// The parts of a refusal.
+/// A refusal, taken apart.
 #[derive(Debug)]
 pub struct Refusal {
-    /// The status.
     pub code: Code,
-    /// The reason, without a prefix.
+    /// The reason of `ErrorInfo`.
     pub reason: String,
-    /// The values.
     pub metadata: HashMap<String, String>,
-    /// The fields that `BadRequest` names.
+    /// The fields of `BadRequest`.
     pub fields: Vec<String>,
-    /// For people.
     pub message: String,
 }
 
 impl Refusal {
-    /// What the status carries; it must be of this domain.
+    /// Takes a status apart, which must carry `ErrorInfo` of this service's domain.
     #[track_caller]
     pub fn of(status: &Status) -> Self {
         let details = status.get_error_details();
@@ -29,10 +26,7 @@ impl Refusal {
             .error_info()
             .unwrap_or_else(|| panic!("no ErrorInfo: {status:?}"));
         assert_eq!(info.domain, "heeler.dev", "{status:?}");
-        assert!(
-            !status.message().is_empty(),
-            "nothing for people: {status:?}"
-        );
+        assert!(!status.message().is_empty(), "no message: {status:?}");
         let violations = details
             .bad_request()
             .map(|bad| bad.field_violations.as_slice());
@@ -49,7 +43,7 @@ impl Refusal {
         }
     }
 
-    /// That the call was refused for this reason.
+    /// Asserts that a call was refused for this reason.
     #[track_caller]
     pub fn expect<T: std::fmt::Debug>(result: Result<T, Status>, code: Code, reason: &str) -> Self {
         let refusal = Self::of(&result.expect_err("a refusal"));
@@ -61,7 +55,7 @@ impl Refusal {
         refusal
     }
 
-    /// A value of its metadata, which must be there.
+    /// A value of the metadata, which must be present.
     #[track_caller]
     pub fn value(&self, key: &str) -> &str {
         self.metadata

@@ -1,4 +1,4 @@
-//! What a whole history says of sessions, against counts made from its tasks alone.
+//! The session activity in a history, checked against counts made from its tasks alone.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use heeler_proto::v1::{SessionActivity, TaskEvent, TaskEventType, TaskKind};
 
 use crate::TaskSpecExt as _;
 
-/// Which sessions a history says have become idle, in order.
+/// The sessions that became idle, in order.
 pub fn idle(history: &[TaskEvent]) -> Vec<&str> {
     let idle = history
         .iter()
@@ -14,14 +14,14 @@ pub fn idle(history: &[TaskEvent]) -> Vec<&str> {
     idle.map(|event| &*activity_of(event).session_id).collect()
 }
 
-/// How many tasks of its session are live after an event that says so.
+/// The activity that an event must carry.
 #[track_caller]
 pub fn activity_of(event: &TaskEvent) -> &SessionActivity {
     let activity = event.session_activity.as_ref();
-    activity.expect("an event that carries its session's counts")
+    activity.expect("an event with session activity")
 }
 
-/// What is wrong with the counts and the idleness that a history from the first event on tells.
+/// The faults in the activity of a whole history.
 pub fn faults(history: &[TaskEvent]) -> Vec<String> {
     let mut live: BTreeMap<String, SessionActivity> = BTreeMap::new();
     let mut idle_due: Option<String> = None;
@@ -45,7 +45,7 @@ pub fn faults(history: &[TaskEvent]) -> Vec<String> {
             .filter(|activity| !is_idle && *activity == empty(activity.session_id.clone()))
             .map(|activity| activity.session_id);
     }
-    faults.extend(idle_due.map(|session| format!("{session} was not said to be idle")));
+    faults.extend(idle_due.map(|session| format!("{session} has no SESSION_IDLE event")));
     faults
 }
 
@@ -56,7 +56,7 @@ fn empty(session_id: String) -> SessionActivity {
     }
 }
 
-/// Whether an event changes the number of live tasks; if so, it is changed.
+/// Counts an event; returns true if it changed the number of live tasks.
 fn count(session: &mut SessionActivity, kind: TaskEventType, of: TaskKind) -> bool {
     let number = match of {
         TaskKind::Agent => &mut session.agents,

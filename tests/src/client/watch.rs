@@ -8,7 +8,7 @@ use tonic::{Status, Streaming};
 
 use crate::within;
 
-/// An open stream.
+/// An open event stream.
 #[derive(Debug)]
 pub struct Watch {
     stream: Streaming<WatchEventsResponse>,
@@ -19,9 +19,9 @@ impl Watch {
         Self { stream }
     }
 
-    /// The next message, or how the stream broke.
+    /// The next message, or the status that ended the stream.
     pub async fn try_next(&mut self) -> Result<Item, Status> {
-        let message = within("a message of the stream", self.stream.message()).await?;
+        let message = within("a message on the event stream", self.stream.message()).await?;
         let end = || Status::unavailable("the stream has ended");
         message
             .ok_or_else(end)
@@ -30,16 +30,16 @@ impl Watch {
 
     /// The next message.
     pub async fn next(&mut self) -> Item {
-        self.try_next().await.expect("a stream that goes on")
+        self.try_next().await.expect("an open stream")
     }
 
-    /// The next event; bookmarks are passed over.
+    /// The next event, past any bookmarks.
     pub async fn event(&mut self) -> TaskEvent {
         loop {
             match self.next().await {
                 Item::Event(event) => return event,
                 Item::Bookmark(_) => {}
-                Item::Initial(task) => panic!("initial state in mid-stream: {task:?}"),
+                Item::Initial(task) => panic!("initial state after the bookmark: {task:?}"),
             }
         }
     }
@@ -48,11 +48,11 @@ impl Watch {
     pub async fn bookmark(&mut self) -> Bookmark {
         match self.next().await {
             Item::Bookmark(bookmark) => bookmark,
-            other @ (Item::Event(_) | Item::Initial(_)) => panic!("no bookmark: {other:?}"),
+            other @ (Item::Event(_) | Item::Initial(_)) => panic!("not a bookmark: {other:?}"),
         }
     }
 
-    /// The initial state and the bookmark behind it.
+    /// The initial state and the bookmark that follows it.
     pub async fn initial(&mut self) -> (Vec<BackgroundTask>, Bookmark) {
         let mut tasks = Vec::new();
         loop {
@@ -64,25 +64,24 @@ impl Watch {
         }
     }
 
-    /// Every event up to and including the first that fits.
-    pub async fn until(&mut self, mut fits: impl FnMut(&TaskEvent) -> bool) -> Vec<TaskEvent> {
+    /// Every event up to and including the first that matches.
+    pub async fn until(&mut self, mut matches: impl FnMut(&TaskEvent) -> bool) -> Vec<TaskEvent> {
         let mut seen = Vec::new();
         loop {
             seen.push(self.event().await);
-            if fits(seen.last().expect("just pushed")) {
+            if matches(seen.last().expect("just pushed")) {
                 return seen;
             }
         }
     }
 
-    /// Every event up to and including this one of this task.
+    /// Every event up to and including a task's first of this type.
     pub async fn until_of(&mut self, id: &str, wanted: TaskEventType) -> Vec<TaskEvent> {
-        let of = |event: &TaskEvent| event.task.as_ref().is_some_and(|task| task.id == id);
-        self.until(|event| event.r#type() == wanted && of(event))
+        self.until(|event| event.r#type() == wanted && is_of(event, id))
             .await
     }
 
-    /// Every event up to a revision; none if it is 0.
+    /// Every event up to a revision; none if the revision is 0.
     pub async fn up_to(&mut self, revision: u64) -> Vec<TaskEvent> {
         if revision == 0 {
             return Vec::new();
@@ -91,13 +90,33 @@ impl Watch {
     }
 }
 
+/// The events of a task that started at once and ended in one step.
+pub const ONE_RUN: [TaskEventType; 3] = [
+    TaskEventType::Created,
+    TaskEventType::Started,
+    TaskEventType::Ended,
+];
+
+/// True if the event is about this task.
+pub fn is_of(event: &TaskEvent, id: &str) -> bool {
+    event.task.as_ref().is_some_and(|task| task.id == id)
+}
+
 /// The task that an event carries.
 #[track_caller]
 pub fn task_of(event: &TaskEvent) -> &BackgroundTask {
     event.task.as_ref().expect("an event carries its task")
 }
 
-/// What happened, in order.
+/// The types of events, in order.
 pub fn types(events: &[TaskEvent]) -> Vec<TaskEventType> {
     events.iter().map(TaskEvent::r#type).collect()
+}
+
+/// The number of events of a type.
+pub fn count(events: &[TaskEvent], wanted: TaskEventType) -> usize {
+    events
+        .iter()
+        .filter(|event| event.r#type() == wanted)
+        .count()
 }

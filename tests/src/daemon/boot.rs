@@ -1,5 +1,4 @@
-//! Another boot of the machine, as far as a daemon can tell: the kernel's name for it is another one,
-//! for the test's thread and whatever it starts from then on.
+//! A reboot of the machine, simulated by another boot id for the test's thread and its children.
 
 use std::{fs, path::PathBuf};
 
@@ -11,8 +10,8 @@ use crate::{
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 impl Daemon {
-    /// From its next start on it is on a machine that was started anew; false, and said so, where that
-    /// cannot be had. The test has to stay on one thread.
+    /// Makes later starts see another boot id. Returns false, after reporting a skip, where the user may
+    /// not mount. The test must stay on one thread.
     pub fn reboot(&self, number: u8) -> bool {
         if !own_mounts() {
             return false;

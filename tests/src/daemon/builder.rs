@@ -1,4 +1,4 @@
-//! How a daemon is to be started.
+//! The configuration of a daemon.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -9,7 +9,7 @@ use std::{
 
 use crate::Daemon;
 
-/// How a daemon is to be started.
+/// A daemon to be started.
 #[derive(Debug, Clone, Default)]
 pub struct Builder {
     pub(crate) args: Vec<String>,
@@ -17,55 +17,53 @@ pub struct Builder {
     pub(crate) program: Program,
 }
 
-/// Which `heeler` file it runs.
+/// The `heeler` file that a daemon runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Program {
-    /// The one that was built.
+    /// The one under test.
     #[default]
     Built,
-    /// A copy in its own directory.
+    /// A copy in the daemon's directory.
     Copied,
 }
 
 impl Builder {
-    /// One more argument of `serve`; `{dir}` in it stands for the daemon's directory.
+    /// Adds an argument of `serve`; `{dir}` in it stands for the daemon's directory.
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.args
             .push(arg.as_ref().to_str().expect("UTF-8").to_owned());
         self
     }
 
-    /// The containment of the kill ladder.
     pub fn containment(self, containment: &str) -> Self {
         self.arg("--containment").arg(containment)
     }
 
-    /// How many tasks may be live.
     pub fn max_tasks(self, max: u32) -> Self {
         self.arg("--max-tasks").arg(max.to_string())
     }
 
-    /// A variable of the daemon's own environment.
+    /// Sets a variable in the daemon's environment.
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.env
             .push((name.as_ref().to_owned(), value.as_ref().to_owned()));
         self
     }
 
-    /// A copy of the program, so that whatever runs it can be told to be this daemon's own.
+    /// Runs a copy of the program: a process that runs it belongs to this daemon.
     pub fn own_program(mut self) -> Self {
         self.program = Program::Copied;
         self
     }
 
-    /// Starts it, and waits until it serves.
+    /// Starts the daemon, and waits until it serves.
     pub async fn start(self) -> Daemon {
         let mut daemon = self.prepare();
         daemon.restart().await;
         daemon
     }
 
-    /// Its directory, with no daemon running.
+    /// Makes the directory, and starts nothing.
     pub fn prepare(self) -> Daemon {
         let dir = tempfile::Builder::new()
             .prefix("heeler-")

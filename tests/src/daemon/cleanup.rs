@@ -1,8 +1,7 @@
-//! What is checked, and removed, when a test is over.
+//! The checks and the clean-up at the end of a test.
 //!
-//! Whatever still lives is stopped by the API, the daemon is asked to end, and then no process that
-//! belongs to it may be left, and no cgroup with a task's name. A test that fails is cleaned up after
-//! all the same, by force.
+//! Live tasks are stopped through the API and the daemon is ended; then no process of the daemon and no
+//! cgroup of a task may be left. After a failed test everything is removed by force.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -13,9 +12,11 @@ use std::{
 
 use nix::sys::signal::Signal;
 
-use crate::{Api, DEADLINE, Daemon, Process, process, waiting::eventually_blocking};
+use crate::{
+    Api, DEADLINE, Daemon, Process, outcome::survivors, process, waiting::eventually_blocking,
+};
 
-/// How long a shim may take to go once its task is over.
+/// The time limit for a shim to exit after the end of its task.
 const SETTLE: Duration = Duration::from_secs(10);
 
 impl Drop for Daemon {
@@ -23,14 +24,14 @@ impl Drop for Daemon {
         let failed = std::thread::panicking();
         let mut problems = Vec::new();
         if !failed && self.child.is_some() {
-            problems.extend(self.end_in_peace().err());
+            problems.extend(self.end().err());
         }
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();
             let _ = child.wait();
         }
-        let patience = if failed { Duration::ZERO } else { SETTLE };
-        eventually_blocking(patience, || self.leftovers().is_empty());
+        let limit = if failed { Duration::ZERO } else { SETTLE };
+        eventually_blocking(limit, || self.leftovers().is_empty());
         for process in self.leftovers() {
             problems.push(format!(
                 "left behind: {} {}",
@@ -39,7 +40,7 @@ impl Drop for Daemon {
             ));
         }
         self.kill_all();
-        problems.extend(self.remove_cgroups(patience));
+        problems.extend(self.remove_cgroups(limit));
         if failed {
             eprintln!("--- the daemon's log:\n{}---\n{problems:#?}", self.log());
         } else {
@@ -53,30 +54,29 @@ impl Drop for Daemon {
 }
 
 impl Daemon {
-    /// Every process that belongs to one of its tasks, its shim included.
+    /// Every process of its tasks, shims included.
     pub fn processes(&self) -> Vec<Process> {
         let own = self.child.as_ref().map(|child| child.id() as i32);
         let all = process::belonging_to(self.dir.path(), &self.address());
         let beside = |process: &Process| {
-            Some(process.pid) == own
-                || process.is_about_to_wait(own, &self.state_dir().join("tasks"))
+            Some(process.pid) == own || process.is_idle_shim(own, &self.state_dir().join("tasks"))
         };
         all.into_iter().filter(|process| !beside(process)).collect()
     }
 
-    /// The same, and the shims that wait for a task: those are to end with it.
+    /// Every process of its tasks, and the idle shims, which end with the daemon.
     fn leftovers(&self) -> Vec<Process> {
         let mut all = self.processes();
         all.extend(process::shims_of(&self.state_dir().join("tasks")));
         all
     }
 
-    /// Until none of its shims and tasks is left, by its own doing.
+    /// Waits until no process of its tasks is left.
     pub async fn no_processes(&self) {
         crate::eventually("no process of this daemon", || self.processes().is_empty()).await;
     }
 
-    fn end_in_peace(&mut self) -> Result<(), String> {
+    fn end(&mut self) -> Result<(), String> {
         stop_tasks(self.address())?;
         let pid = self.pid();
         if !eventually_blocking(SETTLE, || process::zombies_of(pid).is_empty()) {
@@ -90,8 +90,8 @@ impl Daemon {
             .signal(Signal::SIGTERM);
         match self.exited(DEADLINE) {
             Some(status) if status.code() == Some(0) => Ok(()),
-            Some(status) => Err(format!("the daemon's end: {status}")),
-            None => Err("the daemon did not obey SIGTERM".to_owned()),
+            Some(status) => Err(format!("the daemon ended with {status}")),
+            None => Err("the daemon ignored SIGTERM".to_owned()),
         }
     }
 
@@ -108,8 +108,8 @@ impl Daemon {
         }
     }
 
-    /// The daemon's own cgroup may stay for the next one; a task's may not.
-    fn remove_cgroups(&self, patience: Duration) -> Vec<String> {
+    /// Removes the cgroups of its tasks, and reports those that were left.
+    fn remove_cgroups(&self, limit: Duration) -> Vec<String> {
         let Some(root) = self.cgroup_root() else {
             return Vec::new();
         };
@@ -128,7 +128,7 @@ impl Daemon {
             });
             leaves
         };
-        eventually_blocking(patience, || own().is_empty());
+        eventually_blocking(limit, || own().is_empty());
         let left = own();
         for leaf in &left {
             let _ = fs::write(leaf.join("cgroup.kill"), "1");
@@ -140,7 +140,7 @@ impl Daemon {
             .collect()
     }
 
-    /// The cgroup that it keeps its tasks in, if it has one: named for its state directory.
+    /// The cgroup of its tasks, if it has one. Its name is made from the epoch.
     pub fn cgroup_root(&self) -> Option<PathBuf> {
         let id = self.epoch.as_ref()?.replace('-', "");
         let ours = |path: &PathBuf| {
@@ -165,7 +165,7 @@ fn below(dir: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).collect()
 }
 
-/// On a thread of its own, since a test's runtime cannot be waited for from within.
+/// Stops every task, on a thread of its own: a runtime cannot be blocked on from within.
 fn stop_tasks(address: String) -> Result<(), String> {
     let stop = async move {
         let api = Api::connect(&address)
@@ -175,11 +175,8 @@ fn stop_tasks(address: String) -> Result<(), String> {
             .stop_everything()
             .await
             .map_err(|status| format!("{status:?}"))?;
-        let survivors = answer
-            .results
-            .iter()
-            .filter_map(|result| result.proof.as_ref());
-        match survivors.flat_map(|proof| &proof.survivors).next() {
+        let tasks = answer.results.iter().filter_map(|one| one.task.as_ref());
+        match tasks.flat_map(survivors).next() {
             Some(survivor) => Err(format!("a survivor: {survivor:?}")),
             None => Ok(()),
         }

@@ -1,4 +1,4 @@
-//! The settings of the kill ladder that tests stand on.
+//! The containments that a test runs on.
 
 use std::{
     fs,
@@ -11,28 +11,28 @@ use heeler_proto::v1::{Containment, ProofMethod};
 
 use crate::{Daemon, binary, skipped};
 
-/// One setting, and who stands on it.
+/// A containment, and the user of the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Setting {
-    /// A cgroup for each task.
+    /// A cgroup per task.
     Cgroup,
-    /// The shim alone.
+    /// The shim as subreaper, chosen by the configuration.
     Subreaper,
-    /// The shim alone, since its user may have nothing better.
+    /// The shim as subreaper, because the user may not make cgroups.
     Unprivileged,
 }
 
 impl Setting {
-    /// A daemon on this setting; `None`, and said so, where the machine has none.
+    /// Starts a daemon. Returns `None`, after reporting a skip, where the machine lacks the setting.
     pub async fn start(self) -> Option<Daemon> {
         let daemon = match self {
             Self::Cgroup if !cgroups_are_usable() => {
-                skipped("this machine has no cgroup v2 that a daemon of this user could use");
+                skipped("no cgroup v2 that this user may use");
                 return None;
             }
             Self::Cgroup => Daemon::builder().containment("cgroup").start().await,
             Self::Subreaper => Daemon::builder().containment("subreaper").start().await,
-            // The user who has nothing is found to have nothing; another may have been given a cgroup.
+            // Nobody has no cgroup, so the daemon finds that out; another user may have one.
             Self::Unprivileged if is_rerun() => Daemon::start().await,
             Self::Unprivileged => Daemon::builder().containment("subreaper").start().await,
         };
@@ -41,7 +41,6 @@ impl Setting {
         Some(daemon)
     }
 
-    /// What tasks are held together by.
     pub fn containment(self) -> Containment {
         match self {
             Self::Cgroup => Containment::Cgroup,
@@ -49,7 +48,7 @@ impl Setting {
         }
     }
 
-    /// How an empty tree is proven.
+    /// The method by which an empty tree is proven.
     pub fn proof(self) -> ProofMethod {
         match self {
             Self::Cgroup => ProofMethod::CgroupEmpty,
@@ -58,7 +57,7 @@ impl Setting {
     }
 }
 
-/// Makes a test of each function for each setting: `async fn(Daemon, Setting)`.
+/// Makes three tests of each function `async fn(Daemon, Setting)`: one per setting.
 #[macro_export]
 macro_rules! in_each_setting {
     ($($behaviour:ident),* $(,)?) => { $(
@@ -94,19 +93,19 @@ macro_rules! in_each_setting {
     )* };
 }
 
-/// The user that has nothing.
+/// The uid of the user without rights.
 pub const NOBODY: u32 = 65534;
 
-/// Set in a test that root has run again as nobody.
+/// Set in a test that root reruns as nobody.
 const RERUN: &str = "HEELER_TESTS_AS_NOBODY";
 
-/// Whether this is a test that root has run again as nobody.
+/// True in a test that root reruns as nobody.
 pub fn is_rerun() -> bool {
     std::env::var_os(RERUN).is_some()
 }
 
-/// Where root runs the tests: runs this one, `crate::module::test`, again as a user with no rights
-/// and no cgroup, harness and all, since a daemon answers to its own user only.
+/// If root runs the tests, reruns the test `crate::module::test` as a user without rights and without a
+/// cgroup, and returns true. The whole test runs as that user, since a daemon serves only its own.
 pub fn reruns_as_nobody(test: &str) -> bool {
     if !nix::unistd::geteuid().is_root() {
         return false;
@@ -119,7 +118,7 @@ pub fn reruns_as_nobody(test: &str) -> bool {
     let deps = dir.path().join("debug/deps");
     fs::create_dir_all(&deps).unwrap();
     fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
-    // The build may be where only its owner can enter.
+    // Only the owner may be able to enter the directory of the build.
     let heeler = binary::copy(binary::heeler(), &dir.path().join("debug/heeler"));
     binary::copy(
         &binary::sibling("heeler-fixture"),
@@ -143,7 +142,7 @@ pub fn reruns_as_nobody(test: &str) -> bool {
     true
 }
 
-/// Whether a cgroup can be made below the one that the tests, and so their daemons, are in.
+/// True if a cgroup can be made below that of the tests.
 pub fn cgroups_are_usable() -> bool {
     let Some(own) = own_cgroup() else {
         return false;

@@ -1,18 +1,17 @@
 //! One daemon in a directory of its own, with its own address, state and home.
 //!
-//! When it is dropped, what is left of its tasks is stopped, it is asked to end, and the test fails
-//! if anything of it is still there (see [`crate::cleanup`]).
+//! Dropping it stops its live tasks, ends it, and fails the test if a process or a cgroup of it is
+//! left (see `cleanup`).
 
-pub mod binary;
 mod boot;
 mod builder;
 mod cleanup;
 pub mod containment;
 pub mod crash;
-pub mod tcp;
 
 use std::{
     fs::{self, OpenOptions},
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::{OnceLock, atomic::AtomicU32},
@@ -31,16 +30,16 @@ use tonic_health::pb::{
 pub use builder::Builder;
 use builder::Program;
 
-use crate::{Api, DEADLINE, eventually_some, waiting::eventually_blocking};
+use crate::{Api, DEADLINE, binary, eventually_some, waiting::eventually_blocking};
 
-/// The service that health is asked for.
+/// The name of the service, for health checks.
 pub const SERVICE: &str = "heeler.v1.BackgroundTasks";
 
 /// A daemon, running or not.
 #[derive(Debug)]
 pub struct Daemon {
     pub(crate) dir: TempDir,
-    /// Where foreground tasks begin their output; removed with it.
+    /// Holds the memory files of foreground tasks.
     pub(crate) memory: TempDir,
     pub(crate) child: Option<Child>,
     pub(crate) fixtures: AtomicU32,
@@ -50,17 +49,16 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// A daemon with the defaults.
+    /// Starts a daemon with the defaults.
     pub async fn start() -> Self {
         Self::builder().start().await
     }
 
-    /// A daemon to be described.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// One more argument of `serve`, from the next start on.
+    /// Adds an argument of `serve` for later starts.
     pub fn add_arg(&mut self, arg: &str) {
         self.builder.args.push(arg.to_owned());
     }
@@ -69,12 +67,12 @@ impl Daemon {
     pub async fn restart(&mut self) {
         self.launch();
         self.serving().await;
-        self.meet().await;
+        self.learn_epoch().await;
     }
 
-    /// Starts it on the same state, and waits for nothing.
+    /// Starts it on the same state, without waiting.
     pub fn launch(&mut self) {
-        assert!(self.child.is_none(), "it runs already");
+        assert!(self.child.is_none(), "the daemon is running");
         let mut command = self.command();
         command
             .arg("serve")
@@ -101,16 +99,16 @@ impl Daemon {
         self.child = Some(command.spawn().expect("the daemon can be started"));
     }
 
-    /// Asks whoever serves here which state it has, so that what it leaves can be told.
-    pub async fn meet(&mut self) {
+    /// Learns the epoch, by which clean-up finds the cgroup.
+    pub async fn learn_epoch(&mut self) {
         let epoch = self.api().await.server().await.epoch;
-        // The first names what it leaves, also when revisions begin to mean something else.
+        // The cgroup keeps the name of the first epoch.
         self.epoch.get_or_insert(epoch);
     }
 
-    /// The `heeler` program as this daemon's user in this daemon's surroundings.
+    /// `heeler` in the environment of this daemon.
     pub fn command(&self) -> Command {
-        let mut command = Command::new(self.binary());
+        let mut command = Command::new(self.program());
         command.current_dir(self.home()).env_clear();
         command.env(
             "PATH",
@@ -137,7 +135,7 @@ impl Daemon {
                 .unwrap();
             if let Some(status) = exited {
                 self.child = None;
-                panic!("the daemon ended at once, {status}:\n{}", self.log());
+                panic!("the daemon ended at its start, {status}:\n{}", self.log());
             }
             assert!(
                 tokio::time::Instant::now() < end,
@@ -159,27 +157,27 @@ impl Daemon {
         answer.is_ok_and(|answer| answer.get_ref().status() == ServingStatus::Serving)
     }
 
-    /// A new connection.
+    /// Makes a new connection.
     pub async fn api(&self) -> Api {
         Api::connect(&self.address())
             .await
             .expect("a daemon that takes connections")
     }
 
-    /// Ends it as a crash would; how it ended, which may have been by itself before.
+    /// Kills it, and returns its exit status, which may be an earlier end of its own.
     pub fn kill9(&mut self) -> ExitStatus {
         let mut child = self.child.take().expect("it runs");
         child.kill().expect("it can be killed");
         child.wait().expect("it can be reaped")
     }
 
-    /// Asks it to end, and expects exit code 0 in time.
+    /// Sends SIGTERM, and expects exit code 0.
     pub fn terminate(&mut self) {
         kill(Pid::from_raw(self.pid()), Signal::SIGTERM).unwrap();
         self.ended();
     }
 
-    /// Its exit status, if it ends in time.
+    /// Its exit status, if it ends within the limit.
     pub fn exited(&mut self, limit: Duration) -> Option<ExitStatus> {
         let child = self.child.as_mut()?;
         let mut status = None;
@@ -193,39 +191,36 @@ impl Daemon {
         status
     }
 
-    /// That it has ended, or is about to, with exit code 0.
+    /// Waits for its end, and expects exit code 0.
     pub fn ended(&mut self) {
         let status = self.exited(DEADLINE);
-        let status = status.unwrap_or_else(|| panic!("still there:\n{}", self.log()));
+        let status = status.unwrap_or_else(|| panic!("still running:\n{}", self.log()));
         assert_eq!(status.code(), Some(0), "{status}:\n{}", self.log());
     }
 
-    /// From its next start on it is another file of the program, as after an upgrade.
+    /// Makes later starts run a copy of the program, as after an upgrade.
     pub fn replace_program(&mut self) {
         self.builder.program = Program::Copied;
     }
 
-    /// Its process.
     pub fn pid(&self) -> i32 {
         self.child.as_ref().expect("it runs").id() as i32
     }
 
-    /// Where it listens.
+    /// The address where it listens.
     pub fn address(&self) -> String {
         format!("unix:{}", self.socket().display())
     }
 
-    /// The socket where it listens.
     pub fn socket(&self) -> PathBuf {
         self.path("run/heeler/heeler.sock")
     }
 
-    /// What it keeps.
     pub fn state_dir(&self) -> PathBuf {
         self.path("state")
     }
 
-    /// Where foreground tasks begin their output.
+    /// The directory of its memory files.
     pub fn memory_dir(&self) -> PathBuf {
         let own = fs::read_dir(self.memory.path()).ok();
         let own = own.and_then(|mut own| own.next()?.ok());
@@ -234,12 +229,12 @@ impl Daemon {
         own.map_or_else(|| self.memory.path().join(name), |own| own.path())
     }
 
-    /// A task's output, while it is in memory.
+    /// The memory file of a task.
     pub fn memory_file(&self, id: &str) -> PathBuf {
         self.memory_dir().join(id)
     }
 
-    /// Where its tasks start.
+    /// The default working directory of its tasks.
     pub fn home(&self) -> PathBuf {
         self.path("home")
     }
@@ -249,17 +244,17 @@ impl Daemon {
         self.dir.path().join(name)
     }
 
-    /// A path in its directory, for a script.
+    /// A path in its directory, as text for a script.
     pub fn file(&self, name: &str) -> String {
         self.path(name).to_str().expect("ASCII").to_owned()
     }
 
-    /// What it has said so far.
+    /// Its log so far.
     pub fn log(&self) -> String {
         fs::read_to_string(self.log_path()).unwrap_or_default()
     }
 
-    /// Until it has said this.
+    /// Waits for a line of the log that contains this text.
     pub async fn logged(&self, text: &str) -> String {
         let find = || {
             self.log()
@@ -270,7 +265,7 @@ impl Daemon {
         eventually_some(text, find).await
     }
 
-    /// This daemon's own copy of the fixture, so that whatever runs it can be told to be its own.
+    /// This daemon's own copy of the fixture: a process that runs it belongs to this daemon.
     pub fn fixture_program(&self) -> &Path {
         self.fixture.get_or_init(|| {
             let built = binary::sibling("heeler-fixture");
@@ -278,12 +273,48 @@ impl Daemon {
         })
     }
 
-    fn binary(&self) -> PathBuf {
+    /// The file of `heeler` that it runs.
+    pub fn program(&self) -> PathBuf {
         match self.builder.program {
             Program::Built => binary::heeler().to_owned(),
             Program::Copied if self.path("heeler").exists() => self.path("heeler"),
             Program::Copied => binary::copy(binary::heeler(), &self.path("heeler")),
         }
+    }
+
+    /// The number of lines in a file of its directory; 0 if there is none.
+    pub fn line_count(&self, name: &str) -> usize {
+        let text = fs::read_to_string(self.path(name)).unwrap_or_default();
+        text.lines().count()
+    }
+
+    /// A program that the kernel refuses to execute: its interpreter does not exist.
+    pub fn broken_program(&self) -> String {
+        let path = self.file("broken");
+        fs::write(&path, "#!/no/such/interpreter\n").unwrap();
+        fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        path
+    }
+
+    /// Runs a server on a state directory, which it must refuse, and returns its stderr.
+    pub async fn refused_start(&self, state: &Path, args: &[&str]) -> String {
+        let state = ["serve", "--state-dir", state.to_str().expect("UTF-8")];
+        let result = self.heeler(state.iter().chain(args)).await;
+        assert!(result.code.is_some_and(|code| code != 0), "{result:?}");
+        result.stderr
+    }
+
+    /// Copies the journal of a daemon that has ended, for [`Daemon::restore_journal`].
+    pub fn save_journal(&self) {
+        fs::copy(self.path("state/journal.db"), self.path("saved.db")).unwrap();
+    }
+
+    /// Puts the saved journal back, as if a power cut had taken all later entries.
+    pub fn restore_journal(&self) {
+        for suffix in ["-wal", "-shm"] {
+            let _ = fs::remove_file(self.path(&format!("state/journal.db{suffix}")));
+        }
+        fs::copy(self.path("saved.db"), self.path("state/journal.db")).unwrap();
     }
 
     fn log_path(&self) -> PathBuf {

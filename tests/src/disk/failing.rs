@@ -1,9 +1,8 @@
-//! A disk that fails while it is in use: from then on it cannot be written to.
+//! A disk that fails while it is in use, and is read-only from then on.
 //!
-//! It is an ext4 of its own in a file, mounted like a [`crate::SmallDisk`] in a mount namespace of the
-//! test's thread; its loop device goes with the mount. It fails as a real one does: the kernel is told
-//! of an error in it, and lets nobody write any more, whatever was open. There is no way back for such
-//! a file system but to be mounted anew, nor is there for one on a machine.
+//! It is an ext4 in a file, mounted like a [`crate::SmallDisk`] in a mount namespace of the test's
+//! thread; its loop device goes with the mount. It fails as a real disk does: the kernel is told of an
+//! error in it, and refuses all further writes. Only a new mount makes it writable again.
 
 use std::{
     fs::{self, File},
@@ -23,7 +22,7 @@ pub struct FailingDisk {
 }
 
 impl FailingDisk {
-    /// One with room for this many MiB; `None`, and said so, where there can be none.
+    /// Mounts one of this many MiB. Returns `None`, after reporting a skip, where that is impossible.
     pub fn mount(mebibytes: u64) -> Option<Self> {
         if !own_mounts() {
             return None;
@@ -45,7 +44,7 @@ impl FailingDisk {
         Some(disk)
     }
 
-    /// A daemon, not started yet, that keeps its state here.
+    /// Prepares a daemon that keeps its state here.
     pub fn daemon(&self, builder: crate::daemon::Builder) -> Daemon {
         let daemon = builder.prepare();
         let state = self.path().join("state");
@@ -55,7 +54,7 @@ impl FailingDisk {
         daemon
     }
 
-    /// Has the kernel meet an error, after all that was written has reached the disk.
+    /// Writes everything out, then makes the kernel see an error.
     pub fn fail(&self) {
         run("sync", &["--file-system", text(&self.path())]);
         let source = Command::new("findmnt")
@@ -65,16 +64,19 @@ impl FailingDisk {
             .unwrap();
         let source = String::from_utf8(source.stdout).unwrap();
         let name = source.trim().strip_prefix("/dev/").unwrap();
-        assert!(name.starts_with("loop"), "{name} is not the test's own");
+        assert!(name.starts_with("loop"), "{name} is not a loop device");
         fs::write(format!("/sys/fs/ext4/{name}/trigger_fs_error"), "1").unwrap();
         assert!(File::create(self.path().join("probe")).is_err());
     }
 
-    /// Mounts it anew, as after a repair, once nobody has a file of it open.
-    pub fn mend(&self) {
+    /// Mounts it again, as after a repair, once no file of it is open.
+    pub fn repair(&self) {
         let unmount = || Command::new("umount").arg(self.path()).output();
         let unmounted = || unmount().is_ok_and(|output| output.status.success());
-        assert!(eventually_blocking(DEADLINE, unmounted), "it is in use");
+        assert!(
+            eventually_blocking(DEADLINE, unmounted),
+            "the disk is in use"
+        );
         self.mount_image();
     }
 
@@ -95,7 +97,7 @@ impl FailingDisk {
 
 impl Drop for FailingDisk {
     fn drop(&mut self) {
-        // So that the directory below can be removed; the namespace would take the mount with it.
+        // Lets the directory be removed now, before the namespace ends.
         let _ = Command::new("umount")
             .arg("--lazy")
             .arg(self.path())

@@ -1,8 +1,7 @@
-//! A disk that is soon full: a small file system of its own, for a daemon's state.
+//! A small tmpfs for a daemon's state, which a test can fill.
 //!
-//! It is mounted in a mount namespace of the test's thread, which the daemon is started in: when the
-//! last of them ends, however it ends, the mount is gone. So a test with such a disk has to stay on
-//! one thread.
+//! It is mounted in a mount namespace of the test's thread, which the daemon inherits; the mount goes
+//! with the last of them. A test with such a disk must therefore stay on one thread.
 
 use std::{
     fs::{self, OpenOptions},
@@ -16,14 +15,14 @@ use tempfile::TempDir;
 use super::{own_mounts, run};
 use crate::Daemon;
 
-/// A file system with room for little.
+/// A small file system.
 #[derive(Debug)]
 pub struct SmallDisk {
     mount: TempDir,
 }
 
 impl SmallDisk {
-    /// One with room for this many MiB; `None`, and said so, where the user may not mount.
+    /// Mounts one of this many MiB. Returns `None`, after reporting a skip, where the user may not mount.
     pub fn mount(mebibytes: u32) -> Option<Self> {
         if !own_mounts() {
             return None;
@@ -39,7 +38,15 @@ impl SmallDisk {
         Some(disk)
     }
 
-    /// A daemon, not started yet, that keeps its state here.
+    /// Mounts one, and starts a daemon that keeps its state there.
+    pub async fn with_daemon(mebibytes: u32) -> Option<(Self, Daemon)> {
+        let disk = Self::mount(mebibytes)?;
+        let mut daemon = disk.daemon(Daemon::builder());
+        daemon.restart().await;
+        Some((disk, daemon))
+    }
+
+    /// Prepares a daemon that keeps its state here.
     pub fn daemon(&self, builder: crate::daemon::Builder) -> Daemon {
         let daemon = builder.prepare();
         let state = self.path().join("state");
@@ -48,7 +55,7 @@ impl SmallDisk {
         daemon
     }
 
-    /// Leaves not one byte of space.
+    /// Fills the disk to the last byte.
     pub fn fill(&self) {
         for size in [1 << 20, 1 << 12, 1] {
             let mut filler = OpenOptions::new()
@@ -67,12 +74,12 @@ impl SmallDisk {
         }
     }
 
-    /// Gives the space back.
+    /// Frees the space again.
     pub fn free(&self) {
         fs::remove_file(self.filler()).unwrap();
     }
 
-    /// Whether it can be written to from now on; not to be called while a file is open for writing.
+    /// Remounts it `ro` or `rw`. No file may be open for writing.
     pub fn remount(&self, access: &str) {
         let target = self.path();
         let options = format!("remount,{access}");
@@ -84,7 +91,6 @@ impl SmallDisk {
         self.path().join("filler")
     }
 
-    /// Where it is mounted.
     pub fn path(&self) -> &Path {
         self.mount.path()
     }
@@ -92,7 +98,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // So that the directory below can be removed; the namespace would take the mount with it.
+        // Lets the directory be removed now, before the namespace ends.
         let _ = Command::new("umount")
             .arg("--lazy")
             .arg(self.path())

@@ -1,8 +1,9 @@
-//! The child that misbehaves: starting one as a task, and knowing its processes.
+//! Tasks that run the fixture, a program that misbehaves as its script says.
 //!
-//! Two ways to know that a tree is gone: each process that the script names with `pid` is recorded
-//! with its start time; and all of them hold the *leash*, a FIFO whose reader sees its end when the
-//! last holder is gone, however many there were and however short their lives.
+//! There are two ways to see that a tree is gone. Each process that the script names with `pid` is
+//! recorded with its start time. And every process of the tree inherits the *leash*, a FIFO whose
+//! reader sees end-of-file when the last of them is gone, however many there were and however short
+//! they lived.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -20,28 +21,26 @@ use crate::{Api, Daemon, Process, SpawnRequestExt as _, argv, eventually_some};
 /// A task that runs a script of the fixture.
 #[derive(Debug)]
 pub struct Fixture {
-    /// The task as Spawn gave it.
+    /// The task in the answer to Spawn.
     pub task: BackgroundTask,
-    /// The task's id.
     pub id: String,
     pids: PathBuf,
     leash: File,
 }
 
 impl Daemon {
-    /// A request to run a script of the fixture, with nothing added. The script's words are parted
-    /// by spaces.
+    /// A request to run a script of the fixture, whose words are separated by spaces.
     pub fn script(&self, script: &str) -> SpawnRequest {
         let program = self.fixture_program().to_str().expect("ASCII");
         argv([program].into_iter().chain(script.split_whitespace()))
     }
 
-    /// Runs a script of the fixture, and returns when its leader has begun to.
+    /// Runs a script of the fixture, and waits until its leader runs.
     pub async fn run(&self, api: &Api, script: &str) -> Fixture {
         self.run_as(api, SpawnRequest::default(), script).await
     }
 
-    /// The same with everything but the command taken from `request`.
+    /// Runs a script of the fixture with the rest of `request`.
     pub async fn run_as(&self, api: &Api, request: SpawnRequest, script: &str) -> Fixture {
         let number = self.fixtures.fetch_add(1, Ordering::Relaxed);
         let (pids, leash) = (
@@ -69,12 +68,12 @@ impl Daemon {
 }
 
 impl Fixture {
-    /// The process that the script names so, once it has begun.
+    /// Waits for the process that the script names.
     pub async fn process(&self, name: &str) -> Process {
         eventually_some(&format!("a process named {name}"), || self.find(name)).await
     }
 
-    /// Several of them.
+    /// Waits for several named processes.
     pub async fn processes(&self, names: &[&str]) -> Vec<Process> {
         let mut found = Vec::new();
         for name in names {
@@ -83,7 +82,7 @@ impl Fixture {
         found
     }
 
-    /// Every process that was named so far.
+    /// Every process named so far.
     pub fn named(&self) -> Vec<Process> {
         let text = fs::read_to_string(&self.pids).unwrap_or_default();
         text.lines()
@@ -92,7 +91,7 @@ impl Fixture {
             .collect()
     }
 
-    /// That not one process of the tree is left, as seen now.
+    /// Asserts that no process of the tree is left.
     #[track_caller]
     pub fn assert_gone(&mut self) {
         let left: Vec<Process> = self
@@ -100,15 +99,15 @@ impl Fixture {
             .into_iter()
             .filter(|one| !one.is_gone())
             .collect();
-        assert!(left.is_empty(), "still there: {left:?}");
-        assert!(self.leash_is_loose(), "somebody holds the leash");
+        assert!(left.is_empty(), "left: {left:?}");
+        assert!(self.leash_is_free(), "a process has the leash open");
     }
 
-    /// Whether no process of the tree is left that holds the leash.
-    pub fn leash_is_loose(&mut self) -> bool {
+    /// True if no process has the leash open.
+    pub fn leash_is_free(&mut self) -> bool {
         match self.leash.read(&mut [0]) {
             Ok(0) => true,
-            Ok(_) => panic!("nobody writes to a leash"),
+            Ok(_) => panic!("a process wrote to the leash"),
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => false,
             Err(error) => panic!("the leash: {error}"),
         }
@@ -124,7 +123,7 @@ impl Fixture {
     }
 }
 
-/// `NAME PID START_TICKS`; the last line may be half written.
+/// Parses `NAME PID START_TICKS`; the last line may be incomplete.
 fn parse(line: &str) -> Option<(&str, Process)> {
     let mut words = line.split(' ');
     let name = words.next()?;
@@ -135,18 +134,18 @@ fn parse(line: &str) -> Option<(&str, Process)> {
     Some((name, process))
 }
 
-/// A FIFO that holds all who wait at it until its writer is gone; who comes later passes.
+/// A FIFO at which scripts wait until it is opened; later arrivals pass.
 #[derive(Debug)]
 pub struct Gate {
     writer: File,
 }
 
 impl Daemon {
-    /// A new gate, closed; scripts wait at it with `gate PATH`.
+    /// Makes a closed gate; scripts wait at it with `gate PATH`.
     pub fn gate(&self, name: &str) -> Gate {
         let path = self.path(name);
         mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
-        // For reading too, so that this need not wait for a reader.
+        // Read access too: opening a FIFO for writing alone waits for a reader.
         let writer = OpenOptions::new()
             .read(true)
             .write(true)
@@ -157,12 +156,12 @@ impl Daemon {
 }
 
 impl Gate {
-    /// Sends text to whoever reads there; it stays closed.
+    /// Writes text for one reader; the gate stays closed.
     pub fn write(&mut self, text: &str) {
         self.writer.write_all(text.as_bytes()).unwrap();
     }
 
-    /// Lets everybody go.
+    /// Lets every waiting script go on.
     pub fn open(self) {
         drop(self.writer);
     }

@@ -1,5 +1,5 @@
-//! A shim without a server: a test gives it its task, orders and reads as a server does, and can let
-//! either of them die whenever it likes.
+//! A shim without a server: the test launches tasks, sends orders and reads output as a server does,
+//! and can end either side at any time.
 
 use std::{
     os::unix::fs::MetadataExt,
@@ -28,24 +28,22 @@ use tempfile::TempDir;
 
 use crate::{Process, eventually_some, within};
 
-/// How much may be in memory, unless a test says otherwise.
+/// The memory budget, unless a test chooses another.
 const ROOM: u64 = 64 << 20;
 
-/// Shims that wait, and the place for what they leave.
+/// A pool of shims, and the directories of their files.
 #[derive(Debug)]
 pub struct LoneShims {
     temp: TempDir,
     memory: TempDir,
-    /// As the server has it.
     pub dir: TaskDir,
     shims: Shims,
     next: AtomicU64,
 }
 
-/// A task of one of them.
+/// A task of a lone shim.
 #[derive(Debug)]
 pub struct LoneTask {
-    /// Its name.
     pub id: TaskId,
     dir: TaskDir,
     memory: PathBuf,
@@ -53,12 +51,12 @@ pub struct LoneTask {
 }
 
 impl LoneShims {
-    /// In directories of their own.
+    /// Makes a pool with directories of its own.
     pub fn new() -> Self {
         Self::with(Path::new("/tmp"), Path::new("/dev/shm"), Durable::Cached)
     }
 
-    /// With directories of their own in these.
+    /// Makes a pool with directories of its own below these.
     pub fn with(disk: &Path, memory: &Path, durable: Durable) -> Self {
         let temp = |dir| {
             let mut builder = tempfile::Builder::new();
@@ -78,17 +76,17 @@ impl LoneShims {
         }
     }
 
-    /// A file of the test's own.
+    /// A path for a file of the test.
     pub fn path(&self, name: &str) -> PathBuf {
         self.temp.path().join(name)
     }
 
-    /// Starts a shell script whose output begins in memory, if there is room.
+    /// Starts a shell script. Its output begins in memory, if the budget allows.
     pub async fn start(&self, script: &str) -> LoneTask {
         self.start_in(None, script).await
     }
 
-    /// The same, born in a cgroup.
+    /// Starts a shell script in a cgroup.
     pub async fn start_in(&self, cgroup: Option<&Path>, script: &str) -> LoneTask {
         let seq = Seq(self.next.fetch_add(1, Ordering::Relaxed));
         let id = IdKey(7).task_id(Kind::Shell, seq);
@@ -111,7 +109,7 @@ impl LoneShims {
             memory,
             link,
         };
-        task.reported("its start", |report| report == Report::Started)
+        task.reported("the start", |report| report == Report::Started)
             .await;
         task
     }
@@ -124,17 +122,17 @@ impl Default for LoneShims {
 }
 
 impl LoneTask {
-    /// Tells the shim to do something.
+    /// Sends an order to the shim.
     pub async fn order(&mut self, order: Order) {
         self.link.as_mut().unwrap().send(order).await.unwrap();
     }
 
-    /// The same of a shim that may have ended by now.
+    /// Sends an order to a shim that may have ended.
     pub async fn order_if_there(&mut self, order: Order) {
         let _ = self.link.as_mut().unwrap().send(order).await;
     }
 
-    /// Until the shim has said this.
+    /// Waits for a report of the shim.
     pub async fn reported(&mut self, what: &str, is_it: impl Fn(Report) -> bool) {
         let link = self.link.as_mut().unwrap();
         let told = async {
@@ -143,12 +141,12 @@ impl LoneTask {
                     return;
                 }
             }
-            panic!("the shim is gone, and has not told {what}");
+            panic!("the shim ended without reporting {what}");
         };
         within(what, told).await;
     }
 
-    /// Until there is more output than this, of a task that does not end before.
+    /// Waits for output beyond an offset, of a task that goes on.
     pub async fn output_beyond(&mut self, beyond: u64) {
         self.order(Order::Follow { beyond }).await;
         self.reported(
@@ -158,66 +156,62 @@ impl LoneTask {
         .await;
     }
 
-    /// Until it is over.
+    /// Waits for the end of the tree.
     pub async fn ended(&mut self) -> TreeEnd {
-        self.reported("its end", |report| {
+        self.reported("the end of the tree", |report| {
             matches!(report, Report::TreeEnded { .. })
         })
         .await;
         self.records().tree_end.whole().unwrap()
     }
 
-    /// As a server that dies: the shim is alone from now on.
+    /// Closes the connection, as a server does that dies.
     pub fn hang_up(&mut self) {
         self.link = None;
     }
 
-    /// Until the end is on record, with nobody to be told.
+    /// Waits for the record of the end, without a connection.
     pub async fn recorded_end(&self) -> TreeEnd {
-        eventually_some("its end", || self.records().tree_end.whole()).await
+        eventually_some("the record of the end", || self.records().tree_end.whole()).await
     }
 
-    /// What the task file says.
+    /// The records of the task file.
     pub fn records(&self) -> Records {
         self.dir.open(&self.id).unwrap().unwrap().records().unwrap()
     }
 
-    /// Output from an offset on, as the server reads it.
+    /// Reads output from an offset, as the server does.
     pub fn read(&self, offset: u64) -> Reading {
         let file = self.dir.open(&self.id).unwrap().unwrap();
         file.read(offset, usize::MAX).unwrap()
     }
 
-    /// All of its output.
+    /// All output.
     pub fn output(&self) -> Vec<u8> {
         let chunks = self.read(0).chunks.into_iter();
         chunks.flat_map(|chunk| chunk.data).collect()
     }
 
-    /// Where its output is while it is in memory.
     pub fn memory_file(&self) -> &Path {
         &self.memory
     }
 
-    /// Whether its output is in memory.
     pub fn is_in_memory(&self) -> bool {
         self.memory.exists()
     }
 
-    /// How much of the disk its file takes.
+    /// The disk space of the task file.
     pub fn bytes_on_disk(&self) -> u64 {
         let found = std::fs::metadata(self.dir.path(&self.id)).unwrap();
         found.len().max(found.blocks() * 512)
     }
 
-    /// Its shim.
     pub fn shim(&self) -> Option<Process> {
         let identity = self.records().identity.whole()?;
         let shim = Process::now(identity.shim_pid as i32)?;
         (shim.start_ticks == identity.shim_start_ticks).then_some(shim)
     }
 
-    /// Its leader.
     pub fn leader(&self) -> Option<Process> {
         match self.records().start.whole()? {
             Start::Running {
@@ -233,7 +227,7 @@ impl Drop for LoneTask {
         let exists = self.dir.open(&self.id).is_ok_and(|file| file.is_some());
         if exists && self.records().tree_end.whole().is_none() {
             if let Some(leader) = self.leader() {
-                // Its number is its group's, too.
+                // Its pid is also the id of its process group.
                 let _ = killpg(Pid::from_raw(leader.pid), Signal::SIGKILL);
             }
             if let Some(shim) = self.shim() {

@@ -11,37 +11,34 @@ use nix::{
     unistd::Pid,
 };
 
+use crate::eventually;
 pub use fixture::{Fixture, Gate};
 pub use lone_shim::{LoneShims, LoneTask};
 
-/// One process, which a reused number does not stand for.
+/// A process, told apart from a later one with the same pid by its start time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
-    /// Its number.
     pub pid: i32,
-    /// When it began, in ticks since boot.
+    /// Ticks since boot.
     pub start_ticks: u64,
 }
 
 /// The fields of `/proc/PID/stat` that tests look at.
 #[derive(Debug, Clone)]
 pub struct Stat {
-    /// The kernel's letter.
+    /// The kernel's letter, e.g. `Z` for a zombie.
     pub state: char,
-    /// Its parent.
     pub parent: i32,
-    /// Its process group.
     pub group: i32,
-    /// Its session.
     pub session: i32,
-    /// Its controlling terminal; 0: none.
+    /// The controlling terminal; 0 if none.
     pub terminal: i32,
-    /// When it began, in ticks since boot.
+    /// Ticks since boot.
     pub start_ticks: u64,
 }
 
 impl Process {
-    /// The one that has this number now.
+    /// The process that has this pid now.
     pub fn now(pid: i32) -> Option<Self> {
         Stat::of(pid).map(|stat| Self {
             pid,
@@ -49,36 +46,34 @@ impl Process {
         })
     }
 
-    /// How it is; `None` once nothing is left of it, not even a zombie.
+    /// Its status; `None` once not even a zombie is left.
     pub fn stat(&self) -> Option<Stat> {
         Stat::of(self.pid).filter(|stat| stat.start_ticks == self.start_ticks)
     }
 
-    /// Whether nothing is left of it, not even a zombie.
+    /// True once not even a zombie is left.
     pub fn is_gone(&self) -> bool {
         self.stat().is_none()
     }
 
-    /// Whether it is there, and no zombie.
+    /// True if it exists and is not a zombie.
     pub fn is_alive(&self) -> bool {
         self.stat().is_some_and(|stat| stat.state != 'Z')
     }
 
-    /// Whether it is stopped.
     pub fn is_stopped(&self) -> bool {
         self.stat().is_some_and(|stat| stat.state == 'T')
     }
 
-    /// Signals it, if it is there.
+    /// Signals it, if it exists.
     pub fn signal(&self, signal: Signal) {
         if !self.is_gone() {
             let _ = kill(Pid::from_raw(self.pid), signal);
         }
     }
 
-    /// Whether it is, or is about to become, a shim that waits for a task: still a copy of the daemon
-    /// that starts it, or not yet out of the daemon's directory.
-    pub fn is_about_to_wait(&self, daemon: Option<i32>, task_dir: &Path) -> bool {
+    /// True if it is an idle shim, or a fork of the daemon that is about to become one.
+    pub fn is_idle_shim(&self, daemon: Option<i32>, task_dir: &Path) -> bool {
         let is_copy = daemon.is_some_and(|daemon| {
             let stat = self.stat();
             stat.is_some_and(|stat| stat.parent == daemon)
@@ -91,7 +86,7 @@ impl Process {
         is_copy || waits
     }
 
-    /// Its arguments, for a message.
+    /// Its arguments, for messages.
     pub fn command(&self) -> String {
         let line = fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
         String::from_utf8_lossy(&line)
@@ -103,12 +98,12 @@ impl Process {
 }
 
 impl Stat {
-    /// Of the process that has this number.
+    /// Reads `/proc/PID/stat`.
     pub fn of(pid: i32) -> Option<Self> {
         Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// From the text of the file.
+    /// Parses the text of the file.
     pub fn parse(text: &str) -> Option<Self> {
         let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
         Some(Self {
@@ -122,23 +117,23 @@ impl Stat {
     }
 }
 
-/// Every process that belongs to a task of a daemon: by the address in its environment, as tasks have
-/// it; by its program or directory below the daemon's own, as those have it that hide; by the task
-/// file among its arguments, as shims have it while they have a task.
+/// Every process of a daemon's tasks. A task has the daemon's address in its environment; one that
+/// cleared it has a program or a directory below the daemon's; a busy shim has the task file among its
+/// arguments.
 pub fn belonging_to(dir: &Path, address: &str) -> Vec<Process> {
-    let mark = format!("HEELER_ADDR={address}");
-    let marked = |pid: i32| {
+    let tag = format!("HEELER_ADDR={address}");
+    let tagged = |pid: i32| {
         let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         environ
             .split(|byte| *byte == 0)
-            .any(|variable| variable == mark.as_bytes())
+            .any(|variable| variable == tag.as_bytes())
     };
     let below = |pid: i32, link: &str| {
         fs::read_link(format!("/proc/{pid}/{link}")).is_ok_and(|path| path.starts_with(dir))
     };
     let own = std::process::id() as i32;
     let ours = |pid: &i32| {
-        let found = || marked(*pid) || below(*pid, "exe") || below(*pid, "cwd");
+        let found = || tagged(*pid) || below(*pid, "exe") || below(*pid, "cwd");
         *pid != own && (found() || shim_for(*pid, |path| path.starts_with(dir) && path.is_file()))
     };
     pids()
@@ -148,7 +143,7 @@ pub fn belonging_to(dir: &Path, address: &str) -> Vec<Process> {
         .collect()
 }
 
-/// The shims that have a task file in this directory, or wait for one.
+/// The shims of a task directory, busy and idle.
 pub fn shims_of(task_dir: &Path) -> Vec<Process> {
     let ours = |pid: &i32| shim_for(*pid, |path| path == task_dir);
     let shims = pids().into_iter().filter(ours);
@@ -167,13 +162,21 @@ fn shim_for(pid: i32, path: impl Fn(&Path) -> bool) -> bool {
     words.next() == Some(Path::new("heeler-shim")) && words.any(path)
 }
 
-/// The children that a process has.
+/// Kills processes, and waits until each is dead.
+pub async fn kill_all(processes: &[Process]) {
+    for process in processes {
+        process.signal(Signal::SIGKILL);
+        eventually("a death by SIGKILL", || !process.is_alive()).await;
+    }
+}
+
+/// The children of a process.
 pub fn children_of(parent: i32) -> Vec<i32> {
     let child = |pid: &i32| Stat::of(*pid).is_some_and(|stat| stat.parent == parent);
     pids().into_iter().filter(child).collect()
 }
 
-/// The children that a process has not reaped.
+/// The zombie children of a process.
 pub fn zombies_of(parent: i32) -> Vec<i32> {
     let zombie =
         |pid: &i32| Stat::of(*pid).is_some_and(|stat| stat.parent == parent && stat.state == 'Z');
@@ -198,7 +201,7 @@ pub fn memory(pid: i32, field: &str) -> u64 {
     kib.parse::<u64>().expect("a number") * 1024
 }
 
-/// What a process has open: paths, and the kernel's names for what has none.
+/// The open files of a process: paths, or the kernel's names.
 pub fn open_files(pid: i32) -> Vec<String> {
     let descriptors = fs::read_dir(format!("/proc/{pid}/fd"));
     let links = descriptors.into_iter().flatten().flatten();
@@ -207,7 +210,7 @@ pub fn open_files(pid: i32) -> Vec<String> {
         .collect()
 }
 
-/// How many descriptors a process has open.
+/// The number of open descriptors of a process.
 pub fn descriptors(pid: i32) -> usize {
     fs::read_dir(format!("/proc/{pid}/fd"))
         .expect("a live process")

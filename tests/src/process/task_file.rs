@@ -1,5 +1,5 @@
-//! Task files as version 1 of the format has them, byte by byte and without the shim's own code: so
-//! that a change of that code cannot change what these tests write.
+//! Task files in version 1 of the format, written byte by byte. The shim's own code is not used, so that
+//! a change of it cannot change what the tests write.
 //!
 //! ```text
 //! 0     identity       each record in a slot of 1,024 bytes:
@@ -14,21 +14,17 @@ use std::{fs, path::PathBuf};
 
 use crate::{Daemon, Process, process::Stat};
 
-/// Where the records stand.
+/// The offsets of the records and of the output.
 pub const IDENTITY: usize = 0;
-/// How the start went.
 pub const START: usize = 1024;
-/// How the leader ended.
 pub const LEADER_EXIT: usize = 2048;
-/// That the tree is empty.
 pub const TREE_END: usize = 3072;
-/// Where the output begins.
 pub const BLOCKS: usize = 4096;
 
 const SLOT: usize = 1024;
 const PAYLOAD: usize = 8;
 
-/// A slot of 1,024 bytes with one record.
+/// A slot with one record.
 pub fn slot(kind: u8, payload: &[u8]) -> Vec<u8> {
     let mut slot = vec![b'H', b'L', b'R', kind, 1, 0];
     slot.extend((payload.len() as u16).to_le_bytes());
@@ -39,12 +35,12 @@ pub fn slot(kind: u8, payload: &[u8]) -> Vec<u8> {
     slot
 }
 
-/// Numbers as they stand in a record.
+/// The encoding of numbers in a record.
 pub fn words(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// Who made the file: a shim outside any cgroup.
+/// The identity record of a shim without a cgroup.
 pub fn identity(uid: [u8; 16], boot: [u8; 16], shim_pid: u64) -> Vec<u8> {
     let shim_start_ticks = 1;
     let payload = [
@@ -55,12 +51,12 @@ pub fn identity(uid: [u8; 16], boot: [u8; 16], shim_pid: u64) -> Vec<u8> {
     slot(b'I', &payload.concat())
 }
 
-/// That the leader runs, by no cgroup held.
+/// The start record of a leader without a cgroup.
 pub fn running(pid: u64, start_ticks: u64, time_micros: u64) -> Vec<u8> {
     slot(b'S', &words(&[0, pid, start_ticks, time_micros, 0]))
 }
 
-/// That the leader has exited with a code.
+/// The exit record of a leader that exited with a code.
 pub fn exited(code: i64, time_micros: u64, output_end: u64) -> Vec<u8> {
     slot(
         b'L',
@@ -68,7 +64,7 @@ pub fn exited(code: i64, time_micros: u64, output_end: u64) -> Vec<u8> {
     )
 }
 
-/// That nobody is left.
+/// The record of an empty tree.
 pub fn tree_end(time_micros: u64, output_end: u64) -> Vec<u8> {
     let (cgroup_empty, cpu_micros, max_memory) = (0, 1_500_000, 4096);
     let (capture_errno, discarded) = (0, 0);
@@ -94,7 +90,7 @@ pub fn block(first_offset: u64) -> Vec<u8> {
     block
 }
 
-/// A piece of output: of stream 1 or 2.
+/// A frame of output, of stream 1 or 2.
 pub fn frame(stream: u32, time_micros: u64, bytes: &[u8]) -> Vec<u8> {
     let mut frame = (bytes.len() as u32 | stream << 24).to_le_bytes().to_vec();
     frame.extend([0; 4]);
@@ -123,13 +119,13 @@ pub fn boot_id() -> [u8; 16] {
 }
 
 impl Daemon {
-    /// Where a task's file is.
+    /// The path of a task file.
     pub fn task_file(&self, id: &str) -> PathBuf {
         let last = id.chars().next_back().expect("an id").to_string();
         self.state_dir().join("tasks").join(last).join(id)
     }
 
-    /// Changes a task's file, which no shim may have open.
+    /// Changes a task file that no shim has open.
     pub fn edit(&self, id: &str, change: impl FnOnce(&mut Vec<u8>)) {
         let path = self.task_file(id);
         let mut bytes = fs::read(&path).unwrap();
@@ -138,14 +134,14 @@ impl Daemon {
     }
 }
 
-/// Makes a task's file say that it is of another boot, with a checksum that is right.
+/// Changes the boot id of a task file, and corrects the checksum.
 pub fn of_another_boot(file: &mut [u8]) {
     let boot = PAYLOAD + 16..PAYLOAD + 32;
     file[boot].fill(0xB0);
     reseal(file, IDENTITY);
 }
 
-/// Puts the checksum of a record right.
+/// Corrects the checksum of a record.
 pub fn reseal(file: &mut [u8], at: usize) {
     let slot = &mut file[at..at + SLOT];
     let len = usize::from(u16::from_le_bytes([slot[6], slot[7]]));
@@ -153,7 +149,7 @@ pub fn reseal(file: &mut [u8], at: usize) {
     slot[SLOT - 4..].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// The shim of a leader that lives.
+/// The shim of a live leader.
 pub fn shim_of(leader: &Process) -> Process {
     let parent = Stat::of(leader.pid).expect("a living leader").parent;
     let shim = Process::now(parent).expect("a living shim");

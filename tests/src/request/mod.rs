@@ -1,5 +1,6 @@
 //! Builders of requests, accessors of a task's specification, filters and spans of time.
 
+mod call;
 mod spawn;
 mod spec;
 
@@ -7,6 +8,10 @@ use std::time::Duration;
 
 use heeler_proto::v1::{TaskFilter, TaskState};
 
+pub use call::{
+    cancel, cancel_matching, cancel_session, detach, detach_session, read, read_tail, remove,
+    remove_finished, wait, wait_for_session,
+};
 pub use spawn::{SpawnRequestExt, argv, exclusive, foreground, queued, shell, shell_by};
 pub use spec::TaskSpecExt;
 

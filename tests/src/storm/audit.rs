@@ -1,5 +1,5 @@
-//! The account of a storm: every task once, every end true, every byte there, every event told once,
-//! and nothing left behind.
+//! The audit of a storm: every task exists once, every end is true, every byte is there, every event was
+//! delivered once, and nothing is left behind.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,17 +13,15 @@ use crate::{
     Api, Daemon, TaskSpecExt as _, eventually, request::live, sessions, waiting::STEP, watch::types,
 };
 
-/// How many discrepancies are shown.
+/// The number of discrepancies that are printed.
 const SHOWN: usize = 20;
 
-/// What the account says.
+/// The result of an audit.
 #[derive(Debug)]
 pub struct Figures {
-    /// What was accounted for.
     pub storm: Storm,
     counts: Vec<(&'static str, u64)>,
     points: BTreeMap<String, usize>,
-    /// Everything that is not as it should be.
     pub discrepancies: Vec<String>,
 }
 
@@ -44,7 +42,7 @@ impl fmt::Display for Figures {
     }
 }
 
-/// Until no task is live.
+/// Waits until no task is live.
 pub(super) async fn nothing_lives(api: &Api) {
     let end = tokio::time::Instant::now() + crate::DEADLINE;
     loop {
@@ -62,7 +60,7 @@ pub(super) async fn nothing_lives(api: &Api) {
     }
 }
 
-/// Looks at everything that is left of a storm.
+/// Audits a storm.
 pub(super) async fn of(daemon: &Daemon, storm: Storm, aftermath: Aftermath) -> Figures {
     let api = daemon.api().await;
     let mut audit = Audit {
@@ -76,32 +74,35 @@ pub(super) async fn of(daemon: &Daemon, storm: Storm, aftermath: Aftermath) -> F
         wrong: aftermath.faults.clone(),
         aftermath,
     };
-    let ledgers = std::mem::take(&mut audit.aftermath.ledgers);
-    for ledger in &ledgers {
-        audit.wrong.extend(ledger.faults.iter().cloned());
-        for done in &ledger.done {
+    let records = std::mem::take(&mut audit.aftermath.records);
+    for record in &records {
+        audit.wrong.extend(record.faults.iter().cloned());
+        for done in &record.done {
             audit.job(&api, done).await;
         }
     }
-    let jobs: Vec<&Done> = ledgers.iter().flat_map(|ledger| &ledger.done).collect();
+    let jobs: Vec<&Done> = records.iter().flat_map(|record| &record.done).collect();
     audit.nothing_else(&jobs);
     audit.events(&jobs);
     audit.leftovers(daemon).await;
-    let sum = |of: fn(&super::Ledger) -> u64| ledgers.iter().map(of).sum::<u64>();
+    let sum = |of: fn(&super::Record) -> u64| records.iter().map(of).sum::<u64>();
     Figures {
         storm,
         counts: vec![
             ("server deaths", audit.aftermath.kills),
             ("shims killed", audit.aftermath.shims_killed),
             ("tasks", jobs.len() as u64),
-            ("of them never begun", audit.never_ran),
+            ("of them never started", audit.never_ran),
             ("lost", audit.lost),
             ("removed", audit.removed),
-            ("calls cut short", sum(|ledger| ledger.broken)),
-            ("answers asked for again", sum(|ledger| ledger.replays)),
+            ("unanswered calls", sum(|record| record.broken)),
+            ("repeated calls", sum(|record| record.replays)),
             ("events", audit.aftermath.seen.events.len() as u64),
-            ("sessions idle", sessions::idle(&audit.history).len() as u64),
-            ("resumed streams", audit.aftermath.seen.connections as u64),
+            ("idle sessions", sessions::idle(&audit.history).len() as u64),
+            (
+                "watcher connections",
+                audit.aftermath.seen.connections as u64,
+            ),
             ("bytes of output", audit.bytes),
             ("descriptors left", descriptors(daemon) as u64),
         ],
@@ -123,7 +124,7 @@ struct Audit {
 }
 
 impl Audit {
-    /// That a job is one task, which ran once, ended truly and wrote what it should have.
+    /// Checks that a job is one task that ran once, with the expected end and output.
     async fn job(&mut self, api: &Api, done: &Done) {
         let known = self.tasks.get(&done.task_id).cloned();
         let (task, output) = match (&done.removed, known) {
@@ -133,7 +134,7 @@ impl Audit {
             }
             (None, Some(task)) => (task, api.output(&done.task_id).await),
             (Some(_), Some(task)) => return self.wrong(done, format!("not removed: {task:?}")),
-            (None, None) => return self.wrong(done, "forgotten".to_owned()),
+            (None, None) => return self.wrong(done, "no such task".to_owned()),
         };
         self.bytes += output.len() as u64;
         if task.name() != done.job.name || task.output_bytes != output.len() as u64 {
@@ -156,7 +157,7 @@ impl Audit {
             self.lost += 1;
             let stopped = matches!(task.state(), TaskState::Cancelled | TaskState::TimedOut);
             if task.state() != TaskState::Lost && !stopped {
-                self.wrong(done, format!("lost, and not said to be: {task:?}"));
+                self.wrong(done, format!("lost, but in another state: {task:?}"));
             }
             return self.wrong.extend(done.job.check_part(&output));
         }
@@ -173,30 +174,31 @@ impl Audit {
             .push(format!("{} ({}): {what}", done.job.name, done.task_id));
     }
 
-    /// That there is no task, and was no start, that nobody asked for.
+    /// Checks that there is no task and was no start beyond the jobs.
     fn nothing_else(&mut self, jobs: &[&Done]) {
         let asked: BTreeSet<&str> = jobs.iter().map(|done| &*done.task_id).collect();
         if asked.len() < jobs.len() {
             self.wrong.push("two jobs have one task".to_owned());
         }
         for id in self.tasks.keys().filter(|id| !asked.contains(&***id)) {
-            self.wrong.push(format!("{id} was asked for by nobody"));
+            self.wrong.push(format!("{id} belongs to no job"));
         }
         for (name, ran) in &self.ran {
             self.wrong
-                .push(format!("{name} ran {ran} times, for nobody"));
+                .push(format!("{name} ran {ran} times without a job"));
         }
     }
 
-    /// That the watcher has seen all there was, every task one beginning and one end, and that what
-    /// was told of the sessions follows from that.
+    /// Checks that the watcher received every event, that every task has one start and one end, and
+    /// that the session activity matches.
     fn events(&mut self, jobs: &[&Done]) {
         let seen = &self.aftermath.seen;
         self.wrong.extend(seen.faults.iter().cloned());
         if seen.events != self.history {
             let (seen, kept) = (seen.events.len(), self.history.len());
-            self.wrong
-                .push(format!("{seen} events seen differ from {kept} kept"));
+            self.wrong.push(format!(
+                "the {seen} events of the watcher differ from the {kept} of the journal"
+            ));
         }
         self.wrong.extend(sessions::faults(&self.history));
         let mut of: BTreeMap<&str, Vec<TaskEvent>> = BTreeMap::new();
@@ -208,18 +210,18 @@ impl Audit {
         }
         for done in jobs {
             let kinds = types(&of.remove(&*done.task_id).unwrap_or_default());
-            if !is_one_life(&kinds, done.removed.is_some()) {
+            if !is_one_run(&kinds, done.removed.is_some()) {
                 self.wrong.push(format!("{}: {kinds:?}", done.job.name));
             }
         }
     }
 
-    /// That no process, no file and no cgroup is there that belongs to no task.
+    /// Checks that every process, file and cgroup belongs to a task.
     async fn leftovers(&mut self, daemon: &Daemon) {
         daemon.no_processes().await;
         let files = || files(daemon);
         let known = |id: &String| self.tasks.contains_key(id);
-        eventually("no file of a forgotten task", || files().iter().all(known)).await;
+        eventually("no file without a task", || files().iter().all(known)).await;
         let ours = [
             "lock",
             "journal.db",
@@ -243,7 +245,7 @@ impl Audit {
     }
 }
 
-fn is_one_life(kinds: &[TaskEventType], removed: bool) -> bool {
+fn is_one_run(kinds: &[TaskEventType], removed: bool) -> bool {
     use TaskEventType::{Created, Ended, Removed, Started};
     let count = |wanted| kinds.iter().filter(|kind| **kind == wanted).count();
     let end: &[TaskEventType] = match removed {
@@ -257,7 +259,7 @@ fn is_one_life(kinds: &[TaskEventType], removed: bool) -> bool {
         && count(Removed) == usize::from(removed)
 }
 
-/// Every task there is, page by page.
+/// Every task, page by page.
 async fn everything(api: &Api) -> BTreeMap<String, BackgroundTask> {
     let mut all = BTreeMap::new();
     let mut page_token = String::new();
@@ -277,7 +279,7 @@ async fn everything(api: &Api) -> BTreeMap<String, BackgroundTask> {
     }
 }
 
-/// How often each job's command has begun.
+/// The number of starts of each job.
 fn ran(path: &str) -> BTreeMap<String, u64> {
     let mut ran = BTreeMap::new();
     for line in fs::read_to_string(path).unwrap_or_default().lines() {

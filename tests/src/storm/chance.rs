@@ -1,33 +1,32 @@
-//! Numbers that look random and can be had again: all of a run follows from its seed.
+//! Reproducible random numbers.
 
 use std::ops::Range;
 
-/// A source of them: SplitMix64.
+/// A generator: SplitMix64.
 #[derive(Debug, Clone)]
 pub struct Chance(u64);
 
 impl Chance {
-    /// All that follows is decided here.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Another source, whose numbers do not depend on how many are still taken from this one.
+    /// Another generator, independent of further draws from this one.
     pub fn fork(&mut self) -> Self {
         Self(self.next())
     }
 
-    /// One of the range.
+    /// A number of the range.
     pub fn within(&mut self, range: Range<u64>) -> u64 {
         range.start + self.next() % (range.end - range.start)
     }
 
-    /// True once in so many times.
+    /// True once in `times` draws, on average.
     pub fn once_in(&mut self, times: u64) -> bool {
         self.next().is_multiple_of(times)
     }
 
-    /// One of them.
+    /// One of the items.
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.within(0..from.len() as u64) as usize]
     }

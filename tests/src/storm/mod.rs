@@ -1,8 +1,8 @@
-//! A load of tasks whose ends and output are known beforehand, under which the server dies again and
-//! again; then an account of everything (see [`crate::audit`]).
+//! Storms: clients spawn jobs whose ends and output are known in advance while the server is killed
+//! repeatedly; then an audit compares everything (see `audit`).
 //!
-//! All that is random follows from the seed, but not the moments at which things happen: the same
-//! seed gives the same jobs, and a similar storm.
+//! Every random choice follows from the seed. The timing does not: the same seed gives the same jobs
+//! and a similar storm.
 
 mod audit;
 mod chance;
@@ -22,8 +22,8 @@ use std::{
 
 use nix::sys::signal::Signal;
 
-pub use client::{Client, Done, Ledger, Removed};
-pub use job::{Ending, Job, Workshop, is_lost, never_ran};
+pub use client::{Client, Done, Record, Removed};
+pub use job::{Ending, Job, JobKit, is_lost, never_ran};
 
 use audit::Figures;
 use chance::Chance;
@@ -36,58 +36,51 @@ use crate::{
     waiting::eventually_blocking,
 };
 
-/// How many clients there are.
+/// The number of clients.
 const CLIENTS: usize = 6;
-/// How long a daemon may take to come to the point at which it is to die.
+/// The time limit for a daemon to reach its crash point.
 const POINT_WITHIN: Duration = Duration::from_secs(4);
 
-/// How the server dies.
+/// The way the server dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deaths {
-    /// By a `kill -9` at any moment, from its start on.
+    /// By `kill -9` at a random moment after its start.
     AtAnyMoment,
-    /// The same, and shims are killed too, while there is a server and while there is none.
+    /// By `kill -9` too, and shims are killed with and without a server.
     WithShims,
-    /// At one of its crash points.
+    /// At a random crash point.
     AtAnyPoint,
 }
 
-/// A storm to come.
+/// A storm to run.
 #[derive(Debug, Clone, Copy)]
 pub struct Storm {
-    /// What decides it.
     pub seed: u64,
-    /// How often the server dies.
+    /// The number of deaths.
     pub kills: u64,
-    /// How it dies.
     pub deaths: Deaths,
 }
 
-/// What has happened, to be accounted for.
+/// The record of a storm, for the audit.
 #[derive(Debug)]
 pub struct Aftermath {
-    /// How often the server has died.
     pub kills: u64,
-    /// Where it has died.
+    /// The deaths per crash point.
     pub points: BTreeMap<String, usize>,
-    /// How many shims were killed.
     pub shims_killed: u64,
-    /// The tasks that they had.
+    /// The tasks of the killed shims.
     pub victims: BTreeSet<String>,
-    /// What the clients did.
-    pub ledgers: Vec<Ledger>,
-    /// What a watcher was told.
+    pub records: Vec<Record>,
     pub seen: Seen,
-    /// The file in which every leader has said that it began.
+    /// The file to which every leader appends its name.
     pub ran: String,
-    /// How many descriptors an idle server had before it all: see [`descriptors`].
+    /// The descriptors of the idle server before the storm: see [`descriptors`].
     pub descriptors: usize,
-    /// What was wrong so far.
     pub faults: Vec<String>,
 }
 
 impl Storm {
-    /// As `HEELER_STORM_KILLS` and `HEELER_STORM_SEED` say; so many kills and some seed otherwise.
+    /// Takes kills and seed from `HEELER_STORM_KILLS` and `HEELER_STORM_SEED`, if they are set.
     pub fn new(deaths: Deaths, kills: u64) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
@@ -98,52 +91,52 @@ impl Storm {
         }
     }
 
-    /// Rages over a daemon that has no tasks yet, and gives the account.
+    /// Runs against a daemon without tasks, and returns the audit.
     pub async fn over(self, mut daemon: Daemon) -> Figures {
-        // Where a panic of anything below is explained.
-        eprintln!("{self:?}: set HEELER_STORM_SEED={} for the same", self.seed);
+        // Printed first: it explains any panic that follows.
+        eprintln!("{self:?}: set HEELER_STORM_SEED={} to repeat it", self.seed);
         let mut chance = Chance::new(self.seed);
-        let mut weather = Weather::calm(self, &daemon, chance.fork()).await;
+        let mut killer = Killer::new(self, &daemon, chance.fork()).await;
         let follower = Follower::of(daemon.address());
         let enough = Arc::new(AtomicBool::new(false));
         let clients: Vec<_> = (0..CLIENTS)
             .map(|n| {
                 let client = Client::new(daemon.address());
                 let numbers = (n as u64..).step_by(CLIENTS);
-                let workshop = weather.workshop.clone();
-                tokio::spawn(client.work(workshop, chance.fork(), numbers, Arc::clone(&enough)))
+                let kit = killer.kit.clone();
+                tokio::spawn(client.work(kit, chance.fork(), numbers, Arc::clone(&enough)))
             })
             .collect();
         daemon.kill9();
         for _ in 0..self.kills {
-            weather.strike(&mut daemon).await;
+            killer.one_life(&mut daemon).await;
         }
         daemon.live_on();
         daemon.restart().await;
         enough.store(true, Ordering::Relaxed);
-        let mut ledgers = Vec::new();
+        let mut records = Vec::new();
         for client in clients {
-            ledgers.push(client.await.expect("a client does not fail"));
+            records.push(client.await.expect("a client that did not panic"));
         }
-        let aftermath = weather.settle(self, &daemon, ledgers, follower).await;
+        let aftermath = killer.settle(self, &daemon, records, follower).await;
         audit::of(&daemon, self, aftermath).await
     }
 }
 
-/// What strikes.
-struct Weather {
+/// Kills the server and its shims.
+struct Killer {
     deaths: Deaths,
     chance: Chance,
-    workshop: Workshop,
+    kit: JobKit,
     shims_killed: u64,
     victims: BTreeSet<String>,
     descriptors: usize,
     faults: Vec<String>,
 }
 
-impl Weather {
-    /// Before it all: a few tasks, so that whatever is opened once is open.
-    async fn calm(storm: Storm, daemon: &Daemon, chance: Chance) -> Self {
+impl Killer {
+    /// Runs a few tasks first, so that descriptors that stay open are open before the storm.
+    async fn new(storm: Storm, daemon: &Daemon, chance: Chance) -> Self {
         let fixture = daemon.fixture_program().to_str().expect("ASCII").to_owned();
         let api = daemon.api().await;
         let mut ids = Vec::new();
@@ -153,12 +146,12 @@ impl Weather {
         for id in &ids {
             api.ended(id).await;
         }
-        api.remove(&ids).await.expect("they are over");
+        api.remove(&ids).await.expect("finished tasks");
         daemon.no_processes().await;
         Self {
             deaths: storm.deaths,
             chance,
-            workshop: Workshop {
+            kit: JobKit {
                 fixture,
                 ran: daemon.file("ran"),
             },
@@ -169,8 +162,8 @@ impl Weather {
         }
     }
 
-    /// One life of the server, and its end.
-    async fn strike(&mut self, daemon: &mut Daemon) {
+    /// Runs one life of the server, and ends it.
+    async fn one_life(&mut self, daemon: &mut Daemon) {
         match self.deaths {
             Deaths::AtAnyPoint => {
                 daemon.die_at(&format!("*:{}", self.chance.within(1..90)));
@@ -182,11 +175,11 @@ impl Weather {
             }
             Deaths::AtAnyMoment | Deaths::WithShims if self.chance.once_in(4) => {
                 daemon.launch();
-                self.some_time(60).await;
+                self.random_pause(60).await;
             }
             Deaths::AtAnyMoment | Deaths::WithShims => {
                 daemon.restart().await;
-                self.some_time(250).await;
+                self.random_pause(250).await;
             }
         }
         self.perhaps_kill_a_shim(daemon);
@@ -198,8 +191,8 @@ impl Weather {
         self.perhaps_kill_a_shim(daemon);
     }
 
-    /// Not to wait for anything: it is what makes one moment differ from another.
-    async fn some_time(&mut self, most_millis: u64) {
+    /// Sleeps for a random time, which is what makes the moment of death random.
+    async fn random_pause(&mut self, most_millis: u64) {
         let millis = self.chance.within(0..most_millis);
         tokio::time::sleep(Duration::from_millis(millis)).await;
     }
@@ -211,40 +204,40 @@ impl Weather {
         let mut shims = daemon.processes();
         shims.retain(|process| process.command().starts_with("heeler-shim"));
         let pids: BTreeSet<i32> = shims.iter().map(|shim| shim.pid).collect();
-        // A leader that is about to execute its program still looks like its shim.
+        // A leader before its exec still looks like its shim.
         let is_leader = |stat: process::Stat| pids.contains(&stat.parent);
         shims.retain(|shim| !shim.stat().is_none_or(is_leader));
         if shims.is_empty() {
             return;
         }
         let shim: &Process = self.chance.pick(&shims);
-        // It is stopped first, so that it cannot take up a task between the look and the kill.
+        // Stopped first, so that it cannot take a task between the look and the kill.
         shim.signal(Signal::SIGSTOP);
         eventually_blocking(Duration::from_secs(5), || {
             shim.is_stopped() || !shim.is_alive()
         });
         let tasks = daemon.path("state/tasks");
-        let mut held = open_files(shim.pid);
-        held.retain(|path| path.starts_with(tasks.to_str().expect("ASCII")));
-        let ids = held.iter().filter_map(|path| path.rsplit('/').next());
+        let mut open = open_files(shim.pid);
+        open.retain(|path| path.starts_with(tasks.to_str().expect("ASCII")));
+        let ids = open.iter().filter_map(|path| path.rsplit('/').next());
         self.victims.extend(ids.map(str::to_owned));
         shim.signal(Signal::SIGKILL);
         self.shims_killed += 1;
     }
 
-    /// After it all: everything that was asked for has ended, and the watcher has caught up.
+    /// Waits until every job has ended and the watcher has caught up.
     async fn settle(
         self,
         storm: Storm,
         daemon: &Daemon,
-        ledgers: Vec<Ledger>,
+        records: Vec<Record>,
         follower: Follower,
     ) -> Aftermath {
         let api = daemon.api().await;
         audit::nothing_lives(&api).await;
         let seen = follower.up_to(api.revision().await).await;
         drop((api, follower));
-        eventually("descriptors as at first", || {
+        eventually("as many descriptors as before the storm", || {
             descriptors(daemon) <= self.descriptors
         })
         .await;
@@ -253,17 +246,17 @@ impl Weather {
             points: daemon.deaths(),
             shims_killed: self.shims_killed,
             victims: self.victims,
-            ledgers,
+            records,
             seen,
-            ran: self.workshop.ran,
+            ran: self.kit.ran,
             descriptors: self.descriptors,
             faults: self.faults,
         }
     }
 }
 
-/// How many descriptors the server has, but for one to each shim that it keeps and those with which it
-/// reads the journal, of which there are as many as were ever needed at once.
+/// The descriptors of the server, without one per idle shim and without its journal connections, whose
+/// number depends on the peak load.
 pub fn descriptors(daemon: &Daemon) -> usize {
     let mut open = process::open_files(daemon.pid());
     open.retain(|path| !path.contains("/journal.db"));
@@ -274,6 +267,6 @@ pub fn descriptors(daemon: &Daemon) -> usize {
 fn from_env<T: FromStr>(name: &str) -> Option<T> {
     let value = std::env::var(name).ok()?;
     let parsed = value.parse().ok();
-    assert!(parsed.is_some(), "{name}={value} is no number");
+    assert!(parsed.is_some(), "{name}={value} is not a number");
     parsed
 }

@@ -1,32 +1,30 @@
 //! Cancel, List, Inspect and WatchEvents.
 
 use heeler_tests::{
-    api, secs,
-    v1::{cancel_request::Target, *},
+    history::after,
+    request::{self, cancel_matching, cancel_session},
+    secs,
+    v1::*,
 };
 use prost_types::Duration;
 use tonic::Code;
 
 use super::{Call, Case, Edge, NOT_IDS, bad, bad_spans, not_found, refused, text};
 
-/// C9
+/// S2, C9
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn bad_cancels_are_named() {
+async fn invalid_fields_of_cancel_are_named() {
     let edge = Edge::new().await;
     let id = edge.running.id.clone();
-    let ok = || api::cancel(&id);
+    let ok = || request::cancel(&id);
     let cancel = |field: &str, request| bad(field, Call::Cancel(request));
-    let to = |target| CancelRequest {
-        target: Some(target),
-        ..Default::default()
-    };
-    let by = |filter| to(Target::Filter(filter));
+    let by = cancel_matching;
     let force = CancelMode::Force.into();
     let mut cases = vec![
         cancel("target", CancelRequest::default()),
-        cancel("task_id", to(Target::TaskId(String::new()))),
-        cancel("session_id", to(Target::SessionId(String::new()))),
-        cancel("session_id", to(Target::SessionId(text(257)))),
+        cancel("task_id", request::cancel("")),
+        cancel("session_id", cancel_session("")),
+        cancel("session_id", cancel_session(&text(257))),
         cancel("filter", by(TaskFilter::default())),
         cancel(
             "filter.states[0]",
@@ -106,13 +104,13 @@ async fn bad_cancels_are_named() {
             },
         ));
     }
-    cases.extend(NOT_IDS.map(|id| not_found(Call::Cancel(api::cancel(id)))));
+    cases.extend(NOT_IDS.map(|id| not_found(Call::Cancel(request::cancel(id)))));
     edge.refuses(cases).await;
 }
 
-/// L1
+/// S2, L1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn bad_lists_and_inspections_are_named() {
+async fn invalid_fields_of_list_and_inspect_are_named() {
     let edge = Edge::new().await;
     let id = edge.running.id.clone();
     let list = |field: &str, request| bad(field, Call::List(request));
@@ -209,17 +207,13 @@ async fn bad_lists_and_inspections_are_named() {
     edge.refuses(cases).await;
 }
 
-/// E4
+/// S2, E4
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn bad_watches_are_named() {
+async fn invalid_fields_of_watch_events_are_named() {
     let edge = Edge::new().await;
     let newest = edge.api.revision().await;
     let none = WatchEventsRequest::default;
     let watch = |field: &str, request| bad(field, Call::Watch(request));
-    let after = |revision| WatchEventsRequest {
-        after_revision: Some(revision),
-        ..none()
-    };
     let filter = Some(TaskFilter {
         states: vec![99],
         ..Default::default()

@@ -1,5 +1,5 @@
-//! Bad requests: each field that a client can send, the refusal that names it, and that a refused
-//! call has changed nothing: no task, no process, no file, no descriptor.
+//! Bad requests: every field has a refusal that names it, and a refused call changes nothing: no task,
+//! no process, no file, no descriptor.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,20 +11,22 @@ mod wait_read_remove;
 
 use std::{collections::BTreeSet, path::PathBuf};
 
-use heeler_tests::{Api, Daemon, Fixture, Refusal, argv, eventually, process::descriptors, v1::*};
+use heeler_tests::{
+    Api, Daemon, Fixture, Refusal, argv, disk::files_below, eventually, process::descriptors, v1::*,
+};
 use prost_types::Duration;
 use tonic::{Code, Status};
 
-/// A daemon with one task that runs and one that is over.
+/// A daemon with one running and one finished task.
 struct Edge {
     daemon: Daemon,
     api: Api,
     running: Fixture,
-    over: String,
+    finished: String,
     before: World,
 }
 
-/// All that a refused call might have changed.
+/// Everything that a refused call might change.
 #[derive(Debug, PartialEq)]
 struct World {
     tasks: Vec<BackgroundTask>,
@@ -38,20 +40,20 @@ impl Edge {
         let daemon = Daemon::start().await;
         let api = daemon.api().await;
         let running = daemon.run(&api, "forever").await;
-        let over = api.start(argv(["true"])).await.id;
-        api.ended(&over).await;
+        let finished = api.start(argv(["true"])).await.id;
+        api.ended(&finished).await;
         eventually("one shim and one leader", || daemon.processes().len() == 2).await;
         let before = World::of(&daemon, &api).await;
         Self {
             daemon,
             api,
             running,
-            over,
+            finished,
             before,
         }
     }
 
-    /// Makes every call, and compares the world before and after.
+    /// Makes every call, checks the refusal, and compares the world before and after.
     async fn refuses(self, cases: Vec<Case>) {
         let open = descriptors(self.daemon.pid());
         for case in cases {
@@ -60,32 +62,25 @@ impl Edge {
                 Err(status) => status,
             };
             let refusal = Refusal::of(&status);
-            let told = (refusal.code, &*refusal.reason);
-            assert_eq!(told, (case.code, case.reason), "{}: {refusal:?}", case.what);
+            let found = (refusal.code, &*refusal.reason);
+            assert_eq!(
+                found,
+                (case.code, case.reason),
+                "{}: {refusal:?}",
+                case.what
+            );
             let named = refusal.fields.first().map(String::as_str);
             assert_eq!(named, case.field.as_deref(), "{}: {refusal:?}", case.what);
         }
         assert_eq!(World::of(&self.daemon, &self.api).await, self.before);
         let pid = self.daemon.pid();
-        eventually("no descriptor is left", || descriptors(pid) <= open).await;
+        eventually("no descriptor to be left", || descriptors(pid) <= open).await;
     }
 }
 
 impl World {
     async fn of(daemon: &Daemon, api: &Api) -> Self {
-        let mut files = BTreeSet::new();
-        let mut rest = vec![daemon.state_dir()];
-        while let Some(path) = rest.pop() {
-            if path.is_dir() {
-                rest.extend(
-                    std::fs::read_dir(&path)
-                        .unwrap()
-                        .flatten()
-                        .map(|entry| entry.path()),
-                );
-            }
-            files.insert(path);
-        }
+        let files = files_below(&daemon.state_dir()).into_iter().collect();
         Self {
             tasks: api.all().await,
             revision: api.revision().await,
@@ -95,7 +90,7 @@ impl World {
     }
 }
 
-/// One bad request, and how it is to be refused.
+/// A bad request, and the expected refusal.
 struct Case {
     what: String,
     call: Call,
@@ -107,7 +102,7 @@ struct Case {
 #[derive(Debug)]
 #[allow(
     clippy::large_enum_variant,
-    reason = "there are a few dozen, and each is written out as it is"
+    reason = "a few dozen values, each used once"
 )]
 enum Call {
     Spawn(SpawnRequest),
@@ -141,7 +136,7 @@ impl Call {
     }
 }
 
-/// A request with a field that cannot be used.
+/// A request with an invalid field.
 fn bad(field: &str, call: Call) -> Case {
     let what: String = format!("{field}: {call:?}").chars().take(300).collect();
     let field = Some(field.to_owned());
@@ -170,13 +165,13 @@ fn not_found(call: Call) -> Case {
     refused(Code::NotFound, "TASK_NOT_FOUND", call)
 }
 
-/// Spans that are negative or malformed.
+/// Negative and malformed durations.
 fn bad_spans() -> [Duration; 5] {
     [(-1, 0), (0, -1), (1, -1), (-1, 1), (0, 1_000_000_000)]
         .map(|(seconds, nanos)| Duration { seconds, nanos })
 }
 
-/// What is no id, and what is one of nobody.
+/// Texts that are not ids, and an id that no task has.
 const NOT_IDS: [&str; 5] = [
     "shell-aaaaaaaaaa",
     "shell-AAAAAAAAAA",

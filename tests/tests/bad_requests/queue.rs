@@ -8,7 +8,7 @@ use super::{Call, Edge, bad, text};
 
 /// S2, X1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn keys_and_queues_that_cannot_be_are_named() {
+async fn invalid_keys_and_queues_of_spawn_are_named() {
     let ok = || argv(["true"]);
     let spawn = |field: &str, request| bad(field, Call::Spawn(request));
     let mode_alone = |mode: i32| ok().with_exclusive_mode(mode);
@@ -30,7 +30,7 @@ async fn keys_and_queues_that_cannot_be_are_named() {
 
 /// S2, X1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn changes_of_a_queue_that_cannot_be_are_named() {
+async fn invalid_fields_of_update_queue_are_named() {
     let update = |field: &str, name: &str, slots| {
         let request = UpdateQueueRequest {
             name: name.to_owned(),
@@ -49,9 +49,9 @@ async fn changes_of_a_queue_that_cannot_be_are_named() {
     Edge::new().await.refuses(cases).await;
 }
 
-/// S10, X1: a key and a queue are data, whatever they are.
+/// S10, X1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn keys_and_queues_of_any_text_harm_nothing() {
+async fn hostile_keys_and_queue_names_are_stored_as_data() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     let names = [
@@ -75,7 +75,7 @@ async fn keys_and_queues_of_any_text_harm_nothing() {
     expected.sort_unstable();
     let queues = api.queues().await;
     let found: Vec<&str> = queues.iter().map(|queue| queue.name.as_str()).collect();
-    assert_eq!(found, expected, "by name");
+    assert_eq!(found, expected, "not ordered by name");
     assert!(
         queues
             .iter()

@@ -1,4 +1,4 @@
-//! The foreground and time: rules that contradict each other, or could never come true.
+//! Spawn options of the foreground and of time: contradictions and invalid values.
 
 use heeler_tests::{SpawnRequestExt as _, argv, secs, v1::*};
 
@@ -14,7 +14,7 @@ fn spawn(field: &str, request: SpawnRequest) -> Case {
 
 /// S2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn rules_for_the_foreground_are_refused_in_the_background() {
+async fn foreground_options_are_refused_in_the_background() {
     let cases = vec![
         spawn("foreground_timeout", ok().with_foreground_timeout(secs(5))),
         spawn(
@@ -37,7 +37,7 @@ async fn rules_for_the_foreground_are_refused_in_the_background() {
 
 /// S2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn spans_that_are_none_and_values_that_nobody_knows_are_refused() {
+async fn invalid_durations_and_unknown_enum_values_are_refused() {
     let mut cases = Vec::new();
     for span in bad_spans().into_iter().chain([secs(0)]) {
         let foreground = || ok().in_foreground();

@@ -1,13 +1,15 @@
-//! Spawn.
+//! The command and the other fields of Spawn.
 
-use heeler_tests::{Daemon, Refusal, SpawnRequestExt as _, api, argv, shell, shell_by, v1::*};
+use heeler_tests::{
+    Daemon, Refusal, SpawnRequestExt as _, argv, request::cancel, shell, shell_by, v1::*,
+};
 use tonic::Code;
 
 use super::{Call, Edge, bad, bad_spans, entry, refused, text};
 
 /// S2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn bad_commands_are_named() {
+async fn invalid_commands_are_named() {
     let none = SpawnRequest::default();
     let shell_by = |program| shell_by(program, "true");
     let many = vec!["x".to_owned(); 4097];
@@ -33,7 +35,7 @@ async fn bad_commands_are_named() {
 
 /// S2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn bad_fields_of_a_spawn_are_named() {
+async fn invalid_fields_of_spawn_are_named() {
     let ok = || argv(["true"]);
     let spawn = |field: &str, request| bad(field, Call::Spawn(request));
     let labels = (0..65).map(|n| (n.to_string(), ""));
@@ -82,9 +84,9 @@ async fn bad_fields_of_a_spawn_are_named() {
     Edge::new().await.refuses(cases).await;
 }
 
-/// S2: a label's key that is too long is named by what can be shown of it.
+/// S2: the refusal shows a prefix of the key.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_label_with_too_long_a_key_is_refused() {
+async fn an_oversized_label_key_is_refused() {
     let edge = Edge::new().await;
     let request = argv(["true"]).with_labels(entry(&text(257), "v"));
     let result = edge.api.spawn(request).await;
@@ -98,7 +100,7 @@ async fn a_label_with_too_long_a_key_is_refused() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_parent_must_be_a_live_task() {
     let edge = Edge::new().await;
-    let over = edge.over.clone();
+    let finished = edge.finished.clone();
     let with = |parent: &str| argv(["true"]).with_parent(parent);
     let dead = |id: &str| {
         refused(
@@ -110,14 +112,14 @@ async fn a_parent_must_be_a_live_task() {
     edge.refuses(vec![
         dead("shell-aaaaaaaaaa"),
         dead("nonsense"),
-        dead(&over),
+        dead(&finished),
     ])
     .await;
 }
 
 /// S2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn the_longest_that_is_allowed_is_allowed() {
+async fn values_at_their_size_limit_are_accepted() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let labels = (0..64).map(|n| (format!("{n:0256}"), text(100)));
@@ -134,7 +136,7 @@ async fn the_longest_that_is_allowed_is_allowed() {
         reason: text(4096),
         actor: text(256),
         wait: true,
-        ..api::cancel(&fixture.id)
+        ..cancel(&fixture.id)
     };
     assert_eq!(
         api.cancel_one(request).await.outcome(),

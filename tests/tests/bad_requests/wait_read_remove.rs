@@ -1,32 +1,24 @@
 //! Wait, ReadOutput and Remove.
 
-use heeler_tests::{api, secs, v1::*};
+use heeler_tests::{
+    request::{self, remove_finished, wait_for_session},
+    secs,
+    v1::*,
+};
 use prost_types::Duration;
 use tonic::Code;
 
 use super::{Call, Edge, NOT_IDS, bad, bad_spans, not_found, refused, text};
 
-/// L4
+/// S2, L4
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn bad_waits_are_named() {
+async fn invalid_fields_of_wait_are_named() {
     let edge = Edge::new().await;
-    let (id, other) = (edge.running.id.clone(), edge.over.clone());
-    let ok = || WaitRequest {
-        task_ids: vec![id.clone()],
-        ..Default::default()
-    };
+    let (id, other) = (edge.running.id.clone(), edge.finished.clone());
+    let ok = || request::wait([&id]);
     let wait = |field: &str, request| bad(field, Call::Wait(request));
-    let on = |ids: &[&str]| {
-        let task_ids = ids.iter().map(|id| (*id).to_owned()).collect();
-        Call::Wait(WaitRequest {
-            task_ids,
-            ..Default::default()
-        })
-    };
-    let session = || WaitRequest {
-        session_id: "s".into(),
-        ..Default::default()
-    };
+    let on = |ids: &[&str]| Call::Wait(request::wait(ids.iter().copied()));
+    let session = || wait_for_session("s");
     let many = vec![id.clone(); 1001];
     let mut cases = vec![
         wait("task_ids", WaitRequest::default()),
@@ -37,20 +29,8 @@ async fn bad_waits_are_named() {
                 ..ok()
             },
         ),
-        wait(
-            "session_id",
-            WaitRequest {
-                session_id: text(257),
-                ..Default::default()
-            },
-        ),
-        wait(
-            "task_ids",
-            WaitRequest {
-                task_ids: many,
-                ..Default::default()
-            },
-        ),
+        wait("session_id", wait_for_session(&text(257))),
+        wait("task_ids", request::wait(many)),
         wait("until", WaitRequest { until: 99, ..ok() }),
         wait(
             "count",
@@ -91,23 +71,23 @@ async fn bad_waits_are_named() {
     edge.refuses(cases).await;
 }
 
-/// O1
+/// S2, O1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn bad_reads_are_named() {
+async fn invalid_fields_of_read_output_are_named() {
     let edge = Edge::new().await;
     let id = edge.running.id.clone();
     let read = |field: &str, request| bad(field, Call::Read(request));
     let wait = |span| ReadOutputRequest {
         wait: Some(span),
-        ..api::read(&id, 0)
+        ..request::read(&id, 0)
     };
     let mut cases = vec![
-        read("task_id", api::read("", 0)),
+        read("task_id", request::read("", 0)),
         read(
             "view",
             ReadOutputRequest {
                 view: 99,
-                ..api::read(&id, 0)
+                ..request::read(&id, 0)
             },
         ),
         read("wait", wait(secs(301))),
@@ -121,32 +101,24 @@ async fn bad_reads_are_named() {
         read("wait", wait(secs(i64::MAX))),
     ];
     cases.extend(bad_spans().map(|span| read("wait", wait(span))));
-    cases.extend(NOT_IDS.map(|id| not_found(Call::Read(api::read(id, 0)))));
+    cases.extend(NOT_IDS.map(|id| not_found(Call::Read(request::read(id, 0)))));
     edge.refuses(cases).await;
 }
 
-/// L6
+/// S2, L6
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn bad_removals_are_named() {
+async fn invalid_fields_of_remove_are_named() {
     let edge = Edge::new().await;
-    let (running, over) = (edge.running.id.clone(), edge.over.clone());
-    let by = |target| {
-        Call::Remove(RemoveRequest {
-            target: Some(target),
-        })
-    };
-    let ids = |ids: &[&str]| {
-        let task_ids = ids.iter().map(|id| (*id).to_owned()).collect();
-        by(remove_request::Target::Tasks(TaskIds { task_ids }))
-    };
-    let finished = |filter| by(remove_request::Target::Finished(filter));
-    let many = vec![over.as_str(); 1001];
+    let (running, finished_id) = (edge.running.id.clone(), edge.finished.clone());
+    let ids = |ids: &[&str]| Call::Remove(request::remove(ids.iter().copied()));
+    let finished = |filter| Call::Remove(remove_finished(filter));
+    let many = vec![finished_id.as_str(); 1001];
     let mut cases = vec![
         bad("target", Call::Remove(RemoveRequest { target: None })),
         bad("tasks.task_ids", ids(&[])),
         bad("tasks.task_ids", ids(&many)),
         bad("tasks.task_ids[0]", ids(&[""])),
-        bad("tasks.task_ids[1]", ids(&[&over, &over])),
+        bad("tasks.task_ids[1]", ids(&[&finished_id, &finished_id])),
         bad(
             "finished.states[0]",
             finished(TaskFilter {
@@ -169,9 +141,9 @@ async fn bad_removals_are_named() {
         refused(
             Code::FailedPrecondition,
             "TASK_NOT_FINISHED",
-            ids(&[&over, &running]),
+            ids(&[&finished_id, &running]),
         ),
-        not_found(ids(&[&over, "shell-aaaaaaaaaa"])),
+        not_found(ids(&[&finished_id, "shell-aaaaaaaaaa"])),
     ];
     cases.extend(NOT_IDS.map(|id| not_found(ids(&[id]))));
     edge.refuses(cases).await;

@@ -1,19 +1,20 @@
-//! What a cancel answers, what is kept of it, and what ends it: the same on every containment.
+//! The answer of a cancel, its record, and callers that leave: the same on every containment.
 
 use std::time::Duration;
 
 use heeler_tests::{
-    Daemon, Refusal, SpawnRequestExt as _, TaskSpecExt as _,
-    api::cancel,
-    argv, micros, millis, secs,
+    Daemon, Refusal, SpawnRequestExt as _, TaskSpecExt as _, argv, micros, millis,
+    outcome::{proof_of, proven, survivors},
+    request::cancel,
+    secs,
     v1::{outcome::Result as Ended, *},
-    watch::{task_of, types},
+    watch::task_of,
 };
 use tonic::Code;
 
 /// C9
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_finished_task_is_already_finished_and_gets_no_signal() {
+async fn a_finished_task_is_already_finished_and_unchanged() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let task = api.start(argv(["true"])).await;
@@ -21,10 +22,10 @@ async fn a_finished_task_is_already_finished_and_gets_no_signal() {
     for mode in [CancelMode::Graceful, CancelMode::Force] {
         let result = api.stop(&task.id, mode).await;
         assert_eq!(result.outcome(), CancelOutcome::AlreadyFinished);
-        assert_eq!(result.task.as_ref(), Some(&task), "nothing has changed");
+        assert_eq!(result.task.as_ref(), Some(&task), "the task has changed");
         assert!(result.task.unwrap().stop.is_none());
     }
-    assert_eq!(api.revision().await, task.revision, "nothing was recorded");
+    assert_eq!(api.revision().await, task.revision, "an event was recorded");
 }
 
 /// C9
@@ -38,7 +39,7 @@ async fn an_unknown_or_removed_id_is_not_found() {
     for id in [
         removed.as_str(),
         "shell-aaaaaaaaaa",
-        "no id at all",
+        "not an id",
         "../shell-aaaaaaaaaa",
     ] {
         let refusal = Refusal::expect(
@@ -52,7 +53,7 @@ async fn an_unknown_or_removed_id_is_not_found() {
 
 /// C11
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn who_asked_why_and_when_is_kept_with_the_task_and_told_in_its_events() {
+async fn actor_reason_time_and_signals_are_in_the_task_and_its_events() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let fixture = daemon.run(&api, "forever").await;
@@ -69,8 +70,8 @@ async fn who_asked_why_and_when_is_kept_with_the_task_and_told_in_its_events() {
         .find(|event| event.r#type() == TaskEventType::Stopping)
         .unwrap();
     assert_eq!(task_of(stopping).state(), TaskState::Stopping);
-    for told in [&task, task_of(stopping), task_of(history.last().unwrap())] {
-        let stop = told.stop.as_ref().unwrap();
+    for shown in [&task, task_of(stopping), task_of(history.last().unwrap())] {
+        let stop = shown.stop.as_ref().unwrap();
         assert_eq!(
             (stop.cause(), &*stop.reason),
             (EndReason::Cancelled, "the user pressed stop")
@@ -81,7 +82,7 @@ async fn who_asked_why_and_when_is_kept_with_the_task_and_told_in_its_events() {
             ("host/1.2", Some(nix::unistd::getuid().as_raw()))
         );
         assert_eq!(actor.pid, Some(std::process::id() as i32));
-        assert!(micros(&stop.request_time) >= micros(&told.start_time));
+        assert!(micros(&stop.request_time) >= micros(&shown.start_time));
     }
     let sent = &task.stop.as_ref().unwrap().signals;
     assert_eq!((sent[0].number, &*sent[0].name), (15, "SIGTERM"));
@@ -91,7 +92,7 @@ async fn who_asked_why_and_when_is_kept_with_the_task_and_told_in_its_events() {
 
 /// C11
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_blank_reason_or_actor_is_none() {
+async fn a_blank_reason_or_actor_is_empty() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let fixture = daemon.run(&api, "forever").await;
@@ -107,7 +108,7 @@ async fn a_blank_reason_or_actor_is_none() {
 
 /// C12
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_cascade_ends_the_tasks_that_a_task_spawned_before_its_own_end_is_told() {
+async fn cascade_ends_the_spawned_tasks_before_the_parents_own_end() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let parent = daemon.run(&api, "forever").await;
@@ -147,7 +148,7 @@ async fn a_cascade_ends_the_tasks_that_a_task_spawned_before_its_own_end_is_told
 
 /// C12
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn without_cascade_the_spawned_tasks_live_on() {
+async fn without_cascade_the_spawned_tasks_go_on() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let mut parent = daemon.run(&api, "forever").await;
@@ -164,14 +165,14 @@ async fn without_cascade_the_spawned_tasks_live_on() {
 
 /// C13
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_cancel_whose_server_dies_in_mid_grace_is_finished_on_the_first_ones_clock() {
+async fn the_next_server_finishes_a_cancel_on_the_first_servers_clock() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
-    // The mark appears two seconds into the grace; the next server must not begin it anew.
-    let mark = daemon.path("two-seconds-later");
+    // The file appears two seconds into the grace, which the next server must not restart.
+    let marker = daemon.path("two-seconds-later");
     let script = format!(
         "trap TERM [ sleep 2000 touch {} ] pid ready forever",
-        mark.display()
+        marker.display()
     );
     let mut fixture = daemon.run(&api, &script).await;
     fixture.process("ready").await;
@@ -181,7 +182,7 @@ async fn a_cancel_whose_server_dies_in_mid_grace_is_finished_on_the_first_ones_c
         ..cancel(&fixture.id)
     };
     let asked = api.cancel_one(request).await.task.unwrap().stop.unwrap();
-    heeler_tests::eventually("two seconds of the grace", || mark.exists()).await;
+    heeler_tests::eventually("two seconds of the grace", || marker.exists()).await;
     daemon.kill9();
     let restarted = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
@@ -205,15 +206,15 @@ async fn a_cancel_whose_server_dies_in_mid_grace_is_finished_on_the_first_ones_c
     let killed = micros(&kill.send_time);
     assert!(
         killed - micros(&stop.request_time) >= 6_000_000,
-        "not before the grace"
+        "killed before the end of the grace"
     );
-    let anew = restarted.as_micros() as i64 + 6_000_000;
-    assert!(killed < anew, "the grace was begun anew");
+    let restarted_grace = restarted.as_micros() as i64 + 6_000_000;
+    assert!(killed < restarted_grace, "the grace was restarted");
 }
 
-/// C14: a process that a tracer keeps from being reaped is dead, but not gone.
+/// C14: a tracer keeps a dead process from being reaped, so the tree is not gone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_tree_that_cannot_be_ended_is_told_with_the_names_of_those_left() {
+async fn an_overdue_kill_names_the_survivors_and_goes_on() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let fixture = daemon.run(&api, "fork [ pid child forever ] forever").await;
@@ -237,21 +238,19 @@ async fn a_tree_that_cannot_be_ended_is_told_with_the_names_of_those_left() {
         .await;
     let task = task_of(overdue.last().unwrap());
     assert_eq!(task.state(), TaskState::Stopping);
-    let proof = task.stop.as_ref().unwrap().proof.as_ref().unwrap();
-    let left: Vec<i32> = proof.survivors.iter().map(|one| one.pid).collect();
-    assert_eq!(left, [child.pid], "{proof:?}");
+    assert_eq!(survivors(task), [child.pid], "{task:?}");
 
     tracer.kill().unwrap();
     tracer.wait().unwrap();
     let task = api.ended(&fixture.id).await;
     assert!(child.is_gone());
     assert_eq!(task.state(), TaskState::Cancelled);
-    assert_eq!(task.stop.unwrap().proof.unwrap().survivors, []);
+    proof_of(&task);
 }
 
 /// C15
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn the_callers_deadline_leaves_the_cancel_standing() {
+async fn a_cancel_goes_on_after_the_callers_deadline() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let mut fixture = daemon.run(&api, "ignore TERM pid ready forever").await;
@@ -275,7 +274,7 @@ async fn the_callers_deadline_leaves_the_cancel_standing() {
 
 /// C15
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn the_callers_disconnect_leaves_the_cancel_standing() {
+async fn a_cancel_goes_on_after_the_callers_disconnect() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let mut fixture = daemon.run(&api, "ignore TERM pid ready forever").await;
@@ -295,13 +294,13 @@ async fn the_callers_disconnect_leaves_the_cancel_standing() {
     assert_eq!(task.state(), TaskState::Cancelled);
     assert!(
         call.await.unwrap_err().is_cancelled(),
-        "the caller had gone before the end"
+        "the caller was still there"
     );
 }
 
 /// S14
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_cancel_while_starting_leaves_no_process() {
+async fn cancel_while_starting_leaves_no_process() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     const TASKS: usize = 24;
@@ -311,7 +310,7 @@ async fn a_cancel_while_starting_leaves_no_process() {
         let (api, request) = (api.clone(), daemon.script("ignore TERM forever"));
         spawns.spawn(async move { api.spawn(request).await });
     }
-    // A task is cancelled as soon as its intent is told, which is before its leader runs.
+    // Each task is cancelled at its CREATED event, before its leader runs.
     let mut cancels = tokio::task::JoinSet::new();
     while cancels.len() < TASKS {
         let event = watch.event().await;
@@ -323,11 +322,11 @@ async fn a_cancel_while_starting_leaves_no_process() {
     for result in cancels.join_all().await {
         let task = result.task.unwrap();
         assert_eq!(task.state(), TaskState::Cancelled, "{task:?}");
-        assert_eq!(result.proof.unwrap().survivors, []);
+        proven(result.proof.as_ref());
         if let Some(Ended::ExitCode(code)) = task.outcome.and_then(|outcome| outcome.result) {
-            panic!("it ran to an end of its own: {code}");
+            panic!("it ran to its own end: {code}");
         }
-        let history = types(&api.history_of(&task.id).await);
+        let history = api.event_types(&task.id).await;
         assert_eq!(history.first(), Some(&TaskEventType::Created));
         assert_eq!(history.last(), Some(&TaskEventType::Ended), "{history:?}");
     }

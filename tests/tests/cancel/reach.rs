@@ -1,14 +1,14 @@
-//! Whom a cancel reaches, and whom it does not.
+//! The tasks and processes that a cancel reaches.
 
 use heeler_tests::{
     Daemon, Process, Setting, SpawnRequestExt as _,
-    request::session,
-    v1::{cancel_request::Target, *},
+    request::{cancel_matching, session},
+    v1::*,
 };
 
 /// C10
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn other_tasks_are_not_touched() {
+async fn a_cancel_of_one_session_leaves_other_tasks_alone() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let request = |id: &str| SpawnRequest::default().with_session(id);
@@ -29,15 +29,7 @@ async fn other_tasks_are_not_touched() {
         bare.process("leader").await,
     ];
     doomed.process("child").await;
-    let target = Some(Target::SessionId("a".into()));
-    let answer = api
-        .cancel(CancelRequest {
-            target,
-            wait: true,
-            ..Default::default()
-        })
-        .await
-        .unwrap();
+    let answer = api.stop_session("a").await;
     assert_eq!(answer.results.len(), 1);
     doomed.assert_gone();
     for fixture in [&kept, &bare] {
@@ -49,7 +41,7 @@ async fn other_tasks_are_not_touched() {
 
 /// C10
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn two_daemons_keep_their_tasks_in_cgroups_of_their_own() {
+async fn two_daemons_have_separate_cgroups() {
     let (Some(one), Some(two)) = (Setting::Cgroup.start().await, Setting::Cgroup.start().await)
     else {
         return;
@@ -67,18 +59,15 @@ async fn two_daemons_keep_their_tasks_in_cgroups_of_their_own() {
         assert!(own.ends_with(&fixture.id), "{}", own.display());
         parents.push(own.parent().unwrap().to_owned());
     }
-    assert_ne!(
-        parents[0], parents[1],
-        "what one daemon prunes is not the other's"
-    );
+    assert_ne!(parents[0], parents[1], "both daemons use one cgroup");
 }
 
-/// C10: a process that has got the number of a leader that is gone.
+/// C10
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_process_with_a_reused_number_is_not_hit() {
+async fn a_process_with_a_reused_pid_is_not_signalled() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    // The orphan keeps the task alive in a session of its own, so that the leader's number is free.
+    // The orphan keeps the task live in a session of its own, so that the leader's pid is free.
     let mut fixture = daemon
         .run(&api, "double-fork [ setsid pid orphan forever ] exit 0")
         .await;
@@ -86,22 +75,22 @@ async fn a_process_with_a_reused_number_is_not_hit() {
         fixture.process("leader").await,
         fixture.process("orphan").await,
     );
-    heeler_tests::eventually("the leader is reaped", || leader.is_gone()).await;
-    let Some(mut stranger) = with_pid(&leader, daemon.fixture_program()) else {
-        return heeler_tests::skipped("this user cannot choose the number of a process");
+    heeler_tests::eventually("the leader to be reaped", || leader.is_gone()).await;
+    let Some(mut unrelated) = with_pid(&leader, daemon.fixture_program()) else {
+        return heeler_tests::skipped("this user cannot choose a pid");
     };
-    let stranger_process = Process::now(leader.pid).unwrap();
+    let process = Process::now(leader.pid).unwrap();
     let stopped = api.stop(&fixture.id, CancelMode::Graceful).await;
     fixture.assert_gone();
     assert_eq!(stopped.task.unwrap().state(), TaskState::Cancelled);
-    assert!(stranger_process.is_alive(), "a stranger was hit");
-    stranger.kill().unwrap();
-    stranger.wait().unwrap();
+    assert!(process.is_alive(), "an unrelated process was killed");
+    unrelated.kill().unwrap();
+    unrelated.wait().unwrap();
 }
 
-/// A process with the number of one that is gone and a group of its own, where the kernel lets one
-/// choose. Another may be quicker to take the number, or this one so quick that its start time is
-/// that of the first; then the next attempt may do better.
+/// Starts a process with the pid of one that is gone, in a group of its own, if the kernel lets this
+/// user choose pids. Another process may take the pid first, or the start times may be equal: then it
+/// tries again.
 fn with_pid(gone: &Process, program: &std::path::Path) -> Option<std::process::Child> {
     use std::os::unix::process::CommandExt;
     for _ in 0..200 {
@@ -124,25 +113,17 @@ fn with_pid(gone: &Process, program: &std::path::Path) -> Option<std::process::C
 
 /// C9
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_session_without_live_tasks_is_an_empty_answer() {
+async fn a_session_without_live_tasks_gives_an_empty_answer() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let target = Some(Target::SessionId("nobody".into()));
-    let answer = api
-        .cancel(CancelRequest {
-            target,
-            wait: true,
-            ..Default::default()
-        })
-        .await
-        .unwrap();
+    let answer = api.stop_session("no such session").await;
     assert_eq!(answer.results, []);
     assert_eq!(answer.revision, api.revision().await);
 }
 
 /// C10
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_filter_stops_those_that_match_and_answers_in_the_order_of_list() {
+async fn a_filter_stops_the_matching_tasks_in_the_order_of_list() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let request = |id: &str| SpawnRequest::default().with_session(id);
@@ -151,21 +132,17 @@ async fn a_filter_stops_those_that_match_and_answers_in_the_order_of_list() {
         ids.push(daemon.run_as(&api, request("a"), "forever").await.id);
     }
     let other = daemon.run_as(&api, request("b"), "forever").await;
-    let target = Some(Target::Filter(session("a")));
-    let answer = api
-        .cancel(CancelRequest {
-            target,
-            wait: true,
-            ..Default::default()
-        })
-        .await
-        .unwrap();
+    let request = CancelRequest {
+        wait: true,
+        ..cancel_matching(session("a"))
+    };
+    let answer = api.cancel(request).await.unwrap();
     ids.reverse();
-    let told: Vec<&str> = answer
+    let stopped: Vec<&str> = answer
         .results
         .iter()
         .map(|one| &*one.task.as_ref().unwrap().id)
         .collect();
-    assert_eq!(told, ids, "newest first");
+    assert_eq!(stopped, ids, "newest first");
     assert_eq!(api.task(&other.id).await.state(), TaskState::Running);
 }

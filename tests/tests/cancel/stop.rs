@@ -1,47 +1,33 @@
-//! Cancel means gone: how a tree is asked, killed and proven empty, on every setting of the ladder.
+//! The stop of a tree, and the proof that it is gone, on every containment.
 
 use heeler_tests::{
-    Daemon, Setting, SpawnRequestExt as _, TaskSpecExt as _,
-    api::cancel,
-    eventually, in_each_setting, micros, millis, secs,
-    v1::{outcome::Result as Ended, *},
-    watch::{task_of, types},
+    Daemon, Setting, SpawnRequestExt as _, TaskSpecExt as _, eventually, in_each_setting, micros,
+    millis,
+    outcome::{exit_code, proven, signal, signals_sent},
+    request::cancel,
+    secs,
+    v1::*,
+    watch::{count, task_of, types},
 };
 
 in_each_setting! {
-    a_term_trap_runs_and_an_exit_with_0_is_still_cancelled,
+    a_term_trap_runs_and_exit_code_0_is_still_cancelled,
     ignored_term_is_followed_by_kill_after_the_grace_and_not_before,
-    obeyed_term_ends_the_cancel_long_before_the_grace_is_over,
-    child_and_grandchild_die_with_the_shell,
-    no_escape_by_setsid_double_fork_closed_descriptors_or_a_cleared_environment,
-    a_tree_that_has_stopped_itself_hears_its_term,
-    children_left_after_the_leaders_exit_are_reached,
-    two_cancels_at_once_are_one_termination,
-    the_answer_says_how_emptiness_was_proven,
+    cancel_returns_when_term_is_obeyed_and_not_after_the_grace,
+    children_and_grandchildren_die_with_the_leader,
+    setsid_double_fork_closed_descriptors_and_a_cleared_environment_do_not_escape,
+    a_stopped_tree_receives_its_term,
+    cancel_reaches_children_after_the_leader_exits,
+    two_cancels_at_once_are_one_stop_with_the_same_result,
+    the_answer_says_how_the_tree_was_proven_gone,
     force_skips_the_grace,
-    force_cuts_a_running_grace_short,
+    force_ends_a_running_grace,
     a_chosen_signal_is_sent_instead_of_term,
-    a_grace_of_zero_kills_at_once_after_the_signal,
-}
-
-fn signals(task: &BackgroundTask) -> Vec<&str> {
-    let sent = &task.stop.as_ref().expect("a stop record").signals;
-    sent.iter()
-        .map(|signal| signal.name.as_str())
-        .filter(|name| *name != "SIGCONT")
-        .collect()
-}
-
-fn result(task: &BackgroundTask) -> Ended {
-    task.outcome
-        .clone()
-        .expect("an outcome")
-        .result
-        .expect("a result")
+    a_grace_of_zero_kills_right_after_the_signal,
 }
 
 /// C1
-async fn a_term_trap_runs_and_an_exit_with_0_is_still_cancelled(daemon: Daemon, _: Setting) {
+async fn a_term_trap_runs_and_exit_code_0_is_still_cancelled(daemon: Daemon, _: Setting) {
     let api = daemon.api().await;
     let mut fixture = daemon
         .run(
@@ -58,8 +44,8 @@ async fn a_term_trap_runs_and_an_exit_with_0_is_still_cancelled(daemon: Daemon, 
         (task.state(), task.end_reason()),
         (TaskState::Cancelled, EndReason::Cancelled)
     );
-    assert_eq!(result(&task), Ended::ExitCode(0));
-    assert_eq!(signals(&task), ["SIGTERM"]);
+    assert_eq!(exit_code(&task), 0);
+    assert_eq!(signals_sent(&task), ["SIGTERM"]);
     assert_eq!(api.lines(&fixture.id).await, ["ready", "cleaned-up"]);
 }
 
@@ -76,17 +62,11 @@ async fn ignored_term_is_followed_by_kill_after_the_grace_and_not_before(
         )
         .await;
     fixture.processes(&["ready", "child"]).await;
-    let grace = Some(millis(700));
-    let stopped = api
-        .cancel_one(CancelRequest {
-            grace,
-            wait: true,
-            ..cancel(&fixture.id)
-        })
-        .await;
+    let grace = millis(700);
+    let stopped = api.stop_within(&fixture.id, grace).await;
     fixture.assert_gone();
     let task = stopped.task.unwrap();
-    assert_eq!(signals(&task), ["SIGTERM", "SIGKILL"]);
+    assert_eq!(signals_sent(&task), ["SIGTERM", "SIGKILL"]);
     let stop = task.stop.as_ref().unwrap();
     let kill = stop
         .signals
@@ -95,44 +75,31 @@ async fn ignored_term_is_followed_by_kill_after_the_grace_and_not_before(
         .unwrap();
     let waited = micros(&kill.send_time) - micros(&stop.request_time);
     assert!(waited >= 700_000, "killed after {waited} us");
-    assert_eq!(stop.grace, grace);
-    match result(&task) {
-        Ended::Signal(signal) => assert_eq!((signal.number, &*signal.name), (9, "SIGKILL")),
-        other @ (Ended::ExitCode(_) | Ended::SpawnError(_) | Ended::Unknown(_)) => {
-            panic!("not killed: {other:?}")
-        }
-    }
+    assert_eq!(stop.grace, Some(grace));
+    let killed = signal(&task);
+    assert_eq!((killed.number, &*killed.name), (9, "SIGKILL"));
     assert_eq!(task.state(), TaskState::Cancelled);
 }
 
 /// C2
-async fn obeyed_term_ends_the_cancel_long_before_the_grace_is_over(daemon: Daemon, _: Setting) {
+async fn cancel_returns_when_term_is_obeyed_and_not_after_the_grace(daemon: Daemon, _: Setting) {
     let api = daemon.api().await;
     let mut fixture = daemon
         .run(&api, "trap TERM [ sleep 10 exit 5 ] pid ready forever")
         .await;
     fixture.process("ready").await;
-    let grace = Some(secs(600));
-    let stopped = api
-        .cancel_one(CancelRequest {
-            grace,
-            wait: true,
-            ..cancel(&fixture.id)
-        })
-        .await;
+    let grace = secs(600);
+    let stopped = api.stop_within(&fixture.id, grace).await;
     fixture.assert_gone();
     let task = stopped.task.unwrap();
-    assert_eq!(
-        (task.state(), result(&task)),
-        (TaskState::Cancelled, Ended::ExitCode(5))
-    );
-    assert_eq!(signals(&task), ["SIGTERM"], "nobody had to be killed");
+    assert_eq!((task.state(), exit_code(&task)), (TaskState::Cancelled, 5));
+    assert_eq!(signals_sent(&task), ["SIGTERM"], "no SIGKILL");
     let took = micros(&task.end_time) - micros(&task.stop.as_ref().unwrap().request_time);
     assert!(took < 30_000_000, "{took} us");
 }
 
 /// C3
-async fn child_and_grandchild_die_with_the_shell(daemon: Daemon, _: Setting) {
+async fn children_and_grandchildren_die_with_the_leader(daemon: Daemon, _: Setting) {
     let api = daemon.api().await;
     let script = "fork [ pid child fork [ pid grandchild forever ] forever ] forever";
     let mut fixture = daemon.run(&api, script).await;
@@ -144,7 +111,7 @@ async fn child_and_grandchild_die_with_the_shell(daemon: Daemon, _: Setting) {
 }
 
 /// C4
-async fn no_escape_by_setsid_double_fork_closed_descriptors_or_a_cleared_environment(
+async fn setsid_double_fork_closed_descriptors_and_a_cleared_environment_do_not_escape(
     daemon: Daemon,
     _: Setting,
 ) {
@@ -167,22 +134,16 @@ async fn no_escape_by_setsid_double_fork_closed_descriptors_or_a_cleared_environ
     eventually("a process without descriptors", || empty("fd")).await;
     assert!(escapees.iter().all(|process| process.is_alive()));
 
-    let grace = Some(millis(200));
-    let stopped = api
-        .cancel_one(CancelRequest {
-            grace,
-            wait: true,
-            ..cancel(&fixture.id)
-        })
-        .await;
+    let grace = millis(200);
+    let stopped = api.stop_within(&fixture.id, grace).await;
     fixture.assert_gone();
-    assert_eq!(stopped.proof.unwrap().survivors, []);
+    proven(stopped.proof.as_ref());
 }
 
 /// C6
-async fn a_tree_that_has_stopped_itself_hears_its_term(daemon: Daemon, _: Setting) {
+async fn a_stopped_tree_receives_its_term(daemon: Daemon, _: Setting) {
     let api = daemon.api().await;
-    let marker = daemon.file("heard");
+    let marker = daemon.file("trapped");
     let script = format!(
         "fork [ trap TERM [ touch {marker} exit 0 ] pid child stop forever ] pid ready stop forever"
     );
@@ -192,26 +153,20 @@ async fn a_tree_that_has_stopped_itself_hears_its_term(daemon: Daemon, _: Settin
         tree.iter().all(|process| process.is_stopped())
     })
     .await;
-    let grace = Some(secs(600));
-    let stopped = api
-        .cancel_one(CancelRequest {
-            grace,
-            wait: true,
-            ..cancel(&fixture.id)
-        })
-        .await;
+    let grace = secs(600);
+    let stopped = api.stop_within(&fixture.id, grace).await;
     fixture.assert_gone();
     let task = stopped.task.unwrap();
-    assert_eq!(signals(&task), ["SIGTERM"], "the grace was enough");
+    assert_eq!(signals_sent(&task), ["SIGTERM"], "no SIGKILL");
     assert!(
         std::path::Path::new(&marker).exists(),
-        "the child's trap ran"
+        "the child's trap did not run"
     );
-    assert!(matches!(result(&task), Ended::Signal(signal) if signal.name == "SIGTERM"));
+    assert_eq!(signal(&task).name, "SIGTERM");
 }
 
 /// C7
-async fn children_left_after_the_leaders_exit_are_reached(daemon: Daemon, _: Setting) {
+async fn cancel_reaches_children_after_the_leader_exits(daemon: Daemon, _: Setting) {
     let api = daemon.api().await;
     let script = "fork [ pid child forever ] double-fork [ setsid pid orphan forever ] exit 4";
     let mut fixture = daemon.run(&api, script).await;
@@ -221,22 +176,16 @@ async fn children_left_after_the_leaders_exit_are_reached(daemon: Daemon, _: Set
         .until_of(&fixture.id, TaskEventType::LeaderExited)
         .await;
     let task = task_of(seen.last().unwrap());
-    assert_eq!(
-        (task.state(), result(task)),
-        (TaskState::Running, Ended::ExitCode(4))
-    );
+    assert_eq!((task.state(), exit_code(task)), (TaskState::Running, 4));
 
     let stopped = api.stop(&fixture.id, CancelMode::Graceful).await;
     fixture.assert_gone();
     let task = stopped.task.unwrap();
-    assert_eq!(
-        (task.state(), result(&task)),
-        (TaskState::Cancelled, Ended::ExitCode(4))
-    );
+    assert_eq!((task.state(), exit_code(&task)), (TaskState::Cancelled, 4));
 }
 
 /// C8
-async fn two_cancels_at_once_are_one_termination(daemon: Daemon, _: Setting) {
+async fn two_cancels_at_once_are_one_stop_with_the_same_result(daemon: Daemon, _: Setting) {
     let (one, two) = (daemon.api().await, daemon.api().await);
     let mut fixture = daemon.run(&one, "ignore TERM pid ready forever").await;
     fixture.process("ready").await;
@@ -247,7 +196,7 @@ async fn two_cancels_at_once_are_one_termination(daemon: Daemon, _: Setting) {
     };
     let (first, second) = tokio::join!(one.cancel_one(request.clone()), two.cancel_one(request));
     fixture.assert_gone();
-    assert_eq!(first.task, second.task, "both are told the same end");
+    assert_eq!(first.task, second.task, "both get the same end");
     assert_eq!(first.proof, second.proof);
     let mut outcomes = [first.outcome(), second.outcome()];
     outcomes.sort_by_key(|outcome| i32::from(*outcome));
@@ -256,9 +205,9 @@ async fn two_cancels_at_once_are_one_termination(daemon: Daemon, _: Setting) {
         [CancelOutcome::Requested, CancelOutcome::AlreadyStopping]
     );
     assert_eq!(
-        signals(&first.task.unwrap()),
+        signals_sent(&first.task.unwrap()),
         ["SIGTERM", "SIGKILL"],
-        "each once"
+        "each signal once"
     );
     let expected = [
         TaskEventType::Created,
@@ -270,7 +219,7 @@ async fn two_cancels_at_once_are_one_termination(daemon: Daemon, _: Setting) {
 }
 
 /// C14
-async fn the_answer_says_how_emptiness_was_proven(daemon: Daemon, setting: Setting) {
+async fn the_answer_says_how_the_tree_was_proven_gone(daemon: Daemon, setting: Setting) {
     let api = daemon.api().await;
     let mut fixture = daemon
         .run(&api, "fork [ setsid pid child forever ] forever")
@@ -280,8 +229,7 @@ async fn the_answer_says_how_emptiness_was_proven(daemon: Daemon, setting: Setti
     let stopped = api.stop(&fixture.id, CancelMode::Graceful).await;
     fixture.assert_gone();
     let (task, proof) = (stopped.task.unwrap(), stopped.proof.unwrap());
-    assert_eq!(proof.method(), setting.proof());
-    assert_eq!(proof.survivors, []);
+    assert_eq!(proven(Some(&proof)), setting.proof());
     let stop = task.stop.as_ref().unwrap();
     assert_eq!(stop.proof.as_ref(), Some(&proof));
     assert!(micros(&proof.verify_time) >= micros(&stop.request_time));
@@ -302,14 +250,14 @@ async fn force_skips_the_grace(daemon: Daemon, _: Setting) {
     let stopped = api.stop(&fixture.id, CancelMode::Force).await;
     fixture.assert_gone();
     let task = stopped.task.unwrap();
-    assert_eq!(signals(&task), ["SIGKILL"]);
+    assert_eq!(signals_sent(&task), ["SIGKILL"]);
     assert_eq!(task.stop.as_ref().unwrap().grace, Some(secs(0)));
     assert_eq!(task.state(), TaskState::Cancelled);
-    assert!(api.lines(&fixture.id).await.is_empty(), "no trap ran");
+    assert!(api.lines(&fixture.id).await.is_empty(), "the trap ran");
 }
 
 /// C16
-async fn force_cuts_a_running_grace_short(daemon: Daemon, _: Setting) {
+async fn force_ends_a_running_grace(daemon: Daemon, _: Setting) {
     let api = daemon.api().await;
     let mut fixture = daemon.run(&api, "ignore TERM pid ready forever").await;
     fixture.process("ready").await;
@@ -324,12 +272,8 @@ async fn force_cuts_a_running_grace_short(daemon: Daemon, _: Setting) {
     let forced = api.stop(&fixture.id, CancelMode::Force).await;
     fixture.assert_gone();
     assert_eq!(forced.outcome(), CancelOutcome::AlreadyStopping);
-    let history = types(&api.history_of(&fixture.id).await);
-    let stops = history
-        .iter()
-        .filter(|kind| **kind == TaskEventType::Stopping)
-        .count();
-    assert_eq!(stops, 2, "{history:?}");
+    let history = api.history_of(&fixture.id).await;
+    assert_eq!(count(&history, TaskEventType::Stopping), 2, "{history:?}");
 }
 
 /// C16
@@ -347,7 +291,7 @@ async fn a_chosen_signal_is_sent_instead_of_term(daemon: Daemon, _: Setting) {
     };
     let stopped = api.cancel_one(request).await;
     fixture.assert_gone();
-    assert_eq!(signals(&stopped.task.unwrap()), ["SIGINT"]);
+    assert_eq!(signals_sent(&stopped.task.unwrap()), ["SIGINT"]);
     assert_eq!(api.lines(&fixture.id).await, ["interrupted"]);
 
     let request = SpawnRequest::default()
@@ -361,12 +305,12 @@ async fn a_chosen_signal_is_sent_instead_of_term(daemon: Daemon, _: Setting) {
     fixture.process("ready").await;
     let stopped = api.stop(&fixture.id, CancelMode::Graceful).await;
     fixture.assert_gone();
-    assert_eq!(signals(&stopped.task.unwrap()), ["SIGUSR1"]);
+    assert_eq!(signals_sent(&stopped.task.unwrap()), ["SIGUSR1"]);
     assert_eq!(api.lines(&fixture.id).await, ["own-signal"]);
 }
 
 /// C2
-async fn a_grace_of_zero_kills_at_once_after_the_signal(daemon: Daemon, _: Setting) {
+async fn a_grace_of_zero_kills_right_after_the_signal(daemon: Daemon, _: Setting) {
     let api = daemon.api().await;
     let request = SpawnRequest::default().with_grace(secs(0));
     let mut fixture = daemon

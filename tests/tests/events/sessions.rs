@@ -1,10 +1,8 @@
-//! What is told of sessions: how many of their tasks are live, and when none is.
-
-use std::{fs, os::unix::fs::PermissionsExt};
+//! Session activity: the counts of live tasks, and SESSION_IDLE.
 
 use heeler_tests::{
     Api, Daemon, Follower, Refusal, SpawnRequestExt as _, Watch, argv, eventually, millis,
-    request::session,
+    request::{cancel_session, session, wait_for_session},
     secs,
     sessions::{activity_of, faults, idle},
     v1::{watch_events_response::Item, *},
@@ -27,13 +25,13 @@ fn counts(session: &str, agents: u32, shells: u32) -> SessionActivity {
     }
 }
 
-/// The counts that a history tells, in order, idleness included.
-fn told(history: &[TaskEvent]) -> Vec<&SessionActivity> {
+/// The activity in a history, in order, SESSION_IDLE included.
+fn activities(history: &[TaskEvent]) -> Vec<&SessionActivity> {
     let activities = history.iter().map(|event| event.session_activity.as_ref());
     activities.flatten().collect()
 }
 
-/// What a stream brings until it says that it has come so far.
+/// The events of a stream up to a bookmark at this revision.
 async fn everything_up_to(revision: u64, mut watch: Watch) -> Vec<TaskEvent> {
     let mut events = Vec::new();
     loop {
@@ -53,7 +51,7 @@ async fn finish(api: &Api, request: SpawnRequest) {
 
 /// E9
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn every_start_and_every_end_tells_how_many_live_and_the_last_that_none_does() {
+async fn every_start_and_end_carries_the_counts_and_the_last_end_is_followed_by_idle() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let mut watch = api.watch_after(0).await;
@@ -66,8 +64,8 @@ async fn every_start_and_every_end_tells_how_many_live_and_the_last_that_none_do
     let other = daemon
         .run_as(&api, of("t", TaskKind::Shell), "forever")
         .await;
-    let nobodys = daemon.run(&api, "forever").await;
-    for fixture in [&agent, &shell, &nobodys] {
+    let without_session = daemon.run(&api, "forever").await;
+    for fixture in [&agent, &shell, &without_session] {
         api.stop(&fixture.id, CancelMode::Force).await;
     }
     finish(&api, of("s", TaskKind::Agent)).await;
@@ -86,7 +84,7 @@ async fn every_start_and_every_end_tells_how_many_live_and_the_last_that_none_do
         counts("s", 0, 0),
         counts("s", 0, 0),
     ];
-    assert_eq!(told(&history), expected.iter().collect::<Vec<_>>());
+    assert_eq!(activities(&history), expected.iter().collect::<Vec<_>>());
     assert_eq!(idle(&history), ["s", "s"], "t has a live task");
     let idle = |event: &TaskEvent| event.r#type() == TaskEventType::SessionIdle;
     let first = history.iter().position(idle).unwrap();
@@ -101,20 +99,17 @@ async fn every_start_and_every_end_tells_how_many_live_and_the_last_that_none_do
     assert_eq!(
         watch.event().await.session_activity,
         None,
-        "a removal ends nothing"
+        "a removal has no activity"
     );
     assert_eq!(api.task(&other.id).await.state(), TaskState::Running);
 }
 
-/// E9: a start that fails is an end like any other.
+/// E9
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_task_that_never_ran_counts_until_its_end() {
+async fn a_failed_start_counts_until_its_end() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let broken = daemon.file("broken");
-    fs::write(&broken, "#!/no/such/interpreter\n").unwrap();
-    fs::set_permissions(&broken, PermissionsExt::from_mode(0o755)).unwrap();
-    let request = argv([&broken]).with_session("s");
+    let request = argv([daemon.broken_program()]).with_session("s");
     api.spawn(request).await.unwrap_err();
     let history = api.history().await;
     assert_eq!(
@@ -128,9 +123,9 @@ async fn a_task_that_never_ran_counts_until_its_end() {
     assert_eq!(faults(&history), [""; 0]);
 }
 
-/// E9, R1: the server is down when the last tasks of a session end.
+/// E9, R1: the last tasks of a session end without a server.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn ends_that_nobody_saw_are_counted_by_the_next_server_and_idle_is_told_once() {
+async fn the_next_server_counts_ends_without_a_server_and_reports_idle_once() {
     let mut daemon = Daemon::start().await;
     let follower = Follower::of(daemon.address());
     let api = daemon.api().await;
@@ -146,7 +141,7 @@ async fn ends_that_nobody_saw_are_counted_by_the_next_server_and_idle_is_told_on
     daemon.kill9();
     gate.open();
     for fixture in &mut ending {
-        eventually("it is over", || fixture.leash_is_loose()).await;
+        eventually("the end of the tree", || fixture.leash_is_free()).await;
     }
     daemon.restart().await;
 
@@ -163,12 +158,16 @@ async fn ends_that_nobody_saw_are_counted_by_the_next_server_and_idle_is_told_on
     api.stop(&living.id, CancelMode::Force).await;
     let history = follower.assert_whole(&api).await;
     assert_eq!(faults(&history), [""; 0]);
-    assert_eq!(idle(&history), ["s", "t"], "what was live before counts on");
+    assert_eq!(
+        idle(&history),
+        ["s", "t"],
+        "tasks from before the crash still count"
+    );
 }
 
 /// E9
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_session_that_is_cancelled_is_idle_once_after_the_last_of_many() {
+async fn a_cancelled_session_becomes_idle_once() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     for number in 0..12 {
@@ -176,10 +175,9 @@ async fn a_session_that_is_cancelled_is_idle_once_after_the_last_of_many() {
         daemon.run_as(&api, of("s", kind), "forever").await;
     }
     let request = CancelRequest {
-        target: Some(cancel_request::Target::SessionId("s".into())),
         mode: CancelMode::Force.into(),
         wait: true,
-        ..Default::default()
+        ..cancel_session("s")
     };
     assert_eq!(api.cancel(request).await.unwrap().results.len(), 12);
     let history = api.history().await;
@@ -188,9 +186,9 @@ async fn a_session_that_is_cancelled_is_idle_once_after_the_last_of_many() {
     assert_eq!(history.last().unwrap().r#type(), TaskEventType::SessionIdle);
 }
 
-/// E9, E2: many at once, so that ends share a commit with starts.
+/// E9, E2: many clients at once, so that ends share a commit with starts.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn the_counts_are_those_of_the_order_of_events_whoever_spawns_at_the_same_time() {
+async fn the_counts_follow_the_order_of_events_under_concurrent_spawns() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let mut hosts = tokio::task::JoinSet::new();
@@ -210,9 +208,9 @@ async fn the_counts_are_those_of_the_order_of_events_whoever_spawns_at_the_same_
     assert!(idle.contains(&"a") && idle.contains(&"b") && !idle.contains(&""));
 }
 
-/// E9: a filter by session lets it through, one by anything of a task does not.
+/// E9: a filter by session passes SESSION_IDLE, a filter by a property of tasks does not.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn idleness_is_told_to_who_watches_its_session_or_all_and_to_nobody_else() {
+async fn idle_is_sent_to_watchers_of_the_session_or_of_everything_only() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     for session in ["s", "t", "s"] {
@@ -262,9 +260,9 @@ async fn idleness_is_told_to_who_watches_its_session_or_all_and_to_nobody_else()
     assert_eq!(Refusal::of(&refused).fields, ["types[1]"]);
 }
 
-/// L4: what a wait for a session that runs out of time says, and one whose session is at rest.
+/// L4
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_wait_for_a_session_that_runs_out_of_time_says_what_is_still_running() {
+async fn a_timed_out_wait_for_a_session_names_its_running_tasks() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let one = daemon
@@ -277,9 +275,8 @@ async fn a_wait_for_a_session_that_runs_out_of_time_says_what_is_still_running()
         .run_as(&api, of("t", TaskKind::Shell), "forever")
         .await;
     let wait = |timeout| WaitRequest {
-        session_id: "s".into(),
         timeout: Some(timeout),
-        ..Default::default()
+        ..wait_for_session("s")
     };
     for timeout in [secs(0), millis(100)] {
         let answer = api.wait(wait(timeout)).await.unwrap();

@@ -1,34 +1,26 @@
-//! The event stream: what is told, in which order, from where.
+//! The event stream: content, order, start and bookmarks.
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    fs,
-    os::unix::fs::PermissionsExt,
-};
+use std::collections::{BTreeMap, HashSet};
 
 use heeler_tests::{
-    Daemon, Refusal, SpawnRequestExt as _, TaskSpecExt as _, api, argv, eventually, micros, millis,
+    Daemon, Refusal, SpawnRequestExt as _, TaskSpecExt as _, argv, eventually,
+    history::after,
+    micros, millis,
+    output::bytes,
     pattern, process,
     request::session,
     v1::*,
-    watch::{task_of, types},
+    watch::{ONE_RUN, count, task_of, types},
 };
 use tonic::Code;
 
-fn after(revision: u64) -> WatchEventsRequest {
-    WatchEventsRequest {
-        after_revision: Some(revision),
-        ..Default::default()
-    }
-}
-
 /// E1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn every_way_to_die_is_started_once_ended_once_and_ended_last() {
+async fn every_kind_of_end_has_one_started_and_one_ended_event_last() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let timed = daemon.script("forever").with_timeout(millis(50));
-    let dying = [
+    let requests = [
         daemon.script("exit 0"),
         daemon.script("exit 3"),
         daemon.script("die KILL"),
@@ -38,7 +30,7 @@ async fn every_way_to_die_is_started_once_ended_once_and_ended_last() {
         daemon.script("bytes 100000 exit 1"),
     ];
     let mut ids = Vec::new();
-    for request in dying {
+    for request in requests {
         ids.push(api.start(request).await.id);
     }
     for (script, mode) in [
@@ -51,8 +43,8 @@ async fn every_way_to_die_is_started_once_ended_once_and_ended_last() {
     }
     for id in &ids {
         api.ended(id).await;
-        let history = types(&api.history_of(id).await);
-        let count = |wanted| history.iter().filter(|kind| **kind == wanted).count();
+        let history = api.event_types(id).await;
+        let number = |wanted| history.iter().filter(|kind| **kind == wanted).count();
         assert_eq!(
             history[..2],
             [TaskEventType::Created, TaskEventType::Started],
@@ -60,22 +52,20 @@ async fn every_way_to_die_is_started_once_ended_once_and_ended_last() {
         );
         assert_eq!(history.last(), Some(&TaskEventType::Ended), "{history:?}");
         assert_eq!(
-            (count(TaskEventType::Started), count(TaskEventType::Ended)),
+            (number(TaskEventType::Started), number(TaskEventType::Ended)),
             (1, 1)
         );
     }
 
-    let broken = daemon.file("broken");
-    fs::write(&broken, "#!/no/such/interpreter\n").unwrap();
-    fs::set_permissions(&broken, PermissionsExt::from_mode(0o755)).unwrap();
-    let refusal = Refusal::of(&api.spawn(argv([&broken])).await.unwrap_err());
-    let history = types(&api.history_of(refusal.value("task_id")).await);
+    let broken = argv([daemon.broken_program()]);
+    let refusal = Refusal::of(&api.spawn(broken).await.unwrap_err());
+    let history = api.event_types(refusal.value("task_id")).await;
     assert_eq!(history, [TaskEventType::Created, TaskEventType::Ended]);
 }
 
 /// E1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_terminal_state_says_what_happened_and_never_changes() {
+async fn a_terminal_state_never_changes() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let cases = [
@@ -100,7 +90,7 @@ async fn a_terminal_state_says_what_happened_and_never_changes() {
 
 /// E2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_watcher_from_any_revision_sees_every_later_event_once_and_in_order() {
+async fn a_watcher_from_any_revision_gets_every_later_event_once_in_order() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     for _ in 0..5 {
@@ -113,7 +103,7 @@ async fn a_watcher_from_any_revision_sees_every_later_event_once_and_in_order() 
         let seen = api.watch_after(from as u64).await.up_to(15).await;
         assert_eq!(seen, history[from..], "after {from}");
     }
-    // At the newest there is nothing but what comes.
+    // Behind the newest revision only live events follow.
     let mut live = api.watch_after(15).await;
     assert_eq!(live.bookmark().await.revision, 15);
     api.start(argv(["true"])).await;
@@ -122,7 +112,7 @@ async fn a_watcher_from_any_revision_sees_every_later_event_once_and_in_order() 
 
 /// E2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_watcher_that_comes_back_after_a_crash_misses_nothing() {
+async fn a_watcher_that_resumes_after_a_crash_misses_nothing() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
@@ -134,7 +124,7 @@ async fn a_watcher_that_comes_back_after_a_crash_misses_nothing() {
     daemon.kill9();
     gate.open();
     let leader = fixture.process("leader").await;
-    eventually("an end that nobody sees", || !leader.is_alive()).await;
+    eventually("an end without a server", || !leader.is_alive()).await;
     daemon.restart().await;
 
     let api = daemon.api().await;
@@ -145,13 +135,13 @@ async fn a_watcher_that_comes_back_after_a_crash_misses_nothing() {
             .until_of(&fixture.id, TaskEventType::Ended)
             .await,
     );
-    assert_eq!(seen, api.history().await, "the same events, once each");
+    assert_eq!(seen, api.history().await, "each event once");
     assert_eq!(types(&seen).last(), Some(&TaskEventType::Ended));
 }
 
 /// E3
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn the_initial_state_a_bookmark_and_what_follows_have_no_hole() {
+async fn initial_state_bookmark_and_live_events_have_no_gap() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let long = daemon.run(&api, "forever").await;
@@ -171,7 +161,7 @@ async fn the_initial_state_a_bookmark_and_what_follows_have_no_hole() {
             initial_state: true,
             ..Default::default()
         };
-        // Each on its own connection: one that is not read holds up the others on the same.
+        // Each on a connection of its own: an unread stream blocks the others on its connection.
         let mut watch = daemon.api().await.watch(request).await.unwrap();
         let (initial, bookmark) = watch.initial().await;
         streams.push((initial, bookmark, watch));
@@ -193,11 +183,11 @@ async fn the_initial_state_a_bookmark_and_what_follows_have_no_hole() {
             truth.insert(task_of(event).id.clone(), task_of(event).clone());
         }
         truth.retain(|_, task| task.end_time.is_none());
-        let told: BTreeMap<_, _> = initial
+        let initial: BTreeMap<_, _> = initial
             .into_iter()
             .map(|task| (task.id.clone(), task))
             .collect();
-        assert_eq!(told, truth, "the state at {}", bookmark.revision);
+        assert_eq!(initial, truth, "the state at {}", bookmark.revision);
         if bookmark.revision < newest {
             let rest = watch.up_to(newest).await;
             assert_eq!(rest, history[bookmark.revision as usize..]);
@@ -207,10 +197,10 @@ async fn the_initial_state_a_bookmark_and_what_follows_have_no_hole() {
 
 /// E3, E7
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn what_does_not_fit_into_one_go_comes_in_several_and_whole() {
+async fn an_initial_state_larger_than_the_send_buffer_arrives_complete() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    // Each is more than is kept encoded, and all together more than waits for a client.
+    // Each task is larger than a cached encoding, and all are larger than the send buffer.
     let mut started = Vec::new();
     for _ in 0..12 {
         let request = argv(["sleep", "600"]).with_name("n".repeat(16 << 10));
@@ -232,7 +222,7 @@ async fn what_does_not_fit_into_one_go_comes_in_several_and_whole() {
 
 /// E4
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_revision_that_is_not_there_is_refused_with_both_bounds() {
+async fn a_revision_out_of_range_is_refused_with_oldest_and_newest() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let task = api.start(argv(["true"])).await;
@@ -247,7 +237,7 @@ async fn a_revision_that_is_not_there_is_refused_with_both_bounds() {
 
 /// E4
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn another_state_directory_is_refused() {
+async fn another_epoch_is_refused() {
     let (daemon, other) = (Daemon::start().await, Daemon::start().await);
     let (api, own) = (daemon.api().await, daemon.api().await.server().await.epoch);
     let foreign = other.api().await.server().await.epoch;
@@ -266,7 +256,7 @@ async fn another_state_directory_is_refused() {
 
 /// E5
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn each_event_carries_the_whole_task_and_an_end_its_output() {
+async fn each_event_carries_the_full_task_and_an_end_its_output_tail() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let request = daemon
@@ -278,28 +268,21 @@ async fn each_event_carries_the_whole_task_and_an_end_its_output() {
     let ended = api.ended(&task.id).await;
     let history = api.history_of(&task.id).await;
     for event in &history {
-        let told = task_of(event);
-        assert_eq!(told.revision, event.revision);
+        let shown = task_of(event);
+        assert_eq!(shown.revision, event.revision);
         assert_eq!(
-            (told.name(), told.session(), told.label("k")),
+            (shown.name(), shown.session(), shown.label("k")),
             ("n", "s", "v")
         );
-        assert_eq!(told.uid, task.uid);
-        assert!(told.has_command_of(&task));
+        assert_eq!(shown.uid, task.uid);
+        assert!(shown.has_command_of(&task));
         assert!(event.event_time.is_some());
         assert_eq!(
             event.output_tail.is_some(),
             event.r#type() == TaskEventType::Ended
         );
     }
-    assert_eq!(
-        types(&history),
-        [
-            TaskEventType::Created,
-            TaskEventType::Started,
-            TaskEventType::Ended
-        ]
-    );
+    assert_eq!(types(&history), ONE_RUN);
     let states: Vec<TaskState> = history.iter().map(|event| task_of(event).state()).collect();
     assert_eq!(
         states,
@@ -309,19 +292,14 @@ async fn each_event_carries_the_whole_task_and_an_end_its_output() {
     assert_eq!(end.task, Some(ended.clone()));
     assert_eq!(ended.output_bytes, 10_000);
     let tail = end.output_tail.as_ref().unwrap();
-    let bytes: Vec<u8> = tail
-        .chunks
-        .iter()
-        .flat_map(|chunk| api::raw(chunk).to_vec())
-        .collect();
     assert_eq!(tail.end_offset, 10_000);
-    assert_eq!(bytes, pattern(10_000)[10_000 - 4096..]);
+    assert_eq!(bytes(&tail.chunks), pattern(10_000)[10_000 - 4096..]);
     assert_eq!(tail.chunks[0].offset, 10_000 - 4096);
 }
 
 /// E6
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn two_hundred_tasks_that_end_together_are_two_hundred_ends() {
+async fn two_hundred_tasks_that_end_together_give_two_hundred_ends() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let mut watch = api.watch_after(0).await;
@@ -341,27 +319,21 @@ async fn two_hundred_tasks_that_end_together_are_two_hundred_ends() {
         }
     }
     assert_eq!(ended.iter().cloned().collect::<HashSet<_>>(), ids);
-    let ends = |events: &[TaskEvent]| {
-        types(events)
-            .iter()
-            .filter(|kind| **kind == TaskEventType::Ended)
-            .count()
-    };
-    assert_eq!(ends(&api.history().await), 200);
+    assert_eq!(count(&api.history().await, TaskEventType::Ended), 200);
     assert_eq!(api.server().await.live_tasks, 0);
 }
 
 /// E7
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn watchers_that_stop_reading_cost_constant_memory_and_delay_nobody() {
+async fn watchers_that_stop_reading_cost_constant_memory_and_delay_no_one_else() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    // What a task's state weighs: 256 KiB, so that what is kept for a watcher shows.
+    // A task's state is 256 KiB, so that anything buffered for a watcher shows.
     let labels: BTreeMap<_, _> = (0..16)
         .map(|n| (format!("k{n}"), "x".repeat(16 * 1024)))
         .collect();
-    let start = async |count: usize| {
-        for _ in 0..count {
+    let start = async |tasks: usize| {
+        for _ in 0..tasks {
             let labels = labels.clone();
             let request = argv(["true"]).with_labels(labels);
             let id = api.start(request).await.id;
@@ -375,7 +347,7 @@ async fn watchers_that_stop_reading_cost_constant_memory_and_delay_nobody() {
     let mut reader = api.watch_after(0).await;
     start(40).await;
     let before = process::memory(daemon.pid(), "VmRSS");
-    // 120 events more, which would be 300 MiB for ten who do not read them.
+    // 120 more events would be 300 MiB for ten watchers that do not read.
     start(40).await;
     let grown = process::memory(daemon.pid(), "VmRSS").saturating_sub(before);
     assert!(
@@ -387,13 +359,13 @@ async fn watchers_that_stop_reading_cost_constant_memory_and_delay_nobody() {
     assert_eq!(
         reader.up_to(newest).await.len() as u64,
         newest,
-        "a good reader has them all"
+        "the reading watcher has them all"
     );
     for mut watch in stalled {
         assert_eq!(
             watch.up_to(newest).await.len() as u64,
             newest,
-            "and they may go on"
+            "a stalled watcher can go on"
         );
     }
 }
@@ -417,7 +389,7 @@ async fn bookmarks_come_while_nothing_matches() {
     let mut beyond = 0;
     while beyond < 3 {
         let bookmark = watch.bookmark().await;
-        assert!(bookmark.revision >= last, "bookmarks go forward");
+        assert!(bookmark.revision >= last, "bookmarks go backwards");
         last = bookmark.revision;
         beyond += u32::from(last >= end);
     }
@@ -427,7 +399,7 @@ async fn bookmarks_come_while_nothing_matches() {
 
 /// E2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn filters_and_types_choose_and_keep_the_revisions() {
+async fn filters_and_types_select_events_and_keep_their_revisions() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     for name in ["a", "b", "a", "b"] {
@@ -442,12 +414,7 @@ async fn filters_and_types_choose_and_keep_the_revisions() {
     let mut watch = api.watch(request).await.unwrap();
     let seen = watch.until(|event| event.revision >= 11).await;
     let history = api.history().await;
-    let of_a = |event: &TaskEvent| {
-        event
-            .task
-            .as_ref()
-            .is_some_and(|task| task.session() == "a")
-    };
+    let of_a = |event: &TaskEvent| task_of(event).session() == "a";
     let expected: Vec<TaskEvent> = history
         .into_iter()
         .filter(|event| of_a(event) && event.r#type() != TaskEventType::Started)
@@ -457,7 +424,7 @@ async fn filters_and_types_choose_and_keep_the_revisions() {
 
 /// E2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn without_a_revision_a_watcher_begins_now() {
+async fn without_a_revision_a_watcher_starts_at_the_newest_event() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let old = api.start(argv(["true"])).await;

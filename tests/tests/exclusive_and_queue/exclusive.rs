@@ -1,21 +1,17 @@
-//! Exclusive keys: of the tasks that have the same, one lives at a time.
+//! Exclusive keys: at most one live task per key.
 
 use heeler_tests::{
-    Daemon, Refusal, SpawnRequestExt as _, TaskSpecExt as _, api::cancel, argv, eventually,
-    exclusive, queued, v1::*, watch::types,
+    Daemon, Refusal, SpawnRequestExt as _, TaskSpecExt as _, argv, eventually, exclusive,
+    outcome::proven, queued, request::cancel, v1::*,
 };
 use tonic::Code;
 
+use super::gated;
 use ExclusiveMode::{Queue, Reject};
-
-/// Runs until the gate is opened.
-fn gated(daemon: &Daemon, gate: &str) -> SpawnRequest {
-    daemon.script(&format!("print begun gate {} exit 0", daemon.file(gate)))
-}
 
 /// X1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_key_that_is_held_is_refused_with_the_name_of_its_holder() {
+async fn reject_names_the_holder_of_the_key() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let holder = api
@@ -42,16 +38,16 @@ async fn a_key_that_is_held_is_refused_with_the_name_of_its_holder() {
 
 /// X1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn those_who_wait_for_a_key_get_it_in_the_order_of_their_coming() {
+async fn queued_tasks_get_the_key_in_order_of_arrival() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
     let mut ids = Vec::new();
-    for place in 0..5 {
+    for position in 0..5 {
         let task = api
             .start(exclusive("k", Queue, gated(&daemon, "gate")))
             .await;
-        let expected = match place {
+        let expected = match position {
             0 => TaskState::Running,
             _ => TaskState::Queued,
         };
@@ -67,19 +63,16 @@ async fn those_who_wait_for_a_key_get_it_in_the_order_of_their_coming() {
     }
     api.assert_one_after_the_other(&ids).await;
     use TaskEventType::{Admitted, Created, Ended, Started};
+    assert_eq!(api.event_types(&ids[0]).await, [Created, Started, Ended]);
     assert_eq!(
-        types(&api.history_of(&ids[0]).await),
-        [Created, Started, Ended]
-    );
-    assert_eq!(
-        types(&api.history_of(&ids[4]).await),
+        api.event_types(&ids[4]).await,
         [Created, Admitted, Started, Ended]
     );
 }
 
 /// X1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn what_waits_can_be_cancelled_and_never_runs() {
+async fn a_queued_task_can_be_cancelled_and_never_runs() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
@@ -97,7 +90,7 @@ async fn what_waits_can_be_cancelled_and_never_runs() {
             (task.state(), task.end_reason()),
             (TaskState::Cancelled, EndReason::Cancelled)
         );
-        assert_eq!(result.proof.unwrap().method(), ProofMethod::NeverStarted);
+        assert_eq!(proven(result.proof.as_ref()), ProofMethod::NeverStarted);
         assert_eq!(
             (task.leader, task.start_time, task.outcome),
             (None, None, None)
@@ -111,7 +104,7 @@ async fn what_waits_can_be_cancelled_and_never_runs() {
         .await;
     assert!(!daemon.path("ran").exists());
     use TaskEventType::{Created, Ended, Stopping};
-    let history = types(&api.history_of(&waiting.id).await);
+    let history = api.event_types(&waiting.id).await;
     assert_eq!(history, [Created, Stopping, Ended]);
 }
 
@@ -144,7 +137,7 @@ async fn a_key_is_freed_by_the_end_of_the_tree_and_not_by_the_leaders_exit() {
 
 /// X2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn of_fifty_claims_at_once_one_wins() {
+async fn of_fifty_racing_claims_one_wins() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     for round in 0..3 {
@@ -177,7 +170,7 @@ async fn of_fifty_claims_at_once_one_wins() {
 
 /// X2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn fifty_who_come_at_once_and_wait_run_one_after_the_other() {
+async fn fifty_racing_queued_tasks_run_one_after_the_other() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let mut calls = tokio::task::JoinSet::new();
@@ -187,7 +180,7 @@ async fn fifty_who_come_at_once_and_wait_run_one_after_the_other() {
         calls.spawn(async move { api.start(request).await });
     }
     calls.join_all().await;
-    // As List has them, the newest first.
+    // List has the newest first.
     let mut ids: Vec<String> = api.all().await.into_iter().map(|task| task.id).collect();
     ids.reverse();
     assert_eq!(ids.len(), 50);
@@ -200,18 +193,18 @@ async fn fifty_who_come_at_once_and_wait_run_one_after_the_other() {
     for event in &history {
         let id = event.task.as_ref().unwrap().id.as_str();
         if event.r#type() == TaskEventType::Started {
-            assert_eq!(running.replace(id), None, "two at once");
+            assert_eq!(running.replace(id), None, "two tasks with the key at once");
             order.push(id.to_owned());
         } else if event.r#type() == TaskEventType::Ended {
             assert_eq!(running.take(), Some(id));
         }
     }
-    assert_eq!(order, ids, "first come, first served");
+    assert_eq!(order, ids, "not in order of arrival");
 }
 
 /// X2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_key_survives_a_crash_with_its_holder_and_those_who_wait() {
+async fn a_key_survives_a_crash_with_its_holder_and_its_queue() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
@@ -244,7 +237,7 @@ async fn a_key_survives_a_crash_with_its_holder_and_those_who_wait() {
 
 /// S9, X1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_task_that_had_to_wait_is_answered_as_waiting_whenever_it_is_asked_for() {
+async fn a_repeated_request_of_a_queued_task_gives_the_first_answer() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
@@ -260,7 +253,7 @@ async fn a_task_that_had_to_wait_is_answered_as_waiting_whenever_it_is_asked_for
     assert_eq!(
         api.spawn(request.clone()).await.unwrap(),
         first,
-        "while it waits"
+        "while it is queued"
     );
     daemon.kill9();
     daemon.restart().await;
@@ -284,9 +277,9 @@ async fn a_task_that_had_to_wait_is_answered_as_waiting_whenever_it_is_asked_for
     Refusal::expect(refused, Code::AlreadyExists, "REQUEST_ID_REUSED");
 }
 
-/// X1: what the task needs is looked at again when its turn has come.
+/// X1: program and directory are checked again on admission.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_program_or_directory_that_vanishes_during_the_wait_is_a_failed_start() {
+async fn a_program_or_directory_removed_during_the_wait_is_a_spawn_error() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
@@ -310,20 +303,19 @@ async fn a_program_or_directory_that_vanishes_during_the_wait_is_a_failed_start(
             (task.state(), task.end_reason()),
             (TaskState::Failed, EndReason::SpawnFailed)
         );
-        let result = task.outcome.unwrap().result;
-        let Some(outcome::Result::SpawnError(error)) = result else {
-            panic!("{result:?}")
+        let outcome::Result::SpawnError(error) = heeler_tests::outcome::outcome(&task) else {
+            panic!("not a spawn error: {task:?}")
         };
         assert!(error.message.contains("No such file"), "{error:?}");
         use TaskEventType::{Admitted, Created, Ended};
-        assert_eq!(types(&api.history_of(id).await), [Created, Admitted, Ended]);
+        assert_eq!(api.event_types(id).await, [Created, Admitted, Ended]);
     }
     assert_eq!(api.ended(&ids[2]).await.state(), TaskState::Completed);
 }
 
-/// X1, F2
+/// X1, F1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn what_waits_in_the_foreground_can_be_detached_before_its_turn() {
+async fn a_queued_foreground_task_can_be_detached() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
@@ -332,13 +324,7 @@ async fn what_waits_in_the_foreground_can_be_detached_before_its_turn() {
     let request = exclusive("k", Queue, daemon.script("print begun exit 0"))
         .with_placement(Placement::Foreground);
     let waiting = api.start(request).await;
-    let target = Some(detach_request::Target::TaskId(waiting.id.clone()));
-    let request = DetachRequest {
-        target,
-        ..Default::default()
-    };
-    let detached = api.raw().detach(request).await.unwrap().into_inner();
-    let task = detached.results[0].task.as_ref().unwrap();
+    let task = api.detach_one(&waiting.id).await.task.unwrap();
     assert_eq!(
         (task.state(), task.placement()),
         (TaskState::Queued, Placement::Background)
@@ -349,7 +335,7 @@ async fn what_waits_in_the_foreground_can_be_detached_before_its_turn() {
     assert_eq!(api.lines(&task.id).await, ["begun"]);
 }
 
-/// X1: a key and a queue, both of which it needs.
+/// X1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_task_with_a_key_and_a_queue_waits_for_both() {
     let daemon = Daemon::start().await;
@@ -372,7 +358,7 @@ async fn a_task_with_a_key_and_a_queue_waits_for_both() {
 
 /// X1, C12
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_child_that_waits_is_stopped_with_its_parent() {
+async fn cascade_stops_a_queued_child() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let parent = api
@@ -391,5 +377,5 @@ async fn a_child_that_waits_is_stopped_with_its_parent() {
         (child.state(), child.start_time),
         (TaskState::Cancelled, None)
     );
-    eventually("nobody is left", || daemon.processes().is_empty()).await;
+    eventually("no process left", || daemon.processes().is_empty()).await;
 }

@@ -1,15 +1,12 @@
-//! Queues and limits: who runs, who waits, and who is refused.
+//! Queues, and the limits of sessions and labels.
 
 use heeler_tests::{
     Daemon, Follower, Refusal, SpawnRequestExt as _, argv, eventually, exclusive, queued, v1::*,
 };
 use tonic::Code;
 
+use super::gated;
 use TaskState::{Queued, Running};
-
-fn gated(daemon: &Daemon, gate: &str) -> SpawnRequest {
-    daemon.script(&format!("print begun gate {} exit 0", daemon.file(gate)))
-}
 
 fn queue(name: &str, slots: u32, paused: bool, running: u32, waiting: u32) -> Queue {
     Queue {
@@ -23,7 +20,7 @@ fn queue(name: &str, slots: u32, paused: bool, running: u32, waiting: u32) -> Qu
 
 /// X1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_queue_runs_as_many_as_it_has_slots() {
+async fn a_queue_runs_as_many_tasks_as_it_has_slots() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
@@ -48,9 +45,13 @@ async fn a_queue_runs_as_many_as_it_has_slots() {
     assert_eq!(api.task(&ids[3]).await.state(), Queued);
 
     let lowered = api.set_queue("q", Some(1), None).await.unwrap();
-    assert_eq!(lowered, queue("q", 1, false, 3, 2), "nobody is evicted");
+    assert_eq!(lowered, queue("q", 1, false, 3, 2), "no task is evicted");
     api.stop(&ids[0], CancelMode::Force).await;
-    assert_eq!(api.task(&ids[3]).await.state(), Queued, "two run still");
+    assert_eq!(
+        api.task(&ids[3]).await.state(),
+        Queued,
+        "two tasks still run"
+    );
     gate.open();
     for id in &ids[1..] {
         assert_eq!(api.ended(id).await.state(), TaskState::Completed);
@@ -60,7 +61,7 @@ async fn a_queue_runs_as_many_as_it_has_slots() {
 
 /// X1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_paused_queue_lets_nobody_begin_until_it_is_resumed_also_after_a_crash() {
+async fn a_paused_queue_starts_nothing_until_resumed_also_after_a_crash() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     let paused = api.set_queue("q", Some(2), Some(true)).await.unwrap();
@@ -74,7 +75,7 @@ async fn a_paused_queue_lets_nobody_begin_until_it_is_resumed_also_after_a_crash
     let api = daemon.api().await;
     assert_eq!(api.states(&ids).await, [Queued; 3]);
     assert_eq!(api.queues().await, [queue("q", 2, true, 0, 3)]);
-    assert!(daemon.processes().is_empty(), "what waits has no process");
+    assert!(daemon.processes().is_empty(), "a queued task has a process");
     let resumed = api.set_queue("q", None, Some(false)).await.unwrap();
     assert_eq!(resumed, queue("q", 2, false, 2, 1));
     for id in &ids[..2] {
@@ -83,9 +84,9 @@ async fn a_paused_queue_lets_nobody_begin_until_it_is_resumed_also_after_a_crash
     assert_eq!(api.task(&ids[2]).await.state(), Queued);
 }
 
-/// X1, R1, N4: what it is to be started with is durable, and told to nobody.
+/// X1, R1, N4: the environment of a queued task is durable and secret.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn what_waits_begins_with_its_own_environment_also_after_a_crash() {
+async fn a_queued_task_starts_with_its_own_environment_after_a_crash() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     api.set_queue("q", None, Some(true)).await.unwrap();
@@ -107,9 +108,9 @@ async fn what_waits_begins_with_its_own_environment_also_after_a_crash() {
     assert!(!daemon.log().contains("xyzzy-plugh"));
 }
 
-/// X1, O6: whoever reads the output of a task that waits hears of it when it comes.
+/// X1, O3
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_reader_can_come_before_the_task_has_begun() {
+async fn a_long_poll_on_a_queued_task_returns_its_first_output() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     api.set_queue("q", None, Some(true)).await.unwrap();
@@ -118,24 +119,15 @@ async fn a_reader_can_come_before_the_task_has_begun() {
         .await
         .id;
     assert_eq!(api.output(&id).await, b"");
-    let reader = tokio::spawn({
-        let (api, id) = (api.clone(), id.clone());
-        async move {
-            let request = ReadOutputRequest {
-                wait: Some(heeler_tests::secs(30)),
-                ..heeler_tests::api::read(&id, 0)
-            };
-            api.read(request).await.unwrap()
-        }
-    });
+    let reader = api.poll(&id, 0);
     api.set_queue("q", None, Some(false)).await.unwrap();
     let answer = reader.await.unwrap();
-    assert_eq!(heeler_tests::api::raw(&answer.chunks[0]), b"begun\n");
+    assert_eq!(heeler_tests::output::raw(&answer.chunks[0]), b"begun\n");
 }
 
-/// X1, C7
+/// X1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_sessions_tasks_are_cancelled_with_those_that_wait() {
+async fn cancel_of_a_session_includes_its_queued_tasks() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let of = |request: SpawnRequest| request.with_session("s");
@@ -144,21 +136,16 @@ async fn a_sessions_tasks_are_cancelled_with_those_that_wait() {
         let request = of(queued("q", daemon.script("forever")));
         ids.push(api.start(request).await.id);
     }
-    let request = CancelRequest {
-        target: Some(cancel_request::Target::SessionId("s".into())),
-        wait: true,
-        ..Default::default()
-    };
-    let answer = api.cancel(request).await.unwrap();
+    let answer = api.stop_session("s").await;
     assert_eq!(answer.results.len(), 3);
     assert_eq!(api.states(&ids).await, [TaskState::Cancelled; 3]);
     assert_eq!(api.queues().await, []);
-    eventually("nobody is left", || daemon.processes().is_empty()).await;
+    eventually("no process left", || daemon.processes().is_empty()).await;
 }
 
-/// X1, R6: those that wait are stopped with the others, or left to the next server.
+/// X1, R7
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_server_that_stops_its_tasks_stops_those_that_wait() {
+async fn a_shutdown_stops_queued_tasks_or_leaves_them_to_the_next_server() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     let mut ids = Vec::new();
@@ -182,7 +169,7 @@ async fn a_server_that_stops_its_tasks_stops_those_that_wait() {
 
 /// X3
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn limits_of_sessions_and_labels_are_refused_with_the_numbers() {
+async fn session_and_label_limits_are_refused_with_the_numbers() {
     let daemon = Daemon::builder()
         .arg("--max-per-session")
         .arg("2")
@@ -220,7 +207,7 @@ async fn limits_of_sessions_and_labels_are_refused_with_the_numbers() {
     let unnamed = api.start(argv(["true"])).await;
     api.ended(&unnamed.id).await;
     let waits = api.start(of("s", queued("q", argv(["true"])))).await;
-    assert_eq!(waits.state(), Queued, "who said it may wait is not refused");
+    assert_eq!(waits.state(), Queued, "a task with a queue waits");
     api.stop(&first.id, CancelMode::Force).await;
     assert_eq!(api.ended(&waits.id).await.state(), TaskState::Completed);
     let next = api.start(of("s", argv(["true"]))).await;
@@ -250,9 +237,9 @@ async fn racing_spawns_never_exceed_a_sessions_limit() {
     }
 }
 
-/// S11: what waits does not count as running, and waits for room as for anything else.
+/// S11, X1: a queued task does not count as running.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn at_the_servers_limit_a_queue_waits() {
+async fn at_the_task_limit_a_queued_task_waits() {
     let daemon = Daemon::builder().max_tasks(2).start().await;
     let api = daemon.api().await;
     let first = api.start(daemon.script("forever")).await;
@@ -270,9 +257,9 @@ async fn at_the_servers_limit_a_queue_waits() {
     Refusal::expect(refused, Code::ResourceExhausted, "TASK_LIMIT_REACHED");
 }
 
-/// X1: a thousand that wait cost no time while they wait, and all come to their turn.
+/// X1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn many_can_wait() {
+async fn three_hundred_queued_tasks_all_run_within_the_slots() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     api.set_queue("q", Some(8), Some(true)).await.unwrap();
@@ -292,13 +279,13 @@ async fn many_can_wait() {
     for event in &history {
         running += i32::from(event.r#type() == TaskEventType::Admitted);
         running -= i32::from(event.r#type() == TaskEventType::Ended);
-        assert!(running <= 8, "more than the slots");
+        assert!(running <= 8, "more tasks than slots");
     }
 }
 
 /// X1, X2, R3
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn every_task_of_a_queue_runs_once_however_often_the_server_dies() {
+async fn every_queued_task_runs_once_across_many_crashes() {
     let mut daemon = Daemon::start().await;
     let follower = Follower::of(daemon.address());
     let mut api = daemon.api().await;
@@ -307,7 +294,7 @@ async fn every_task_of_a_queue_runs_once_however_often_the_server_dies() {
     for number in 0..60 {
         let ran = daemon.file(&format!("ran-{number}"));
         let request = daemon.script(&format!("pids {ran} pid leader exit 0"));
-        // Every fifth needs a key besides, which another one may have.
+        // Every fifth task also needs a key.
         let request = match number % 5 {
             0 => exclusive("k", ExclusiveMode::Queue, request),
             _ => request,
@@ -322,8 +309,8 @@ async fn every_task_of_a_queue_runs_once_however_often_the_server_dies() {
     }
     for (number, id) in ids.iter().enumerate() {
         assert_eq!(api.ended(id).await.state(), TaskState::Completed);
-        let ran = std::fs::read_to_string(daemon.path(&format!("ran-{number}"))).unwrap();
-        assert_eq!(ran.lines().count(), 1, "{id} ran more than once");
+        let runs = daemon.line_count(&format!("ran-{number}"));
+        assert_eq!(runs, 1, "number of runs of {id}");
     }
     let history = follower.assert_whole(&api).await;
     let mut running = 0;
@@ -337,13 +324,13 @@ async fn every_task_of_a_queue_runs_once_however_often_the_server_dies() {
         };
         running += i32::from(begins);
         running -= i32::from(event.r#type() == TaskEventType::Ended);
-        assert!(running <= 3, "more than the slots");
+        assert!(running <= 3, "more tasks than slots");
     }
 }
 
-/// R4: as after a loss of the journal's latest facts, or damage to them.
+/// R4: the journal has lost its latest entries.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_task_that_has_begun_is_not_begun_again_though_the_journal_forgot() {
+async fn a_started_task_is_not_started_again_after_the_journal_lost_its_start() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     api.set_queue("q", None, Some(true)).await.unwrap();
@@ -351,14 +338,13 @@ async fn a_task_that_has_begun_is_not_begun_again_though_the_journal_forgot() {
     let script = format!("pids {ran} pid leader print begun forever");
     let id = api.start(queued("q", daemon.script(&script))).await.id;
     daemon.terminate();
-    let [journal, older] = ["journal.db", "older.db"].map(|name| daemon.state_dir().join(name));
-    std::fs::copy(&journal, &older).unwrap();
+    daemon.save_journal();
     daemon.restart().await;
     let api = daemon.api().await;
     api.set_queue("q", None, Some(false)).await.unwrap();
     let leader = api.until(&id, Running).await.leader;
     daemon.terminate();
-    std::fs::rename(&older, &journal).unwrap();
+    daemon.restore_journal();
     daemon.restart().await;
     let api = daemon.api().await;
     let task = api.task(&id).await;
@@ -366,17 +352,16 @@ async fn a_task_that_has_begun_is_not_begun_again_though_the_journal_forgot() {
     assert_eq!(
         api.queues().await,
         [queue("q", 1, true, 1, 0)],
-        "as it was then"
+        "the queue of the older journal"
     );
-    eventually("its output", || daemon.path("ran").exists()).await;
+    eventually("the leader to run", || daemon.path("ran").exists()).await;
     api.stop(&id, CancelMode::Force).await;
-    let ran = std::fs::read_to_string(daemon.path("ran")).unwrap();
-    assert_eq!(ran.lines().count(), 1, "how often it ran");
+    assert_eq!(daemon.line_count("ran"), 1, "number of runs");
 }
 
 /// X1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn the_command_queues_shows_and_changes() {
+async fn the_command_shows_and_changes_queues() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     assert_eq!(daemon.heeler(["queue"]).await.ok().stdout, "");

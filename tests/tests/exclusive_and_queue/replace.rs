@@ -1,12 +1,14 @@
-//! Replacing the holder of an exclusive key: it is proven gone before the next begins.
+//! Replacing the holder of an exclusive key.
 
-use heeler_tests::{Daemon, SpawnRequestExt as _, argv, exclusive, millis, v1::*, watch::types};
+use heeler_tests::{
+    Daemon, SpawnRequestExt as _, argv, exclusive, millis, outcome::proven, v1::*, watch::ONE_RUN,
+};
 
 use ExclusiveMode::{Queue, Reject, Replace};
 
 /// X1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_holder_that_is_replaced_is_proven_gone_before_the_next_begins() {
+async fn the_replaced_holder_is_proven_gone_before_the_next_task_starts() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let request = exclusive("k", Reject, SpawnRequest::default()).with_grace(millis(200));
@@ -21,7 +23,7 @@ async fn a_holder_that_is_replaced_is_proven_gone_before_the_next_begins() {
     assert_eq!(
         next.state(),
         TaskState::Running,
-        "answered when its leader runs"
+        "answered before its leader runs"
     );
     holder.assert_gone();
     let replaced = api.task(&holder.id).await;
@@ -31,7 +33,7 @@ async fn a_holder_that_is_replaced_is_proven_gone_before_the_next_begins() {
     );
     let stop = replaced.stop.unwrap();
     assert_eq!(stop.reason, format!("replaced by {}", next.id));
-    assert!(stop.proof.unwrap().survivors.is_empty());
+    proven(stop.proof.as_ref());
     api.assert_one_after_the_other(&[holder.id.clone(), next.id.clone()])
         .await;
     assert_eq!(api.task(&waiting.id).await.state(), TaskState::Queued);
@@ -41,19 +43,17 @@ async fn a_holder_that_is_replaced_is_proven_gone_before_the_next_begins() {
 
 /// X1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_key_that_nobody_has_is_replaced_without_a_wait() {
+async fn replace_of_a_free_key_starts_at_once() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let task = api.start(exclusive("k", Replace, argv(["true"]))).await;
     api.ended(&task.id).await;
-    use TaskEventType::{Created, Ended, Started};
-    let history = types(&api.history_of(&task.id).await);
-    assert_eq!(history, [Created, Started, Ended]);
+    assert_eq!(api.event_types(&task.id).await, ONE_RUN);
 }
 
 /// X1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_newer_replacement_ends_an_older_one_that_still_waits() {
+async fn a_newer_replacement_ends_an_older_queued_one() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let request =
@@ -84,13 +84,13 @@ async fn a_newer_replacement_ends_an_older_one_that_still_waits() {
     assert_eq!(newer.state(), TaskState::Running);
     let stop = older.stop.unwrap();
     assert_eq!(stop.reason, format!("replaced by {}", newer.id));
-    assert_eq!(stop.proof.unwrap().method(), ProofMethod::NeverStarted);
+    assert_eq!(proven(stop.proof.as_ref()), ProofMethod::NeverStarted);
     assert!(!daemon.path("ran").exists());
 }
 
 /// X1, X2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_replacement_goes_on_after_a_crash() {
+async fn a_replacement_continues_after_a_crash() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     let request = exclusive("k", Reject, SpawnRequest::default()).with_grace(millis(1500));
@@ -113,7 +113,11 @@ async fn a_replacement_goes_on_after_a_crash() {
     holder.assert_gone();
     let task = next.task.clone().unwrap();
     assert_eq!(task.state(), TaskState::Running);
-    assert_eq!(api.spawn(request).await.unwrap(), next, "and again");
+    assert_eq!(
+        api.spawn(request).await.unwrap(),
+        next,
+        "the repeated request"
+    );
     assert_eq!(api.all().await.len(), 2);
     api.assert_one_after_the_other(&[holder.id.clone(), task.id])
         .await;
@@ -121,7 +125,7 @@ async fn a_replacement_goes_on_after_a_crash() {
 
 /// X1, X2
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_many_that_replace_one_another_one_is_left() {
+async fn of_many_racing_replacements_one_is_left() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     for round in 0..8 {
@@ -137,7 +141,7 @@ async fn of_many_that_replace_one_another_one_is_left() {
         for claim in claims.collect::<Vec<_>>() {
             ids.push(claim.await.unwrap());
         }
-        // Each was answered when its leader ran, or when it had been replaced before.
+        // Each was answered when its leader ran or when it was replaced.
         let mut left = Vec::new();
         for id in ids {
             let task = api.task(&id).await;
@@ -147,7 +151,7 @@ async fn of_many_that_replace_one_another_one_is_left() {
                 assert_eq!(task.end_reason(), EndReason::Replaced, "{task:?}");
             }
         }
-        assert_eq!(left.len(), 1, "round {round}: one is left");
+        assert_eq!(left.len(), 1, "round {round}");
         api.stop(&left[0], CancelMode::Force).await;
     }
 }

@@ -1,14 +1,13 @@
-//! The foreground: who holds a task, what releases them, and what becomes of a task that nobody holds.
+//! Attached clients: what they receive, what ends an Attach stream, and what follows a disconnect.
 
 use heeler_tests::{
-    Daemon, SpawnRequestExt as _, TaskSpecExt as _, foreground, micros, millis, secs, shell,
-    v1::{outcome::Result as Ended, *},
-    watch::types,
+    Daemon, SpawnRequestExt as _, TaskSpecExt as _, foreground, micros, millis, outcome::exit_code,
+    secs, shell, v1::*, watch::ONE_RUN,
 };
 
 /// F11
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_holder_gets_all_output_and_then_the_end() {
+async fn an_attached_client_gets_all_output_and_then_the_end() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let task = api
@@ -21,32 +20,32 @@ async fn a_holder_gets_all_output_and_then_the_end() {
         ForegroundTimeoutAction::Detach
     );
     assert_eq!(task.on_disconnect(), DisconnectAction::Cancel);
-    let mut hold = api.attach(&task.id).await;
-    let ended = hold.ended().await;
+    let mut attachment = api.attach(&task.id).await;
+    let ended = attachment.ended().await;
     assert_eq!(ended.reason(), AttachEndReason::Finished);
     let task = ended.task.unwrap();
     assert_eq!(task.state(), TaskState::Failed);
-    assert_eq!(task.outcome.unwrap().result, Some(Ended::ExitCode(3)));
-    let mut output = hold.output.clone();
+    assert_eq!(exit_code(&task), 3);
+    let mut output = attachment.output.clone();
     output.sort_unstable();
-    assert_eq!(output, b"enootw", "order between two pipes is not kept");
-    // Afterwards too: from the start, and to the end at once.
+    assert_eq!(output, b"enootw", "the order of two pipes is undefined");
+    // An attach after the end gives everything at once.
     let mut again = api.attach(&task.id).await;
     assert_eq!(again.ended().await.reason(), AttachEndReason::Finished);
-    assert_eq!(again.output, hold.output);
+    assert_eq!(again.output, attachment.output);
 }
 
 /// F4
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn at_the_foreground_deadline_a_task_is_detached() {
+async fn the_foreground_deadline_detaches_the_task() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let request = foreground().with_foreground_timeout(millis(700));
     let fixture = daemon.run_as(&api, request, "print before forever").await;
-    let mut hold = api.attach(&fixture.id).await;
-    let ended = hold.ended().await;
+    let mut attachment = api.attach(&fixture.id).await;
+    let ended = attachment.ended().await;
     assert_eq!(ended.reason(), AttachEndReason::Detached);
-    assert_eq!(hold.output, b"before\n");
+    assert_eq!(attachment.output, b"before\n");
     let task = ended.task.unwrap();
     assert_eq!(
         (task.state(), task.placement()),
@@ -61,15 +60,15 @@ async fn at_the_foreground_deadline_a_task_is_detached() {
 
 /// F4
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn at_the_foreground_deadline_a_task_is_timed_out_if_that_was_asked_for() {
+async fn the_foreground_deadline_times_the_task_out_when_asked_to() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let request = foreground()
         .with_foreground_timeout(millis(700))
         .with_on_foreground_timeout(ForegroundTimeoutAction::Cancel);
     let mut fixture = daemon.run_as(&api, request, "forever").await;
-    let mut hold = api.attach(&fixture.id).await;
-    let ended = hold.ended().await;
+    let mut attachment = api.attach(&fixture.id).await;
+    let ended = attachment.ended().await;
     assert_eq!(ended.reason(), AttachEndReason::Finished);
     let task = ended.task.unwrap();
     assert_eq!(
@@ -81,7 +80,7 @@ async fn at_the_foreground_deadline_a_task_is_timed_out_if_that_was_asked_for() 
 
 /// F6
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_task_that_nobody_comes_to_hold_is_cancelled() {
+async fn a_foreground_task_without_an_attached_client_is_cancelled() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let request = foreground().with_reattach_window(millis(500));
@@ -96,7 +95,7 @@ async fn a_task_that_nobody_comes_to_hold_is_cancelled() {
 
 /// F6
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn when_the_last_holder_leaves_the_policy_applies_once_after_the_window() {
+async fn on_disconnect_applies_once_after_the_reattach_window_of_the_last_client() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     for (policy, last) in [
@@ -111,38 +110,41 @@ async fn when_the_last_holder_leaves_the_policy_applies_once_after_the_window() 
         first.until("up").await;
         drop(first);
         let mut watch = api.watch_after(fixture.task.revision).await;
-        // Nothing happens while one is left; the window begins when that one leaves.
+        // The window starts when the last client leaves.
         let left = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
         drop(second);
         let event = watch.until_of(&fixture.id, last).await.pop().unwrap();
         let waited = micros(&event.event_time) - left.as_micros() as i64;
-        assert!(waited >= 1_500_000, "the policy came after {waited} us");
-        let told = types(&api.history_of(&fixture.id).await);
-        assert_eq!(told.iter().filter(|told| **told == last).count(), 1);
+        assert!(
+            waited >= 1_500_000,
+            "on_disconnect applied after {waited} us"
+        );
+        let events = api.event_types(&fixture.id).await;
+        assert_eq!(events.iter().filter(|event| **event == last).count(), 1);
     }
 }
 
 /// F6
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_holder_that_comes_back_in_time_keeps_the_task_and_reads_on_where_it_was() {
+async fn a_client_that_reattaches_within_the_window_keeps_the_task_and_reads_on() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
     let script = format!("print one gate {} print two", daemon.file("gate"));
     let fixture = daemon.run_as(&api, foreground(), &script).await;
-    let mut hold = api.attach(&fixture.id).await;
-    hold.until("one\n").await;
-    drop(hold);
-    let mut hold = api.attach_at(&fixture.id, 4).await.unwrap();
+    let mut attachment = api.attach(&fixture.id).await;
+    attachment.until("one\n").await;
+    drop(attachment);
+    let mut attachment = api.attach_at(&fixture.id, 4).await.unwrap();
     gate.open();
-    let ended = hold.ended().await;
+    let ended = attachment.ended().await;
     assert_eq!(ended.task.unwrap().state(), TaskState::Completed);
-    assert_eq!(hold.output, b"two\n");
+    assert_eq!(attachment.output, b"two\n");
 }
 
 /// F6
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_task_that_is_kept_waits_for_whoever_comes() {
+async fn on_disconnect_keep_leaves_the_task_in_the_foreground() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let request = foreground()
@@ -163,32 +165,32 @@ async fn a_task_that_is_kept_waits_for_whoever_comes() {
 
 /// F11
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_leader_that_exits_releases_its_holder_while_children_live() {
+async fn the_leaders_exit_ends_the_attach_while_children_live() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let script = "fork [ pid child forever ] print bye exit 7";
     let fixture = daemon.run_as(&api, foreground(), script).await;
-    let mut hold = api.attach(&fixture.id).await;
-    let ended = hold.ended().await;
+    let mut attachment = api.attach(&fixture.id).await;
+    let ended = attachment.ended().await;
     assert_eq!(ended.reason(), AttachEndReason::LeaderExited);
-    assert_eq!(hold.output, b"bye\n");
+    assert_eq!(attachment.output, b"bye\n");
     let task = ended.task.unwrap();
     assert_eq!(
         (task.state(), task.placement()),
         (TaskState::Running, Placement::Background)
     );
-    assert_eq!(task.outcome.unwrap().result, Some(Ended::ExitCode(7)));
+    assert_eq!(exit_code(&task), 7);
     let child = fixture.process("child").await;
     assert!(child.is_alive());
     child.signal(nix::sys::signal::Signal::SIGKILL);
     let task = api.ended(&fixture.id).await;
     assert_eq!(task.state(), TaskState::Failed);
-    assert_eq!(task.outcome.unwrap().result, Some(Ended::ExitCode(7)));
+    assert_eq!(exit_code(&task), 7);
 }
 
 /// F11
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn with_kill_the_rest_of_the_tree_ends_with_its_leader() {
+async fn orphan_policy_kill_ends_the_tree_with_its_leader() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let request = foreground().with_orphan_policy(OrphanPolicy::Kill);
@@ -198,55 +200,52 @@ async fn with_kill_the_rest_of_the_tree_ends_with_its_leader() {
     let mut fixture = daemon.run_as(&api, request, &script).await;
     fixture.process("child").await;
     let ended = api.attach(&fixture.id).await.ended().await;
-    assert_eq!(ended.reason(), AttachEndReason::Finished, "all at once");
+    assert_eq!(
+        ended.reason(),
+        AttachEndReason::Finished,
+        "the task ends with its leader"
+    );
     let task = ended.task.unwrap();
     fixture.assert_gone();
     assert_eq!(
         (task.state(), task.end_reason()),
         (TaskState::Failed, EndReason::Exited)
     );
-    assert_eq!(task.outcome.unwrap().result, Some(Ended::ExitCode(7)));
-    assert_eq!(task.stop, None, "nobody has asked for it");
+    assert_eq!(exit_code(&task), 7);
+    assert_eq!(task.stop, None, "no stop was requested");
 }
 
 /// F6
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_server_that_dies_or_ends_is_no_holder_that_leaves() {
+async fn a_crash_or_shutdown_of_the_server_does_not_count_as_a_disconnect() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
     let request = foreground().with_reattach_window(secs(20));
     let script = format!("print one gate {} print two", daemon.file("gate"));
     let fixture = daemon.run_as(&api, request, &script).await;
-    let mut hold = api.attach(&fixture.id).await;
-    hold.until("one\n").await;
+    let mut attachment = api.attach(&fixture.id).await;
+    attachment.until("one\n").await;
     daemon.kill9();
-    hold.try_next().await.unwrap_err();
+    attachment.try_next().await.unwrap_err();
     daemon.restart().await;
-    let mut hold = daemon.api().await.attach_at(&fixture.id, 4).await.unwrap();
-    assert_eq!(hold.task.placement(), Placement::Foreground);
+    let mut attachment = daemon.api().await.attach_at(&fixture.id, 4).await.unwrap();
+    assert_eq!(attachment.task.placement(), Placement::Foreground);
     daemon.terminate();
-    hold.try_next().await.unwrap_err();
+    attachment.try_next().await.unwrap_err();
     daemon.restart().await;
     let api = daemon.api().await;
-    let mut hold = api.attach_at(&fixture.id, 4).await.unwrap();
+    let mut attachment = api.attach_at(&fixture.id, 4).await.unwrap();
     gate.open();
-    assert_eq!(hold.ended().await.reason(), AttachEndReason::Finished);
-    assert_eq!(hold.output, b"two\n");
-    let told = types(&api.history_of(&fixture.id).await);
-    assert_eq!(
-        told,
-        [
-            TaskEventType::Created,
-            TaskEventType::Started,
-            TaskEventType::Ended
-        ]
-    );
+    assert_eq!(attachment.ended().await.reason(), AttachEndReason::Finished);
+    assert_eq!(attachment.output, b"two\n");
+    let events = api.event_types(&fixture.id).await;
+    assert_eq!(events, ONE_RUN);
 }
 
-/// S2
+/// C9
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn what_nobody_knows_cannot_be_attached_to() {
+async fn attach_to_an_unknown_task_is_refused() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     for (id, reason) in [
@@ -261,22 +260,22 @@ async fn what_nobody_knows_cannot_be_attached_to() {
 
 /// N3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_holders_keep_nobody_else_from_calling() {
+async fn a_thousand_attached_clients_do_not_block_other_calls() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let fixture = daemon.run_as(&api, foreground(), "print up forever").await;
-    let mut holds = Vec::new();
+    let mut attachments = Vec::new();
     for _ in 0..10 {
         let api = daemon.api().await;
         for _ in 0..100 {
-            holds.push(api.attach(&fixture.id).await);
+            attachments.push(api.attach(&fixture.id).await);
         }
     }
-    assert_eq!(api.all().await.len(), 1, "a list is answered");
+    assert_eq!(api.all().await.len(), 1, "List is answered");
     let other = api.start(shell("exit 0")).await;
     api.ended(&other.id).await;
     api.detach_one(&fixture.id).await;
-    for mut hold in holds {
-        assert_eq!(hold.ended().await.reason(), AttachEndReason::Detached);
+    for mut attachment in attachments {
+        assert_eq!(attachment.ended().await.reason(), AttachEndReason::Detached);
     }
 }

@@ -1,20 +1,17 @@
-//! Detach: the same processes, all earlier output, and nothing of the first caller left.
+//! Detach: the processes and the output stay, the attached clients leave.
 
 use heeler_tests::{
-    Api, Daemon, SpawnRequestExt as _, TaskSpecExt as _,
-    api::detach,
-    foreground, micros, millis, secs, shell,
-    v1::{outcome::Result as Ended, *},
-    watch::types,
+    Api, Daemon, SpawnRequestExt as _, TaskSpecExt as _, foreground, micros, millis,
+    outcome::exit_code,
+    request::{detach, detach_session},
+    secs, shell,
+    v1::*,
+    watch::count,
 };
-
-fn count(events: &[TaskEvent], wanted: TaskEventType) -> usize {
-    types(events).iter().filter(|told| **told == wanted).count()
-}
 
 /// F1, F5
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_detach_releases_the_holder_and_keeps_the_process() {
+async fn detach_ends_the_attach_and_keeps_the_process() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
@@ -23,8 +20,8 @@ async fn a_detach_releases_the_holder_and_keeps_the_process() {
         .with_reattach_window(millis(0))
         .with_on_disconnect(DisconnectAction::Keep);
     let fixture = daemon.run_as(&api, request, &script).await;
-    let mut hold = api.attach(&fixture.id).await;
-    hold.until("one\n").await;
+    let mut attachment = api.attach(&fixture.id).await;
+    attachment.until("one\n").await;
     let request = DetachRequest {
         reason: "the user pressed a key".to_owned(),
         actor: "host".to_owned(),
@@ -32,7 +29,7 @@ async fn a_detach_releases_the_holder_and_keeps_the_process() {
     };
     let answer = api.detach(request).await.unwrap();
     assert_eq!(answer.results[0].outcome(), DetachOutcome::Detached);
-    let ended = hold.ended().await;
+    let ended = attachment.ended().await;
     assert_eq!(ended.reason(), AttachEndReason::Detached);
     let task = ended.task.unwrap();
     assert_eq!(task, *answer.results[0].task.as_ref().unwrap());
@@ -42,15 +39,15 @@ async fn a_detach_releases_the_holder_and_keeps_the_process() {
     assert_eq!(detached.cause(), DetachCause::Requested);
     assert_eq!(detached.reason, "the user pressed a key");
     assert_eq!(detached.actor.as_ref().unwrap().name, "host");
-    // The holder's stream is over, and its connection goes: the task does not care.
-    drop(hold);
+    // The disconnect of a client that was attached no longer matters.
+    drop(attachment);
     gate.open();
     let task = api.ended(&fixture.id).await;
-    assert_eq!(task.outcome.unwrap().result, Some(Ended::ExitCode(5)));
+    assert_eq!(exit_code(&task), 5);
     assert_eq!(api.lines(&fixture.id).await, ["one", "two"]);
-    let told = types(&api.history_of(&fixture.id).await);
+    let events = api.event_types(&fixture.id).await;
     assert_eq!(
-        told,
+        events,
         [
             TaskEventType::Created,
             TaskEventType::Started,
@@ -62,21 +59,21 @@ async fn a_detach_releases_the_holder_and_keeps_the_process() {
 
 /// F5
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn after_a_detach_a_holder_that_goes_away_is_not_missed() {
+async fn after_a_detach_a_disconnect_does_not_reach_the_task() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
     let script = format!("gate {}", daemon.file("gate"));
     let request = foreground().with_reattach_window(secs(2));
     let fixture = daemon.run_as(&api, request, &script).await;
-    let hold = api.attach(&fixture.id).await;
+    let attachment = api.attach(&fixture.id).await;
     api.detach_one(&fixture.id).await;
-    drop(hold);
-    // Past the window in which it would have been cancelled: another one was.
+    drop(attachment);
+    // Wait past the reattach window: a second task, with the same window, is cancelled.
     let request = foreground().with_reattach_window(secs(2));
-    let missed = daemon.run_as(&api, request, "forever").await;
+    let abandoned = daemon.run_as(&api, request, "forever").await;
     assert_eq!(
-        api.ended(&missed.id).await.end_reason(),
+        api.ended(&abandoned.id).await.end_reason(),
         EndReason::ClientDisconnected
     );
     gate.open();
@@ -85,7 +82,7 @@ async fn after_a_detach_a_holder_that_goes_away_is_not_missed() {
 
 /// F2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn output_from_before_and_after_a_detach_is_one_sequence() {
+async fn output_before_and_after_a_detach_is_complete_and_in_order() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     for megabytes in [0, 1, 10] {
@@ -97,14 +94,17 @@ async fn output_from_before_and_after_a_detach_is_one_sequence() {
             gate = daemon.file(&name),
         );
         let task = api.start(foreground().with_command_of(shell(script))).await;
-        let mut hold = api.attach(&task.id).await;
-        hold.until("ready\n").await;
+        let mut attachment = api.attach(&task.id).await;
+        attachment.until("ready\n").await;
         api.detach_one(&task.id).await;
-        assert_eq!(hold.ended().await.reason(), AttachEndReason::Detached);
+        assert_eq!(attachment.ended().await.reason(), AttachEndReason::Detached);
         gate.open();
         api.ended(&task.id).await;
         let all = api.output(&task.id).await;
-        assert!(all.starts_with(&hold.output), "what the holder has seen");
+        assert!(
+            all.starts_with(&attachment.output),
+            "the output of the attached client differs"
+        );
         let part: String = (1..=megabytes * 131_072 + 10)
             .map(|number| format!("{number:07}\n"))
             .collect();
@@ -115,7 +115,7 @@ async fn output_from_before_and_after_a_detach_is_one_sequence() {
 
 /// F3
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn the_timeout_counts_from_the_detach() {
+async fn the_timeout_of_a_detach_counts_from_the_detach() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let request = foreground()
@@ -140,7 +140,7 @@ async fn the_timeout_counts_from_the_detach() {
 
 /// F7
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_second_detach_gives_the_state_and_tells_nothing() {
+async fn detach_of_a_background_or_finished_task_gives_its_state_and_no_event() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let fixture = daemon.run_as(&api, foreground(), "forever").await;
@@ -155,34 +155,30 @@ async fn a_second_detach_gives_the_state_and_tells_nothing() {
         assert_eq!(result.outcome(), DetachOutcome::AlreadyBackground);
         assert_eq!(result.task.unwrap(), api.task(id).await);
     }
-    assert_eq!(api.revision().await, revision, "nothing was told");
+    assert_eq!(api.revision().await, revision, "an event was recorded");
     api.stop(&fixture.id, CancelMode::Force).await;
     let result = api.detach_one(&fixture.id).await;
     assert_eq!(result.outcome(), DetachOutcome::AlreadyFinished);
     assert_eq!(result.task.unwrap().state(), TaskState::Cancelled);
-    let told = api.history_of(&fixture.id).await;
-    assert_eq!(count(&told, TaskEventType::Detached), 1);
+    let events = api.history_of(&fixture.id).await;
+    assert_eq!(count(&events, TaskEventType::Detached), 1);
 }
 
 /// F7
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_session_is_detached_as_far_as_it_is_in_the_foreground() {
+async fn detach_of_a_session_detaches_its_foreground_tasks_only() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let session = |session: &str| DetachRequest {
-        target: Some(detach_request::Target::SessionId(session.to_owned())),
-        ..Default::default()
-    };
-    assert_eq!(api.detach(session("s")).await.unwrap().results, []);
+    assert_eq!(api.detach(detach_session("s")).await.unwrap().results, []);
     let of = |request: SpawnRequest| request.with_session("s");
     let background = daemon
         .run_as(&api, of(SpawnRequest::default()), "forever")
         .await;
-    assert_eq!(api.detach(session("s")).await.unwrap().results, []);
+    assert_eq!(api.detach(detach_session("s")).await.unwrap().results, []);
     let first = daemon.run_as(&api, of(foreground()), "forever").await;
     let second = daemon.run_as(&api, of(foreground()), "forever").await;
     let other = daemon.run_as(&api, foreground(), "forever").await;
-    let answer = api.detach(session("s")).await.unwrap();
+    let answer = api.detach(detach_session("s")).await.unwrap();
     let ids: Vec<&str> = answer
         .results
         .iter()
@@ -196,7 +192,7 @@ async fn a_session_is_detached_as_far_as_it_is_in_the_foreground() {
 
 /// F8
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_task_that_ends_as_it_is_detached_gives_its_real_end_and_its_last_bytes() {
+async fn a_task_that_ends_during_its_detach_gives_its_real_end_and_its_last_bytes() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     for round in 0..20 {
@@ -206,7 +202,7 @@ async fn a_task_that_ends_as_it_is_detached_gives_its_real_end_and_its_last_byte
             daemon.file(&format!("gate-{round}"))
         );
         let fixture = daemon.run_as(&api, foreground(), &script).await;
-        let hold = api.attach(&fixture.id).await;
+        let attachment = api.attach(&fixture.id).await;
         gate.open();
         let result = api.detach_one(&fixture.id).await;
         let task = result.task.as_ref().unwrap();
@@ -219,18 +215,18 @@ async fn a_task_that_ends_as_it_is_detached_gives_its_real_end_and_its_last_byte
                 panic!("{other:?}")
             }
         }
-        check_end(&api, &fixture.id, hold).await;
+        check_end(&api, &fixture.id, attachment).await;
     }
 }
 
-async fn check_end(api: &Api, id: &str, mut hold: heeler_tests::Attachment) {
-    let ended = hold.ended().await;
+async fn check_end(api: &Api, id: &str, mut attachment: heeler_tests::Attachment) {
+    let ended = attachment.ended().await;
     let task = api.ended(id).await;
-    assert_eq!(task.outcome.unwrap().result, Some(Ended::ExitCode(9)));
+    assert_eq!(exit_code(&task), 9);
     assert_eq!(api.output(id).await, b"last\n");
     match ended.reason() {
-        AttachEndReason::Finished => assert_eq!(hold.output, b"last\n"),
-        AttachEndReason::Detached => assert!(b"last\n".starts_with(&hold.output[..])),
+        AttachEndReason::Finished => assert_eq!(attachment.output, b"last\n"),
+        AttachEndReason::Detached => assert!(b"last\n".starts_with(&attachment.output[..])),
         other @ (AttachEndReason::LeaderExited | AttachEndReason::Unspecified) => {
             panic!("{other:?}")
         }

@@ -1,39 +1,38 @@
-//! Where a foreground task's output is: in memory until it is detached or becomes too large.
+//! Output in memory: a foreground task's output reaches the disk only by a detach or a spill.
 
 use std::{fs, os::unix::fs::MetadataExt};
 
 use heeler_tests::{
-    Daemon, SpawnRequestExt as _, eventually, foreground, shell,
-    v1::{outcome::Result as Ended, *},
+    Daemon, SpawnRequestExt as _, eventually, foreground, outcome::exit_code, shell, v1::*,
 };
 
 const MIB: u64 = 1 << 20;
 
-/// A script in the foreground.
-fn holding(script: impl Into<String>) -> SpawnRequest {
+/// A foreground request that runs a script.
+fn foreground_script(script: impl Into<String>) -> SpawnRequest {
     foreground().with_command_of(shell(script))
 }
 
-/// How much of a task's output is on the disk: its file without the page of records.
+/// The bytes of a task file on disk, without the page of records.
 fn on_disk(daemon: &Daemon, id: &str) -> u64 {
     let found = fs::metadata(daemon.task_file(id)).unwrap();
     (found.blocks() * 512).saturating_sub(4096)
 }
 
-/// How much of it is in memory.
+/// The bytes of a memory file.
 fn in_memory(daemon: &Daemon, id: &str) -> u64 {
     fs::metadata(daemon.memory_file(id)).map_or(0, |found| found.blocks() * 512)
 }
 
 /// F9
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_foreground_task_that_ends_leaves_no_output_on_disk_and_can_be_read() {
+async fn a_finished_foreground_task_leaves_no_output_on_disk_and_stays_readable() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let task = api.start(holding("seq 1 20000; exit 3")).await;
-    let mut hold = api.attach(&task.id).await;
-    assert_eq!(hold.ended().await.reason(), AttachEndReason::Finished);
-    assert_eq!(on_disk(&daemon, &task.id), 0, "not a block");
+    let task = api.start(foreground_script("seq 1 20000; exit 3")).await;
+    let mut attachment = api.attach(&task.id).await;
+    assert_eq!(attachment.ended().await.reason(), AttachEndReason::Finished);
+    assert_eq!(on_disk(&daemon, &task.id), 0, "output on disk");
     let expected: String = (1..=20000).map(|number| format!("{number}\n")).collect();
     assert!(api.output(&task.id).await == expected.as_bytes());
     daemon.kill9();
@@ -41,39 +40,47 @@ async fn a_foreground_task_that_ends_leaves_no_output_on_disk_and_can_be_read() 
     let api = daemon.api().await;
     assert!(
         api.output(&task.id).await == expected.as_bytes(),
-        "also after a crash"
+        "after a crash"
     );
     assert_eq!(on_disk(&daemon, &task.id), 0);
     let ended = api.task(&task.id).await;
-    assert_eq!(ended.outcome.unwrap().result, Some(Ended::ExitCode(3)));
+    assert_eq!(exit_code(&ended), 3);
     api.remove([&*task.id]).await.unwrap();
-    assert_eq!(in_memory(&daemon, &task.id), 0, "forgotten");
+    assert_eq!(
+        in_memory(&daemon, &task.id),
+        0,
+        "the memory file of a removed task"
+    );
 }
 
 /// F10
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn past_a_mebibyte_a_foreground_task_spills_and_nothing_is_missing() {
+async fn past_a_mebibyte_a_foreground_task_spills_its_complete_output() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let task = api
-        .start(holding(
+        .start(foreground_script(
             "seq -f %015.0f 1 400000; echo up >&2; exec sleep 1000",
         ))
         .await;
-    let mut hold = api.attach(&task.id).await;
-    hold.until("up\n").await;
-    assert_eq!(in_memory(&daemon, &task.id), 0, "all of it is on disk");
+    let mut attachment = api.attach(&task.id).await;
+    attachment.until("up\n").await;
+    assert_eq!(in_memory(&daemon, &task.id), 0, "output left in memory");
     assert!(on_disk(&daemon, &task.id) > 6 * MIB);
     let expected: String = (1..=400_000).map(|n| format!("{n:015}\n")).collect();
     let text = String::from_utf8(api.output(&task.id).await).unwrap();
     assert!(text.replace("up\n", "") == expected, "every byte, in order");
     let task = api.task(&task.id).await;
-    assert_eq!(task.placement(), Placement::Foreground, "it is held still");
+    assert_eq!(
+        task.placement(),
+        Placement::Foreground,
+        "a spill does not detach"
+    );
 }
 
 /// F9, F2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_detach_takes_the_output_to_the_disk() {
+async fn a_detach_moves_the_output_to_the_disk() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
@@ -81,14 +88,14 @@ async fn a_detach_takes_the_output_to_the_disk() {
         "seq 1 5000; echo up; read -r _ < {}; seq 5001 6000",
         daemon.file("gate")
     );
-    let task = api.start(holding(script)).await;
-    let mut hold = api.attach(&task.id).await;
-    hold.until("up\n").await;
-    assert_eq!(on_disk(&daemon, &task.id), 0, "not yet");
+    let task = api.start(foreground_script(script)).await;
+    let mut attachment = api.attach(&task.id).await;
+    attachment.until("up\n").await;
+    assert_eq!(on_disk(&daemon, &task.id), 0, "on disk before the detach");
     assert!(in_memory(&daemon, &task.id) > 0);
     api.detach_one(&task.id).await;
     let spilled = || in_memory(&daemon, &task.id) == 0 && on_disk(&daemon, &task.id) > 0;
-    eventually("its output on disk", spilled).await;
+    eventually("the output on disk", spilled).await;
     daemon.kill9();
     gate.open();
     daemon.restart().await;
@@ -102,7 +109,7 @@ async fn a_detach_takes_the_output_to_the_disk() {
 
 /// F11
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn with_release_a_task_ends_with_its_leader_and_names_whom_it_left() {
+async fn orphan_policy_abandon_ends_the_task_with_its_leader_and_names_the_abandoned() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let request = SpawnRequest::default()
@@ -112,35 +119,39 @@ async fn with_release_a_task_ends_with_its_leader_and_names_whom_it_left() {
     let script = format!("fork [ pid child touch {up} forever ] await {up} print bye exit 7");
     let fixture = daemon.run_as(&api, request, &script).await;
     let ended = api.attach(&fixture.id).await.ended().await;
-    assert_eq!(ended.reason(), AttachEndReason::Finished, "all at once");
+    assert_eq!(
+        ended.reason(),
+        AttachEndReason::Finished,
+        "the task ends with its leader"
+    );
     let task = ended.task.unwrap();
     assert_eq!(
         (task.state(), task.end_reason()),
         (TaskState::Failed, EndReason::Exited)
     );
-    assert_eq!(task.outcome.unwrap().result, Some(Ended::ExitCode(7)));
+    assert_eq!(exit_code(&task), 7);
     assert_eq!(api.lines(&fixture.id).await, ["bye"]);
     let child = fixture.process("child").await;
-    let left: Vec<i32> = task
+    let abandoned: Vec<i32> = task
         .abandoned_processes
         .iter()
-        .map(|left| left.pid)
+        .map(|process| process.pid)
         .collect();
-    assert_eq!(left, [child.pid]);
-    assert!(child.is_alive(), "left to itself");
-    // Cancel means gone, of what is the task's; this one is not any more.
+    assert_eq!(abandoned, [child.pid]);
+    assert!(child.is_alive(), "an abandoned process was killed");
+    // An abandoned process is no longer the task's, so no cancel reaches it.
     let result = api.stop(&fixture.id, CancelMode::Force).await;
     assert_eq!(result.outcome(), CancelOutcome::AlreadyFinished);
     assert!(child.is_alive());
     child.signal(nix::sys::signal::Signal::SIGKILL);
-    eventually("its end", || child.is_gone()).await;
+    eventually("the end of the child", || child.is_gone()).await;
 }
 
-/// F9, N1: whoever knows the name of the directory in memory can make it before the daemon does.
+/// F9, N1: another user can guess the name of the memory directory and create it first.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_directory_in_memory_that_is_anothers_is_neither_used_nor_read() {
+async fn a_memory_directory_of_another_user_is_neither_used_nor_read() {
     if !nix::unistd::geteuid().is_root() {
-        return heeler_tests::skipped("a directory of another user takes root to make");
+        return heeler_tests::skipped("only root can give a directory away");
     }
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
@@ -153,14 +164,11 @@ async fn a_directory_in_memory_that_is_anothers_is_neither_used_nor_read() {
     assert_eq!(
         api.lines(&before.id).await,
         ["before"],
-        "not what was planted"
+        "output of another user was read"
     );
-    let task = api.start(holding("echo real")).await;
-    let mut hold = api.attach(&task.id).await;
-    assert_eq!(hold.ended().await.reason(), AttachEndReason::Finished);
-    assert_eq!(hold.output, b"real\n");
-    assert!(
-        on_disk(&daemon, &task.id) > 0,
-        "where nobody else can write"
-    );
+    let task = api.start(foreground_script("echo real")).await;
+    let mut attachment = api.attach(&task.id).await;
+    assert_eq!(attachment.ended().await.reason(), AttachEndReason::Finished);
+    assert_eq!(attachment.output, b"real\n");
+    assert!(on_disk(&daemon, &task.id) > 0, "not on disk");
 }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod inspect;
 mod list;
+mod remove;
 mod retention;
 mod wait;

@@ -1,14 +1,12 @@
-//! What is kept of the past, and what is not.
-
-use std::path::PathBuf;
+//! Retention: finished tasks, output and events beyond the limits are pruned.
 
 use heeler_tests::{
-    Api, DEADLINE, Daemon, Refusal, SpawnRequestExt as _, Watch, eventually, shell, v1::*,
-    watch::task_of,
+    Api, DEADLINE, Daemon, Refusal, SpawnRequestExt as _, Watch, eventually, history::after, shell,
+    v1::*, watch::task_of,
 };
 use tonic::Code;
 
-/// A stream that tells of removals, and so of no end.
+/// A stream of REMOVED events alone, which delivers no end.
 async fn removals(api: &Api) -> Watch {
     let request = WatchEventsRequest {
         after_revision: Some(0),
@@ -26,8 +24,8 @@ async fn removed(watch: &mut Watch, count: usize) -> Vec<String> {
     ids
 }
 
-/// A task that has ended, as the revisions tell: nobody has seen its end.
-async fn end_unseen(api: &Api, script: &str) -> String {
+/// Runs a task to its end, which is seen by the revision alone and not delivered.
+async fn end_undelivered(api: &Api, script: &str) -> String {
     let before = api.revision().await;
     let id = api.start(shell(script)).await.id;
     let end = tokio::time::Instant::now() + DEADLINE;
@@ -38,117 +36,120 @@ async fn end_unseen(api: &Api, script: &str) -> String {
     id
 }
 
-async fn end_seen(api: &Api, script: &str) -> String {
+async fn end_delivered(api: &Api, script: &str) -> String {
     let id = api.start(shell(script)).await.id;
     api.ended(&id).await;
     id
 }
 
-fn file_of(daemon: &Daemon, id: &str) -> PathBuf {
-    let last = &id[id.len() - 1..];
-    daemon.state_dir().join("tasks").join(last).join(id)
-}
-
-async fn ids(api: &Api) -> Vec<String> {
-    api.all().await.into_iter().map(|task| task.id).collect()
-}
-
 /// L7
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn the_oldest_finished_go_first_and_those_that_nobody_has_seen_go_last() {
+async fn the_oldest_finished_tasks_are_pruned_first_and_undelivered_ends_last() {
     let builder = Daemon::builder().arg("--keep-finished=4");
     let daemon = builder.start().await;
     let api = daemon.api().await;
     let mut watch = removals(&api).await;
     let live = api.start(shell("sleep 1000")).await.id;
-    let mut unseen = Vec::new();
+    let mut undelivered = Vec::new();
     for _ in 0..2 {
-        unseen.push(end_unseen(&api, "echo unseen").await);
+        undelivered.push(end_undelivered(&api, "echo undelivered").await);
     }
-    let mut seen = Vec::new();
+    let mut delivered = Vec::new();
     for _ in 0..4 {
-        seen.push(end_seen(&api, "echo seen").await);
+        delivered.push(end_delivered(&api, "echo delivered").await);
     }
-    assert_eq!(removed(&mut watch, 2).await, seen[..2]);
-    let kept = [&live, &seen[3], &seen[2], &unseen[1], &unseen[0]];
-    assert_eq!(ids(&api).await.iter().collect::<Vec<_>>(), kept);
-    eventually("their output is gone", || {
-        seen[..2].iter().all(|id| !file_of(&daemon, id).exists())
+    assert_eq!(removed(&mut watch, 2).await, delivered[..2]);
+    let kept = [
+        &live,
+        &delivered[3],
+        &delivered[2],
+        &undelivered[1],
+        &undelivered[0],
+    ];
+    assert_eq!(api.ids().await.iter().collect::<Vec<_>>(), kept);
+    eventually("the output of pruned tasks to be deleted", || {
+        delivered[..2]
+            .iter()
+            .all(|id| !daemon.task_file(id).exists())
     })
     .await;
-    for id in &seen[..2] {
+    for id in &delivered[..2] {
         Refusal::expect(api.inspect(id).await, Code::NotFound, "TASK_NOT_FOUND");
     }
-    assert_eq!(api.output(&unseen[0]).await, b"unseen\n");
-}
-
-/// L7: where there are only such, they go as well, the oldest first.
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn ends_that_nobody_has_seen_do_not_fill_the_disk_either() {
-    let daemon = Daemon::builder().arg("--keep-finished=1").start().await;
-    let api = daemon.api().await;
-    let mut watch = removals(&api).await;
-    let mut unseen = Vec::new();
-    for _ in 0..3 {
-        // A removal may come in between, and counts as a revision too.
-        unseen.push(api.start(shell("true")).await.id);
-    }
-    daemon.no_processes().await;
-    let mut gone = removed(&mut watch, 2).await;
-    let left = ids(&api).await;
-    assert_eq!(left.len(), 1, "{left:?}");
-    gone.extend(left);
-    gone.sort();
-    unseen.sort();
-    assert_eq!(gone, unseen);
+    assert_eq!(api.output(&undelivered[0]).await, b"undelivered\n");
 }
 
 /// L7
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn output_is_kept_up_to_a_size() {
+async fn undelivered_ends_are_pruned_when_nothing_else_is_left() {
+    let daemon = Daemon::builder().arg("--keep-finished=1").start().await;
+    let api = daemon.api().await;
+    let mut watch = removals(&api).await;
+    let mut undelivered = Vec::new();
+    for _ in 0..3 {
+        // A removal in between is a revision too.
+        undelivered.push(api.start(shell("true")).await.id);
+    }
+    daemon.no_processes().await;
+    let mut gone = removed(&mut watch, 2).await;
+    let left = api.ids().await;
+    assert_eq!(left.len(), 1, "{left:?}");
+    gone.extend(left);
+    gone.sort();
+    undelivered.sort();
+    assert_eq!(gone, undelivered);
+}
+
+/// L7
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn output_is_pruned_beyond_its_size_limit() {
     let daemon = Daemon::builder().arg("--keep-output=100KiB").start().await;
     let api = daemon.api().await;
     let mut watch = removals(&api).await;
     let mut tasks = Vec::new();
     for _ in 0..3 {
-        tasks.push(end_seen(&api, "head -c 65536 /dev/zero").await);
+        tasks.push(end_delivered(&api, "head -c 65536 /dev/zero").await);
     }
     assert_eq!(removed(&mut watch, 2).await, tasks[..2]);
-    assert_eq!(ids(&api).await, tasks[2..]);
+    assert_eq!(api.ids().await, tasks[2..]);
     assert_eq!(api.output(&tasks[2]).await.len(), 65536);
 }
 
-/// L7: by age go only those that somebody has seen.
+/// L7
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn what_was_seen_is_kept_for_a_time() {
+async fn only_delivered_ends_are_pruned_by_age() {
     let daemon = Daemon::builder().arg("--keep-for=1s").start().await;
     let api = daemon.api().await;
     let mut watch = removals(&api).await;
-    let unseen = end_unseen(&api, "true").await;
-    let seen = end_seen(&api, "true").await;
-    assert_eq!(removed(&mut watch, 1).await, [seen]);
-    assert_eq!(api.task(&unseen).await.state(), TaskState::Completed);
-    assert_eq!(removed(&mut watch, 1).await, [unseen], "now it was seen");
+    let undelivered = end_undelivered(&api, "true").await;
+    let delivered = end_delivered(&api, "true").await;
+    assert_eq!(removed(&mut watch, 1).await, [delivered]);
+    assert_eq!(api.task(&undelivered).await.state(), TaskState::Completed);
+    assert_eq!(
+        removed(&mut watch, 1).await,
+        [undelivered],
+        "delivered by now"
+    );
 }
 
-/// L7: what was seen is known to the next server.
+/// L7
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn what_was_seen_is_remembered() {
+async fn delivery_is_remembered_across_a_restart() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let unseen = end_unseen(&api, "true").await;
-    let seen = end_seen(&api, "true").await;
+    let undelivered = end_undelivered(&api, "true").await;
+    let delivered = end_delivered(&api, "true").await;
     daemon.terminate();
     daemon.add_arg("--keep-finished=1");
     daemon.restart().await;
     let api = daemon.api().await;
-    assert_eq!(removed(&mut removals(&api).await, 1).await, [seen]);
-    assert_eq!(ids(&api).await, [unseen]);
+    assert_eq!(removed(&mut removals(&api).await, 1).await, [delivered]);
+    assert_eq!(api.ids().await, [undelivered]);
 }
 
-/// E2, E4, S9: old events go, and nothing else.
+/// L7, E2, E4, S9
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn events_beyond_the_limit_are_dropped_and_everything_else_stays() {
+async fn events_beyond_the_limit_are_pruned_and_nothing_else() {
     let mut daemon = Daemon::builder().arg("--keep-events=30").start().await;
     let api = daemon.api().await;
     let mut follower = api.watch_after(0).await;
@@ -156,20 +157,24 @@ async fn events_beyond_the_limit_are_dropped_and_everything_else_stays() {
     let first = api.spawn(request.clone()).await.expect("a start");
     let mut finished = Vec::new();
     for _ in 0..40 {
-        finished.push(end_seen(&api, "echo x").await);
+        finished.push(end_delivered(&api, "echo x").await);
     }
     let newest = api.revision().await;
     let followed = follower.up_to(newest).await;
     let revisions: Vec<u64> = followed.iter().map(|event| event.revision).collect();
-    assert_eq!(revisions, (1..=newest).collect::<Vec<_>>(), "E2");
+    assert_eq!(
+        revisions,
+        (1..=newest).collect::<Vec<_>>(),
+        "a gap in the stream"
+    );
 
     for _ in 0..2 {
         let api = daemon.api().await;
-        let oldest = out_of_range(&api, newest - 29).await;
+        let oldest = api.oldest_kept(newest - 29).await;
         assert_eq!(oldest, newest - 29);
         let kept = api.watch_after(oldest - 1).await.up_to(newest).await;
         assert_eq!(kept.len(), 30);
-        assert_eq!(ids(&api).await.len(), 41);
+        assert_eq!(api.ids().await.len(), 41);
         let again = api.spawn(request.clone()).await.expect("the same answer");
         assert_eq!(again.task, first.task);
         assert_eq!(again.revision, first.revision);
@@ -181,30 +186,9 @@ async fn events_beyond_the_limit_are_dropped_and_everything_else_stays() {
     }
 }
 
-/// What a watcher from the beginning is told, once the oldest event is this one or later.
-async fn out_of_range(api: &Api, oldest: u64) -> u64 {
-    let end = tokio::time::Instant::now() + DEADLINE;
-    loop {
-        let request = WatchEventsRequest {
-            after_revision: Some(0),
-            ..Default::default()
-        };
-        if let Err(status) = api.watch(request).await {
-            let refusal = Refusal::of(&status);
-            assert_eq!(refusal.code, Code::OutOfRange, "{refusal:?}");
-            let told = refusal.value("oldest").parse().unwrap();
-            if told >= oldest {
-                return told;
-            }
-        }
-        assert!(tokio::time::Instant::now() < end, "events are not dropped");
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
-}
-
-/// R1, E2: the server may die at any moment of it.
+/// L7, R1, E2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn kill_9_while_the_past_is_shortened_harms_nothing() {
+async fn a_crash_during_pruning_loses_nothing_else() {
     let mut daemon = Daemon::builder()
         .arg("--keep-finished=8")
         .arg("--keep-events=40")
@@ -217,11 +201,11 @@ async fn kill_9_while_the_past_is_shortened_harms_nothing() {
         let mut watch = api.watch_after(cursor).await;
         let mut events = Vec::new();
         for _ in 0..8 {
-            // Not by Wait: once the watcher has seen the end, the task may go at any time.
+            // Not by Wait: once the end is delivered to the watcher, the task may be pruned at any time.
             let id = api.start(shell("true")).await.id;
             events.extend(watch.until_of(&id, TaskEventType::Ended).await);
         }
-        // Once before the keeper has come to anything, once when it has begun.
+        // Crash before the first removal in one round, after it in the next.
         if round % 2 == 1 {
             let removed = |event: &TaskEvent| event.r#type() == TaskEventType::Removed;
             events.extend(watch.until(removed).await);
@@ -236,13 +220,11 @@ async fn kill_9_while_the_past_is_shortened_harms_nothing() {
     let api = daemon.api().await;
     assert_eq!(api.task(&live.id).await.state(), TaskState::Running);
     let end = tokio::time::Instant::now() + DEADLINE;
-    while ids(&api).await.len() > 9 {
-        assert!(tokio::time::Instant::now() < end, "too many are kept");
+    while api.ids().await.len() > 9 {
+        assert!(tokio::time::Instant::now() < end, "too many tasks are kept");
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
-    let request = WatchEventsRequest {
-        after_revision: Some(cursor),
-        ..Default::default()
-    };
-    api.watch(request).await.expect("its place is still known");
+    api.watch(after(cursor))
+        .await
+        .expect("a revision that is still kept");
 }

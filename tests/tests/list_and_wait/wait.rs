@@ -1,18 +1,17 @@
-//! Waiting for tasks, and not waiting any longer.
+//! Wait: for tasks, for sessions, and its timeout.
 
 use std::time::{Duration, Instant};
 
 use heeler_tests::{
-    Api, DEADLINE, Daemon, SpawnRequestExt as _, argv, millis, secs, v1::*, within,
+    Daemon, SpawnRequestExt as _, argv, millis, request::wait_for_session, secs, v1::*, within,
 };
 use tonic::Code;
 
+/// A wait for tasks with a timeout that fails the test.
 fn on<T: Into<String>>(ids: impl IntoIterator<Item = T>) -> WaitRequest {
-    let task_ids = ids.into_iter().map(Into::into).collect();
     WaitRequest {
-        task_ids,
         timeout: Some(secs(30)),
-        ..Default::default()
+        ..heeler_tests::request::wait(ids)
     }
 }
 
@@ -22,7 +21,7 @@ fn ids(tasks: &[BackgroundTask]) -> Vec<&str> {
 
 /// L4
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn any_some_or_all_of_the_tasks_can_be_waited_for() {
+async fn wait_for_any_two_or_all_tasks() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let gates = ["gate-0", "gate-1", "gate-2"].map(|name| (daemon.gate(name), daemon.file(name)));
@@ -55,7 +54,7 @@ async fn any_some_or_all_of_the_tasks_can_be_waited_for() {
     assert_eq!(
         ids(&two.met),
         [&*tasks[1], &*tasks[2]],
-        "in the order they were asked for"
+        "in the order of the request"
     );
 
     first.open();
@@ -66,7 +65,7 @@ async fn any_some_or_all_of_the_tasks_can_be_waited_for() {
 
 /// L4
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn what_is_already_true_returns_at_once() {
+async fn a_condition_that_already_holds_returns_at_once() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let task = api.start(argv(["true"])).await;
@@ -82,11 +81,9 @@ async fn what_is_already_true_returns_at_once() {
         assert!(answer.satisfied);
         assert_eq!(answer.met, std::slice::from_ref(&ended));
     }
-    let session_id = "nothing in it".to_owned();
     let request = WaitRequest {
-        session_id,
         timeout: Some(secs(3600)),
-        ..Default::default()
+        ..wait_for_session("no such session")
     };
     assert!(
         api.wait(request).await.unwrap().satisfied,
@@ -96,7 +93,7 @@ async fn what_is_already_true_returns_at_once() {
 
 /// L4
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_timeout_says_what_is_still_running() {
+async fn a_timeout_names_the_tasks_that_still_run() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let running = daemon.run(&api, "forever").await;
@@ -110,7 +107,7 @@ async fn a_timeout_says_what_is_still_running() {
     let answer = api.wait(request).await.unwrap();
     assert!(
         began.elapsed() >= Duration::from_millis(200),
-        "not before its time"
+        "returned before its timeout"
     );
     assert!(!answer.satisfied);
     assert_eq!(
@@ -126,7 +123,7 @@ async fn a_timeout_says_what_is_still_running() {
         })
         .await
         .unwrap();
-    assert!(!answer.satisfied, "zero: answer at once");
+    assert!(!answer.satisfied, "satisfied although the task runs");
 }
 
 /// L4
@@ -144,9 +141,8 @@ async fn a_wait_for_a_session_includes_tasks_that_start_during_it() {
     let wait = {
         let api = api.clone();
         let request = WaitRequest {
-            session_id: "s".into(),
             timeout: Some(secs(60)),
-            ..Default::default()
+            ..wait_for_session("s")
         };
         tokio::spawn(async move { api.wait(request).await.unwrap() })
     };
@@ -156,10 +152,10 @@ async fn a_wait_for_a_session_includes_tasks_that_start_during_it() {
         .id;
     gate_one.open();
     api.ended(&one).await;
-    assert!(!wait.is_finished(), "one is over, the other is not");
+    assert!(!wait.is_finished(), "satisfied although one task runs");
     gate_two.open();
     let last = api.ended(&two).await;
-    let answer = within("a session at rest", wait).await.unwrap();
+    let answer = within("an idle session", wait).await.unwrap();
     assert!(answer.satisfied && answer.revision >= last.revision);
     assert_eq!(
         (ids(&answer.met), answer.pending.len()),
@@ -169,9 +165,9 @@ async fn a_wait_for_a_session_includes_tasks_that_start_during_it() {
     assert_eq!(api.task(&outside.id).await.state(), TaskState::Running);
 }
 
-/// L4, L7: events that are dropped during a wait take no end with them.
+/// L4, L7: the events of the ends are pruned during the wait.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_wait_for_a_session_names_also_those_whose_events_are_dropped() {
+async fn a_wait_for_a_session_includes_ends_whose_events_were_pruned() {
     let daemon = Daemon::builder().arg("--keep-events=1").start().await;
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
@@ -179,14 +175,13 @@ async fn a_wait_for_a_session_names_also_those_whose_events_are_dropped() {
     let script = format!("gate {}", daemon.file("gate"));
     let last = daemon.run_as(&api, request(), &script).await.id;
     let waiting = || WaitRequest {
-        session_id: "s".into(),
         timeout: Some(millis(100)),
-        ..Default::default()
+        ..wait_for_session("s")
     };
     let (caller, mut long) = (daemon.api().await, waiting());
     long.timeout = Some(secs(60));
     let wait = tokio::spawn(async move { caller.wait(long).await.unwrap() });
-    // Once a later call on another connection is answered, the first has had its turn.
+    // Once a later call on another connection is answered, the first has arrived.
     api.wait(waiting()).await.unwrap();
     let mut expected = Vec::new();
     for _ in 0..3 {
@@ -194,29 +189,16 @@ async fn a_wait_for_a_session_names_also_those_whose_events_are_dropped() {
         expected.insert(0, api.ended(&task).await);
     }
     let _later = daemon.run(&api, "forever").await;
-    until_dropped(&api, expected[0].revision).await;
+    api.oldest_kept(expected[0].revision + 1).await;
     gate.open();
     expected.insert(0, api.ended(&last).await);
-    let answer = within("a session at rest", wait).await.unwrap();
+    let answer = within("an idle session", wait).await.unwrap();
     assert_eq!(ids(&answer.met), ids(&expected));
-}
-
-/// Until the event at a revision is told to nobody any more.
-async fn until_dropped(api: &Api, revision: u64) {
-    let end = Instant::now() + DEADLINE;
-    let request = WatchEventsRequest {
-        after_revision: Some(revision - 1),
-        ..Default::default()
-    };
-    while api.watch(request.clone()).await.is_ok() {
-        assert!(Instant::now() < end, "nothing was dropped");
-        tokio::time::sleep(heeler_tests::waiting::STEP).await;
-    }
 }
 
 /// L5
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn ending_a_wait_ends_no_task() {
+async fn the_end_of_a_wait_ends_no_task() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let fixture = daemon.run(&api, "forever").await;
@@ -231,7 +213,7 @@ async fn ending_a_wait_ends_no_task() {
     let caller = daemon.api().await;
     let request = on([&fixture.id]);
     let call = tokio::spawn(async move { caller.wait(request).await });
-    // Once a later call on another connection is answered, the first has had its turn.
+    // Once a later call on another connection is answered, the first has arrived.
     api.wait(WaitRequest {
         timeout: Some(millis(100)),
         ..on([&fixture.id])

@@ -1,4 +1,4 @@
-//! The network edge: who can reach the socket, and calls that are too slow or too large.
+//! The Unix socket: modes, users, health, deadlines and sizes.
 
 use std::{
     fs,
@@ -11,12 +11,8 @@ use std::{
 };
 
 use heeler_tests::{
-    Api, Daemon, Refusal, argv, binary,
-    containment::NOBODY,
-    daemon::SERVICE,
-    http2, secs, shell, skipped,
-    v1::{ListRequest, WaitRequest},
-    within,
+    Api, Daemon, Refusal, argv, binary, containment::NOBODY, daemon::SERVICE, disk::files_below,
+    http2, request::wait, secs, shell, skipped, v1::WaitRequest, within,
 };
 use tonic::Code;
 use tonic_health::pb::{
@@ -29,7 +25,7 @@ fn mode(path: &Path) -> u32 {
 
 /// N1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn the_socket_and_all_state_are_0600_in_0700_directories() {
+async fn the_socket_and_all_state_files_are_private_to_the_user() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let task = api.start(daemon.script("print secret")).await;
@@ -37,20 +33,14 @@ async fn the_socket_and_all_state_are_0600_in_0700_directories() {
     assert_eq!(mode(&daemon.socket()), 0o600);
     assert_eq!(mode(daemon.socket().parent().unwrap()), 0o700);
     assert_eq!(mode(&daemon.state_dir()), 0o700);
-    let mut rest = vec![daemon.state_dir()];
-    while let Some(path) = rest.pop() {
-        if path.is_dir() {
-            let entries = fs::read_dir(path).unwrap().flatten();
-            rest.extend(entries.map(|entry| entry.path()));
-        } else {
-            assert_eq!(mode(&path) & 0o077, 0, "{}", path.display());
-        }
+    for path in files_below(&daemon.state_dir()) {
+        assert_eq!(mode(&path) & 0o077, 0, "{}", path.display());
     }
 }
 
 /// N1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn another_user_is_refused_even_where_the_modes_would_let_him_in() {
+async fn another_user_is_refused_even_if_the_modes_allow_access() {
     if !nix::unistd::geteuid().is_root() {
         return skipped("only root can act as another user");
     }
@@ -81,17 +71,12 @@ async fn another_user_is_refused_even_where_the_modes_would_let_him_in() {
         "{refused}"
     );
     assert!(refused.contains("65534"), "{refused}");
-    daemon
-        .api()
-        .await
-        .list(ListRequest::default())
-        .await
-        .unwrap();
+    daemon.api().await.server().await;
 }
 
 /// N1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn the_address_can_be_chosen_and_more_than_one() {
+async fn the_daemon_listens_on_every_address_given() {
     let daemon = Daemon::builder()
         .arg("--listen")
         .arg("unix:{dir}/run/heeler/heeler.sock")
@@ -103,14 +88,18 @@ async fn the_address_can_be_chosen_and_more_than_one() {
     let api = Api::connect(&format!("unix:{}", daemon.file("deep/own.sock")))
         .await
         .unwrap();
-    assert_eq!(api.ended(&task.id).await.id, task.id, "the same server");
+    assert_eq!(
+        api.ended(&task.id).await.id,
+        task.id,
+        "another server answered"
+    );
     assert_eq!(mode(&daemon.path("deep/own.sock")), 0o600);
     assert_eq!(mode(&daemon.path("deep")), 0o700);
 }
 
 /// N1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn health_is_told_for_the_server_and_for_the_service() {
+async fn health_is_reported_for_the_server_and_the_service() {
     let daemon = Daemon::start().await;
     let mut health = HealthClient::new(daemon.api().await.channel());
     for service in ["", SERVICE] {
@@ -131,19 +120,18 @@ async fn health_is_told_for_the_server_and_for_the_service() {
 
 /// N3
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_deadline_that_passes_is_told_as_one() {
+async fn a_passed_deadline_is_answered_as_deadline_exceeded() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let task = api.start(argv(["sleep", "60"])).await;
-    let wait = WaitRequest {
-        task_ids: vec![task.id],
+    let request = WaitRequest {
         timeout: Some(secs(60)),
-        ..Default::default()
+        ..wait([task.id])
     };
     let socket = daemon.socket();
     for timeout in ["1m", "2m", "3m", "10m", "50m", "1n", "0S"] {
         let headers = [("grpc-timeout", timeout)];
-        let call = http2::call(&socket, "Wait", &wait, &headers);
+        let call = http2::call(&socket, "Wait", &request, &headers);
         let answer = within("an answer", call).await;
         assert_eq!(answer["grpc-status"], "4", "{timeout}: {answer:?}");
     }
@@ -151,19 +139,19 @@ async fn a_deadline_that_passes_is_told_as_one() {
 
 /// N3
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_request_that_is_too_large_is_told_how_large_it_may_be() {
+async fn an_oversized_request_is_refused_with_the_limit() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let request = shell("x".repeat(4 << 20));
-    let told = Refusal::expect(
+    let refusal = Refusal::expect(
         api.spawn(request).await,
         Code::OutOfRange,
         "REQUEST_TOO_LARGE",
     );
-    let max: usize = told.value("max").parse().unwrap();
+    let max: usize = refusal.value("max").parse().unwrap();
     assert!(
-        told.message.contains("too large") && max < 4 << 20,
-        "{told:?}"
+        refusal.message.contains("too large") && max < 4 << 20,
+        "{refusal:?}"
     );
     let fits = shell("x".repeat(max - 1000));
     let status = api.spawn(fits).await.unwrap_err();

@@ -1,9 +1,11 @@
-//! The network edge over TCP: the token, who may listen where, and strangers who say nothing.
+//! TCP: the token, the addresses, and unauthenticated connections.
 
 use std::{fs, os::unix::fs::MetadataExt, time::Duration};
 
 use heeler_client::{CancelOptions, ConnectOptions, Error, Spawn, v1::ErrorReason};
-use heeler_tests::{Daemon, Refusal, grpcurl, process::descriptors, skipped, tcp, v1::*, within};
+use heeler_tests::{
+    Daemon, Refusal, disk::files_below, grpcurl, process::descriptors, skipped, tcp, v1::*, within,
+};
 use tokio::{io::AsyncWriteExt, net::TcpStream};
 use tonic::{Code, Request, metadata::MetadataValue};
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
@@ -25,12 +27,13 @@ fn refused<T: std::fmt::Debug>(answer: Result<T, tonic::Status>) -> Refusal {
 
 /// N2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_call_is_taken_with_the_token_and_with_nothing_else() {
+async fn a_call_is_accepted_with_the_right_token_only() {
     let daemon = Daemon::builder().also_on(LOOPBACK).start().await;
     let token = daemon.token();
     let mut raw = BackgroundTasksClient::new(daemon.tcp_channel().await);
-    let told = refused(raw.list(ListRequest::default()).await);
-    assert!(told.message.contains("authorization: Bearer"), "{told:?}");
+    let refusal = refused(raw.list(ListRequest::default()).await);
+    let message = &refusal.message;
+    assert!(message.contains("authorization: Bearer"), "{message}");
     let (start, end) = token.split_at(token.len() - 1);
     let other = if end == "0" { "1" } else { "0" };
     for wrong in [
@@ -45,20 +48,20 @@ async fn a_call_is_taken_with_the_token_and_with_nothing_else() {
         format!("Bearer {token}0"),
         format!("Bearer {}", token.to_uppercase().repeat(2)),
     ] {
-        let told = refused(raw.list(with_header(ListRequest::default(), &wrong)).await);
-        assert!(!format!("{told:?}").contains(start), "{told:?}");
+        let refusal = refused(raw.list(with_header(ListRequest::default(), &wrong)).await);
+        assert!(!format!("{refusal:?}").contains(start), "{refusal:?}");
     }
     let right = format!("Bearer {token}");
     raw.list(with_header(ListRequest::default(), &right))
         .await
         .unwrap();
-    // Each call shows it anew: a connection that has shown it once is not believed for that.
+    // Each call needs the token: the connection does not remember it.
     refused(raw.list(ListRequest::default()).await);
 }
 
 /// N2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_spawn_without_the_token_starts_nothing_and_a_watch_is_told_nothing() {
+async fn without_the_token_spawn_watch_and_shutdown_are_refused() {
     let daemon = Daemon::builder().also_on(LOOPBACK).start().await;
     let mut raw = BackgroundTasksClient::new(daemon.tcp_channel().await);
     refused(raw.spawn(heeler_tests::argv(["true"])).await);
@@ -80,12 +83,12 @@ async fn health_needs_the_token_too() {
 
 /// N2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn the_token_is_private_and_the_same_after_a_restart() {
+async fn the_token_file_is_private_and_kept_across_a_restart() {
     let mut daemon = Daemon::builder().also_on(LOOPBACK).start().await;
     let found = fs::metadata(daemon.token_file()).unwrap();
     assert_eq!(found.mode() & 0o7777, 0o600);
     let token = daemon.token();
-    assert!(token.len() >= 43, "256 bits");
+    assert!(token.len() >= 43, "fewer than 256 bits");
     daemon.kill9();
     fs::remove_file(daemon.path("server.log")).unwrap();
     daemon.restart().await;
@@ -101,7 +104,7 @@ async fn the_token_is_private_and_the_same_after_a_restart() {
 
 /// N2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn another_daemon_has_another_token() {
+async fn the_token_of_another_daemon_is_refused() {
     let one = Daemon::builder().also_on(LOOPBACK).start().await;
     let two = Daemon::builder().also_on(LOOPBACK).start().await;
     let options = ConnectOptions::new().token_file(one.token_file());
@@ -114,11 +117,11 @@ async fn another_daemon_has_another_token() {
 
 /// N2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn beyond_loopback_nobody_listens_without_tls() {
+async fn listening_beyond_loopback_needs_tls() {
     let daemon = Daemon::builder().prepare();
     let own = tcp::own_address().map(|ip| format!("tcp:{ip}:0"));
     if own.is_none() {
-        skipped("this machine has no address but loopback");
+        skipped("no address other than loopback");
     }
     let open = ["tcp:0.0.0.0:0", "tcp:[::]:0"].map(str::to_owned);
     for address in open.into_iter().chain(own) {
@@ -135,8 +138,8 @@ async fn beyond_loopback_nobody_listens_without_tls() {
             ])
             .await;
         assert_eq!(said.code, Some(1), "{address}: {said:?}");
-        for told in [address.as_str(), "--tls-cert", "--tls-key", "127.0.0.1"] {
-            assert!(said.stderr.contains(told), "{address}: {said:?}");
+        for part in [address.as_str(), "--tls-cert", "--tls-key", "127.0.0.1"] {
+            assert!(said.stderr.contains(part), "{address}: {said:?}");
         }
         assert!(!said.stderr.contains("listening"), "{address}: {said:?}");
     }
@@ -144,10 +147,10 @@ async fn beyond_loopback_nobody_listens_without_tls() {
 
 /// N2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn every_loopback_address_can_be_listened_on() {
+async fn every_loopback_address_works_without_tls() {
     for address in ["tcp:[::1]:0", "tcp:localhost:0", "tcp:127.9.8.7:0"] {
         if address.contains("::1") && std::net::TcpListener::bind("[::1]:0").is_err() {
-            skipped("this machine has no IPv6");
+            skipped("no IPv6");
             continue;
         }
         let daemon = Daemon::builder().also_on(address).start().await;
@@ -161,7 +164,7 @@ async fn every_loopback_address_can_be_listened_on() {
 
 /// N2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_token_file_that_others_can_read_or_a_taken_port_is_told_and_nothing_starts() {
+async fn a_readable_token_file_or_a_taken_port_is_reported_and_nothing_starts() {
     let daemon = Daemon::builder().also_on(LOOPBACK).start().await;
     let taken = daemon.remote_address().await;
     let other = Daemon::builder().prepare();
@@ -183,7 +186,7 @@ async fn a_token_file_that_others_can_read_or_a_taken_port_is_told_and_nothing_s
 
 /// N2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn whoever_comes_over_tcp_has_no_uid_and_no_pid() {
+async fn an_actor_over_tcp_has_no_uid_and_no_pid() {
     let daemon = Daemon::builder().also_on(LOOPBACK).start().await;
     let options = ConnectOptions::new().token(daemon.token());
     let client = tcp::client(&daemon.remote_address().await, options)
@@ -204,7 +207,7 @@ async fn whoever_comes_over_tcp_has_no_uid_and_no_pid() {
 
 /// N2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_task_of_a_daemon_that_has_no_socket_can_reach_it() {
+async fn a_task_reaches_a_daemon_without_a_socket() {
     let mut daemon = Daemon::builder().arg("--listen").arg(LOOPBACK).prepare();
     daemon.launch();
     let address = daemon.remote_address().await;
@@ -220,7 +223,7 @@ async fn a_task_of_a_daemon_that_has_no_socket_can_reach_it() {
 
 /// N2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn the_command_takes_a_token_file_a_variable_or_its_own_daemons() {
+async fn the_command_finds_the_token_by_option_variable_or_state_directory() {
     let daemon = Daemon::builder().also_on(LOOPBACK).start().await;
     let address = daemon.remote_address().await;
     let file = daemon.token_file();
@@ -247,7 +250,7 @@ async fn the_command_takes_a_token_file_a_variable_or_its_own_daemons() {
 
 /// N2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_shutdown_over_tcp_returns_when_the_port_is_free() {
+async fn a_shutdown_over_tcp_returns_after_the_port_is_free() {
     let mut daemon = Daemon::builder().also_on(LOOPBACK).start().await;
     let address = daemon.remote_address().await;
     let file = daemon.file("state/token");
@@ -261,7 +264,7 @@ async fn a_shutdown_over_tcp_returns_when_the_port_is_free() {
 
 /// N2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn grpcurl_is_served_with_the_token_by_reflection_and_refused_without() {
+async fn grpcurl_is_served_with_the_token_and_refused_without() {
     let Some(program) = grpcurl::program() else {
         return;
     };
@@ -278,17 +281,17 @@ async fn grpcurl_is_served_with_the_token_by_reflection_and_refused_without() {
     let right = run(&format!("authorization: Bearer {}", daemon.token())).await;
     assert!(right.status.success(), "{right:?}");
     let wrong = run("authorization: Bearer nonsense").await;
-    let told = String::from_utf8_lossy(&wrong.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&wrong.stderr).into_owned();
     assert!(
-        !wrong.status.success() && told.contains("Unauthenticated"),
-        "{told}"
+        !wrong.status.success() && stderr.contains("Unauthenticated"),
+        "{stderr}"
     );
 }
 
 /// N3
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn silent_and_garbled_connections_keep_nobody_out_and_are_bounded() {
-    const STRANGERS: usize = 600;
+async fn silent_and_garbled_connections_are_bounded_and_block_no_caller() {
+    const CONNECTIONS: usize = 600;
     let daemon = Daemon::builder().also_on(LOOPBACK).start().await;
     let port = daemon.port().await;
     let options = ConnectOptions::new().token(daemon.token());
@@ -297,15 +300,15 @@ async fn silent_and_garbled_connections_keep_nobody_out_and_are_bounded() {
         .unwrap();
     client.list_page(ListRequest::default()).await.unwrap();
     let before = descriptors(daemon.pid());
-    let mut strangers = Vec::new();
-    for number in 0..STRANGERS {
-        let mut stranger = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    let mut open = Vec::new();
+    for number in 0..CONNECTIONS {
+        let mut connection = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
         match number % 3 {
             0 => {}
-            1 => drop(stranger.write_all(b"PRI * HTTP/2.0\r\n").await),
-            _ => drop(stranger.write_all(&[0xff; 512]).await),
+            1 => drop(connection.write_all(b"PRI * HTTP/2.0\r\n").await),
+            _ => drop(connection.write_all(&[0xff; 512]).await),
         }
-        strangers.push(stranger);
+        open.push(connection);
     }
     client.list_page(ListRequest::default()).await.unwrap();
     let next = tcp::client(&daemon.remote_address().await, options)
@@ -314,7 +317,7 @@ async fn silent_and_garbled_connections_keep_nobody_out_and_are_bounded() {
     within("a new caller", next.list_page(ListRequest::default()))
         .await
         .unwrap();
-    heeler_tests::eventually("strangers are sent away", || {
+    heeler_tests::eventually("unauthenticated connections to be closed", || {
         descriptors(daemon.pid()) < before + 300
     })
     .await;
@@ -322,7 +325,7 @@ async fn silent_and_garbled_connections_keep_nobody_out_and_are_bounded() {
 
 /// N4
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn the_token_is_in_no_log_no_event_and_no_other_file() {
+async fn the_token_appears_in_no_log_event_or_other_file() {
     let daemon = Daemon::builder()
         .also_on(LOOPBACK)
         .env("HEELER_LOG", "trace")
@@ -343,29 +346,23 @@ async fn the_token_is_in_no_log_no_event_and_no_other_file() {
     assert!(matches!(error, Error::Refused(_)), "{error:?}");
     assert!(!format!("{error:?} {error}").contains(&token));
     assert!(!format!("{:?}", daemon.api().await.history().await).contains(&token));
-    assert!(daemon.log().contains("TRACE"), "everything is logged");
-    let holds = |bytes: &[u8]| {
+    assert!(daemon.log().contains("TRACE"), "not logged at trace level");
+    let contains_token = |bytes: &[u8]| {
         bytes
             .windows(token.len())
             .any(|part| part == token.as_bytes())
     };
-    let mut rest = vec![daemon.path("")];
-    while let Some(path) = rest.pop() {
-        if path.is_dir() {
-            rest.extend(
-                fs::read_dir(path)
-                    .unwrap()
-                    .map(|entry| entry.unwrap().path()),
-            );
-        } else if path.is_file() && path != daemon.token_file() {
-            assert!(!holds(&fs::read(&path).unwrap()), "{}", path.display());
+    for path in files_below(&daemon.path("")) {
+        if path.is_file() && path != daemon.token_file() {
+            let bytes = fs::read(&path).unwrap();
+            assert!(!contains_token(&bytes), "{}", path.display());
         }
     }
 }
 
-/// N3
+/// R1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_call_over_tcp_that_finds_the_daemon_restarting_is_made_again() {
+async fn a_call_over_tcp_during_a_restart_is_retried() {
     let address = format!(
         "tcp:127.77.{}.{}:7117",
         std::process::id() >> 8 & 0xff,

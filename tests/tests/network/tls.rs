@@ -1,4 +1,4 @@
-//! TLS: who is believed, and what becomes of handshakes that go nowhere.
+//! TLS: certificates, authorities, and incomplete handshakes.
 
 use std::{fs, path::Path};
 
@@ -8,7 +8,7 @@ use heeler_tests::{
 };
 use tokio::{io::AsyncWriteExt, net::TcpStream};
 
-/// A daemon for other machines, whose certificate is for this name.
+/// Starts a daemon that listens on every interface, with a certificate for this name.
 async fn daemon(authority: &Authority, name: &str) -> Daemon {
     let Certified { certificate, key } = authority.certify(name);
     Daemon::builder()
@@ -28,7 +28,7 @@ fn trusting(daemon: &Daemon, authority: &Path) -> ConnectOptions {
 
 /// N2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_client_that_believes_the_authority_is_served_over_tls() {
+async fn a_client_that_trusts_the_authority_is_served_over_tls() {
     let dir = tempfile::tempdir().unwrap();
     let authority = Authority::new(dir.path(), "authority");
     let daemon = daemon(&authority, "127.0.0.1").await;
@@ -48,7 +48,7 @@ async fn a_client_that_believes_the_authority_is_served_over_tls() {
 
 /// N2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_certificate_of_another_authority_or_for_another_name_is_not_believed() {
+async fn a_certificate_of_another_authority_or_for_another_name_is_rejected() {
     let dir = tempfile::tempdir().unwrap();
     let authority = Authority::new(dir.path(), "authority");
     let other = Authority::new(dir.path(), "other");
@@ -76,7 +76,7 @@ async fn a_certificate_of_another_authority_or_for_another_name_is_not_believed(
 
 /// N2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn nobody_is_served_in_the_clear_where_there_is_tls() {
+async fn a_plain_connection_to_a_tls_port_is_not_served() {
     let dir = tempfile::tempdir().unwrap();
     let authority = Authority::new(dir.path(), "authority");
     let daemon = daemon(&authority, "127.0.0.1").await;
@@ -94,7 +94,7 @@ async fn nobody_is_served_in_the_clear_where_there_is_tls() {
 
 /// N2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn files_that_cannot_be_used_are_told_by_name_and_nothing_starts() {
+async fn unusable_certificate_files_are_reported_and_nothing_starts() {
     let dir = tempfile::tempdir().unwrap();
     let authority = Authority::new(dir.path(), "authority");
     let good = authority.certify("one");
@@ -103,7 +103,7 @@ async fn files_that_cannot_be_used_are_told_by_name_and_nothing_starts() {
     fs::write(path("garbage"), "-----BEGIN PRIVATE KEY-----\nsecret\n").unwrap();
     fs::write(path("empty"), "").unwrap();
     let daemon = Daemon::builder().prepare();
-    for (certificate, key, told) in [
+    for (certificate, key, reason) in [
         (path("missing"), good.key.clone(), "missing"),
         (good.certificate.clone(), path("missing"), "missing"),
         (path("empty"), good.key.clone(), "no certificate"),
@@ -120,8 +120,8 @@ async fn files_that_cannot_be_used_are_told_by_name_and_nothing_starts() {
         command.arg("--tls-cert").arg(&certificate);
         command.arg("--tls-key").arg(&key);
         let said = heeler_tests::cli::Said::of(command).await;
-        assert_eq!(said.code, Some(1), "{told}: {said:?}");
-        assert!(said.stderr.contains(told), "{told}: {said:?}");
+        assert_eq!(said.code, Some(1), "{reason}: {said:?}");
+        assert!(said.stderr.contains(reason), "{reason}: {said:?}");
         assert!(!said.stderr.contains("secret"), "{said:?}");
         assert!(!said.stderr.contains("listening"), "{said:?}");
     }
@@ -137,7 +137,7 @@ async fn files_that_cannot_be_used_are_told_by_name_and_nothing_starts() {
 
 /// N2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn the_command_takes_an_authority_by_option_and_by_variable() {
+async fn the_command_accepts_an_authority_by_option_and_by_variable() {
     let dir = tempfile::tempdir().unwrap();
     let authority = Authority::new(dir.path(), "authority");
     let daemon = daemon(&authority, "127.0.0.1").await;
@@ -153,7 +153,7 @@ async fn the_command_takes_an_authority_by_option_and_by_variable() {
     assert_eq!(
         said.code,
         Some(4),
-        "not an authority of the system: {said:?}"
+        "an authority that the system does not trust: {said:?}"
     );
 }
 
@@ -179,22 +179,22 @@ async fn grpcurl_is_served_over_tls() {
 
 /// N3
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn handshakes_that_go_nowhere_keep_nobody_out() {
+async fn incomplete_handshakes_block_no_caller() {
     let dir = tempfile::tempdir().unwrap();
     let authority = Authority::new(dir.path(), "authority");
     let daemon = daemon(&authority, "127.0.0.1").await;
     let port = daemon.port().await;
     let before = descriptors(daemon.pid());
-    let mut strangers = Vec::new();
+    let mut open = Vec::new();
     for number in 0..600 {
-        let mut stranger = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        let mut connection = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
         match number % 3 {
             0 => {}
-            // The beginning of a record that is never completed.
-            1 => drop(stranger.write_all(&[22, 3, 1, 2, 0, 1]).await),
-            _ => drop(stranger.write_all(b"GET / HTTP/1.1\r\n\r\n").await),
+            // The first bytes of a record that never completes.
+            1 => drop(connection.write_all(&[22, 3, 1, 2, 0, 1]).await),
+            _ => drop(connection.write_all(b"GET / HTTP/1.1\r\n\r\n").await),
         }
-        strangers.push(stranger);
+        open.push(connection);
     }
     let options = trusting(&daemon, &authority.certificate);
     let client = tcp::client(&format!("tls:127.0.0.1:{port}"), options)
@@ -203,7 +203,7 @@ async fn handshakes_that_go_nowhere_keep_nobody_out() {
     within("a caller", client.list_page(ListRequest::default()))
         .await
         .unwrap();
-    heeler_tests::eventually("strangers are sent away", || {
+    heeler_tests::eventually("unauthenticated connections to be closed", || {
         descriptors(daemon.pid()) < before + 300
     })
     .await;

@@ -1,4 +1,4 @@
-//! Output: every byte, tagged and in order, for any number of readers.
+//! Reading output: offsets, long polls, streams, and readers that do not read.
 
 use std::{
     task::Poll,
@@ -6,25 +6,20 @@ use std::{
 };
 
 use heeler_tests::{
-    Daemon,
-    api::{self, raw, read},
-    argv, eventually, millis, pattern, secs,
-    v1::{outcome::Result as Ended, *},
+    Daemon, argv, eventually, millis,
+    outcome::exit_code,
+    output::{bytes, raw},
+    pattern,
+    request::{read, read_tail},
+    secs,
+    v1::*,
     watch::task_of,
     within,
 };
 
-fn bytes(answer: &ReadOutputResponse) -> Vec<u8> {
-    answer
-        .chunks
-        .iter()
-        .flat_map(|chunk| raw(chunk).to_vec())
-        .collect()
-}
-
 /// O1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn any_offset_can_be_read_and_past_the_end_is_nothing() {
+async fn any_offset_can_be_read_and_past_the_end_it_is_empty() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     const ALL: usize = 200_000;
@@ -38,7 +33,7 @@ async fn any_offset_can_be_read_and_past_the_end_is_nothing() {
                 ..read(&id, offset as u64)
             };
             let answer = api.read(request).await.unwrap();
-            let given = bytes(&answer);
+            let given = bytes(&answer.chunks);
             let end = (offset + given.len()).min(ALL);
             assert_eq!(given, expected[offset..end], "{offset} {max_bytes}");
             let most = if max_bytes == 0 {
@@ -49,7 +44,7 @@ async fn any_offset_can_be_read_and_past_the_end_is_nothing() {
             assert_eq!(
                 given.len(),
                 most.min(ALL - offset),
-                "as much as was asked for"
+                "not as much as requested"
             );
             assert_eq!(answer.next_offset, end as u64);
             assert_eq!((answer.end_offset, answer.complete), (ALL as u64, true));
@@ -64,27 +59,21 @@ async fn any_offset_can_be_read_and_past_the_end_is_nothing() {
 
 /// O1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn the_last_bytes_can_be_asked_for() {
+async fn the_last_bytes_can_be_read() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let id = api.start(daemon.script("bytes 1000")).await.id;
     api.ended(&id).await;
     for (tail, expected) in [(0, 0), (10, 10), (1000, 1000), (u64::MAX, 1000)] {
-        let start = Some(read_output_request::Start::TailBytes(tail));
-        let request = ReadOutputRequest {
-            task_id: id.clone(),
-            start,
-            ..Default::default()
-        };
-        let answer = api.read(request).await.unwrap();
-        assert_eq!(bytes(&answer), pattern(1000)[1000 - expected..]);
+        let answer = api.read(read_tail(&id, tail)).await.unwrap();
+        assert_eq!(bytes(&answer.chunks), pattern(1000)[1000 - expected..]);
         assert_eq!(answer.next_offset, 1000);
     }
 }
 
 /// O2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn readers_do_not_disturb_one_another() {
+async fn several_readers_each_see_every_byte() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     const ALL: usize = 500_000;
@@ -106,14 +95,14 @@ async fn readers_do_not_disturb_one_another() {
                     assert!(answer.complete, "{answer:?}");
                     return all;
                 }
-                all.extend(bytes(&answer));
+                all.extend(bytes(&answer.chunks));
             }
         });
     }
     for all in within("every reader", readers.join_all()).await {
         assert!(
             all == pattern(ALL),
-            "{} bytes, not those that were written",
+            "{} bytes differ from those written",
             all.len()
         );
     }
@@ -121,7 +110,7 @@ async fn readers_do_not_disturb_one_another() {
 
 /// O3
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_long_poll_returns_at_the_first_byte_and_at_the_end() {
+async fn a_long_poll_returns_at_the_first_new_byte_and_at_the_end() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let (first, second) = (daemon.gate("first"), daemon.gate("second"));
@@ -135,7 +124,7 @@ async fn a_long_poll_returns_at_the_first_byte_and_at_the_end() {
     first.open();
     let answer = within("the first byte", call).await.unwrap();
     assert_eq!(
-        (bytes(&answer), answer.complete),
+        (bytes(&answer.chunks), answer.complete),
         (b"hello\n".to_vec(), false)
     );
 
@@ -162,7 +151,7 @@ async fn a_long_poll_returns_at_its_timeout_and_zero_is_a_snapshot() {
     let answer = api.read(request).await.unwrap();
     assert!(
         began.elapsed() >= Duration::from_millis(300),
-        "not before its time"
+        "returned before its timeout"
     );
     assert_eq!(
         (answer.chunks.len(), answer.next_offset, answer.complete),
@@ -190,10 +179,10 @@ async fn a_long_poll_on_a_finished_task_returns_at_once() {
 
 /// O4
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn stdout_and_stderr_are_tagged_and_in_the_order_of_arrival() {
+async fn stdout_and_stderr_are_tagged_and_in_order_of_arrival() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    // Each step waits until the one before has been read, so that the order is certain.
+    // Each step waits until the one before was read, so that the order is certain.
     let mut script = String::new();
     for n in 0..8 {
         let step = if n % 2 == 0 { "print" } else { "err" };
@@ -205,7 +194,7 @@ async fn stdout_and_stderr_are_tagged_and_in_the_order_of_arrival() {
         let answer = within("the next line", api.poll(&fixture.id, offset))
             .await
             .unwrap();
-        assert_eq!(bytes(&answer), format!("{n}\n").into_bytes());
+        assert_eq!(bytes(&answer.chunks), format!("{n}\n").into_bytes());
         offset = answer.next_offset;
         std::fs::write(daemon.file(&format!("read-{n}")), "").unwrap();
     }
@@ -222,7 +211,7 @@ async fn stdout_and_stderr_are_tagged_and_in_the_order_of_arrival() {
         assert_eq!(raw(chunk), format!("{n}\n").as_bytes());
         assert!(
             heeler_tests::micros(&chunk.read_time) >= last,
-            "times go forward"
+            "read times go backwards"
         );
         last = heeler_tests::micros(&chunk.read_time);
     }
@@ -231,7 +220,7 @@ async fn stdout_and_stderr_are_tagged_and_in_the_order_of_arrival() {
 
 /// O6
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn what_was_written_just_before_the_exit_is_there_when_the_end_is_told() {
+async fn output_written_just_before_the_exit_is_there_at_the_end_event() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     const ALL: usize = 150_000;
@@ -251,7 +240,7 @@ async fn what_was_written_just_before_the_exit_is_there_when_the_end_is_told() {
 
 /// O7
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_grandchild_that_holds_the_pipe_delays_and_falsifies_nothing() {
+async fn a_grandchild_with_the_pipe_open_neither_delays_the_exit_nor_changes_its_code() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
@@ -265,11 +254,12 @@ async fn a_grandchild_that_holds_the_pipe_delays_and_falsifies_nothing() {
         .until_of(&fixture.id, TaskEventType::LeaderExited)
         .await;
     let task = task_of(seen.last().unwrap());
+    assert_eq!(exit_code(task), 7);
     assert_eq!(
-        task.outcome.as_ref().unwrap().result,
-        Some(Ended::ExitCode(7))
+        task.state(),
+        TaskState::Running,
+        "the task ended before its tree"
     );
-    assert_eq!(task.state(), TaskState::Running, "the tree is not empty");
     assert_eq!(api.lines(&fixture.id).await, ["early"]);
     let late = fixture.process("late").await;
     assert!(late.is_alive());
@@ -281,17 +271,14 @@ async fn a_grandchild_that_holds_the_pipe_delays_and_falsifies_nothing() {
         (task.state(), task.end_reason()),
         (TaskState::Failed, EndReason::Exited)
     );
-    assert_eq!(
-        task.outcome.as_ref().unwrap().result,
-        Some(Ended::ExitCode(7))
-    );
+    assert_eq!(exit_code(task), 7);
     assert_eq!(api.lines(&fixture.id).await, ["early", "late"]);
-    assert!(late.is_gone(), "ended is ended");
+    assert!(late.is_gone(), "a process after the end");
 }
 
 /// O10
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn clients_that_do_not_read_slow_no_task_down() {
+async fn clients_that_do_not_read_do_not_slow_a_task() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     const ALL: usize = 48 << 20;
@@ -302,12 +289,8 @@ async fn clients_that_do_not_read_slow_no_task_down() {
         ALL - 2_000_000
     );
     let fixture = daemon.run(&api, &script).await;
-    while api.read(read(&fixture.id, 0)).await.unwrap().end_offset < 2_000_000 {
-        within("some output", api.poll(&fixture.id, 1_999_999))
-            .await
-            .unwrap();
-    }
-    // Each asks for a mebibyte and, polled once and never again, takes no more than a first window.
+    api.output_reaches(&fixture.id, 2_000_000).await;
+    // Each requests a mebibyte, is polled once, and so takes no more than the first flow-control window.
     let mut stalled = Vec::new();
     for _ in 0..20 {
         let mut client = daemon.api().await.raw();
@@ -317,12 +300,12 @@ async fn clients_that_do_not_read_slow_no_task_down() {
         };
         let mut call = Box::pin(async move { client.read_output(request).await });
         let asked = std::future::poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx).is_pending()));
-        // On a busy machine a whole answer may have come before the first look for it.
+        // On a busy machine the whole answer may be there at the first poll.
         if asked.await {
             stalled.push(call);
         }
     }
-    assert!(!stalled.is_empty(), "nobody stalled");
+    assert!(!stalled.is_empty(), "no client stalled");
     let watcher = daemon.api().await.watch_after(0).await;
     gate.open();
     let task = api.ended(&fixture.id).await;
@@ -335,7 +318,7 @@ async fn clients_that_do_not_read_slow_no_task_down() {
 
 /// O11
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn output_is_readable_after_the_end_and_after_a_restart_until_it_is_removed() {
+async fn output_is_readable_after_the_end_and_after_a_restart_until_removed() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     let id = api
@@ -362,13 +345,13 @@ async fn output_is_readable_after_the_end_and_after_a_restart_until_it_is_remove
     let api = daemon.api().await;
     assert!(api.output(&id).await == all);
     api.remove([&id]).await.unwrap();
-    let status = api.read(api::read(&id, 0)).await.unwrap_err();
+    let status = api.read(read(&id, 0)).await.unwrap_err();
     assert_eq!(status.code(), tonic::Code::NotFound);
 }
 
 /// O11
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn output_of_a_running_task_goes_on_across_a_crash() {
+async fn output_of_a_running_task_continues_across_a_crash() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
@@ -378,19 +361,13 @@ async fn output_of_a_running_task_goes_on_across_a_crash() {
         daemon.file("done")
     );
     let fixture = daemon.run(&api, &script).await;
-    within("the first line", api.poll(&fixture.id, 0))
-        .await
-        .unwrap();
+    api.output_reaches(&fixture.id, 1).await;
     daemon.kill9();
     gate.open();
     let done = daemon.path("done");
     eventually("output while no server runs", || done.exists()).await;
     daemon.restart().await;
     let api = daemon.api().await;
-    while api.read(read(&fixture.id, 0)).await.unwrap().end_offset < 17 {
-        within("the second line", api.poll(&fixture.id, 7))
-            .await
-            .unwrap();
-    }
+    api.output_reaches(&fixture.id, 17).await;
     assert_eq!(api.lines(&fixture.id).await, ["before", "meanwhile"]);
 }

@@ -1,16 +1,10 @@
-//! Output as text: every byte is in the log, and no answer ends inside a character.
+//! Output as text: the log keeps every byte, and no answer ends inside a character.
 
-use heeler_tests::{
-    Api, Daemon,
-    api::{read, text},
-    secs,
-    v1::*,
-    within,
-};
+use heeler_tests::{Api, Daemon, output::text, request::read, secs, v1::*, within};
 
 /// O5
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn the_log_keeps_every_byte_and_a_text_view_replaces_what_is_no_text() {
+async fn the_log_keeps_every_byte_and_the_text_view_replaces_invalid_utf_8() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let hex = "00ff61fe c3 28 e282 62 f0 9f 98 80 1b 5b 0d 0a".replace(' ', "");
@@ -23,7 +17,7 @@ async fn the_log_keeps_every_byte_and_a_text_view_replaces_what_is_no_text() {
     assert_eq!(shown, String::from_utf8_lossy(&all));
 }
 
-/// All output as text, in steps of at most so many bytes.
+/// All output as text, read in steps of at most `max_bytes`.
 async fn as_text(api: &Api, id: &str, max_bytes: u32) -> String {
     let (mut all, mut offset) = (String::new(), 0);
     loop {
@@ -46,7 +40,7 @@ async fn as_text(api: &Api, id: &str, max_bytes: u32) -> String {
 
 /// O5
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_text_view_never_cuts_a_character_however_little_is_read() {
+async fn the_text_view_never_cuts_a_character() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let written = "a\u{e9}\u{20ac}\u{1f600}b".repeat(50);
@@ -64,16 +58,14 @@ async fn a_text_view_never_cuts_a_character_however_little_is_read() {
 
 /// O5
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn half_a_character_waits_for_its_rest() {
+async fn an_incomplete_character_waits_for_its_rest() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
     let script = format!("raw 61e282 gate {} raw ac62e2", daemon.file("gate"));
     let fixture = daemon.run(&api, &script).await;
     let id = &fixture.id;
-    while api.read(read(id, 0)).await.unwrap().end_offset < 3 {
-        within("half a character", api.poll(id, 0)).await.unwrap();
-    }
+    api.output_reaches(id, 3).await;
     let text_from = |offset| ReadOutputRequest {
         view: OutputView::Text.into(),
         ..read(id, offset)
@@ -93,11 +85,11 @@ async fn half_a_character_waits_for_its_rest() {
     });
     gate.open();
     api.ended(id).await;
-    let rest = within("its rest", call).await.unwrap();
+    let rest = within("the rest of the character", call).await.unwrap();
     assert!(text(&rest.chunks[0]).starts_with('\u{20ac}'), "{rest:?}");
     assert_eq!(
         as_text(&api, id, 0).await,
         "a\u{20ac}b\u{fffd}",
-        "at the end nothing is waited for"
+        "the end replaces an incomplete character"
     );
 }

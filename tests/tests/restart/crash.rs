@@ -1,16 +1,19 @@
-//! Nothing is lost: the server dies, and another takes its place.
+//! A server is killed or ended, and the next one takes its tasks back.
 
-use std::{collections::HashMap, process::Stdio};
+use std::collections::HashMap;
 
 use heeler_tests::{
     Api, Daemon, eventually,
+    outcome::{exit_code, outcome},
     v1::{outcome::Result as Ended, *},
-    watch::{task_of, types},
+    watch::{ONE_RUN, is_of},
 };
+
+use super::assert_taken_back;
 
 /// R1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn after_a_crash_live_tasks_go_on_and_ends_in_between_have_their_true_codes() {
+async fn after_a_crash_live_tasks_go_on_and_ends_meanwhile_have_their_true_outcome() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
@@ -49,14 +52,14 @@ async fn after_a_crash_live_tasks_go_on_and_ends_in_between_have_their_true_code
     gate.open();
     for (fixture, _) in &ending {
         let leader = fixture.process("leader").await;
-        eventually("an end that no server sees", || !leader.is_alive()).await;
+        eventually("an end without a server", || !leader.is_alive()).await;
     }
     daemon.restart().await;
 
     let api = daemon.api().await;
     for fixture in &live {
         let task = api.task(&fixture.id).await;
-        assert_eq!(task, before[&fixture.id], "the same in every respect");
+        assert_eq!(task, before[&fixture.id], "the task has changed");
         assert!(
             fixture
                 .processes(&["leader", "child"])
@@ -66,26 +69,18 @@ async fn after_a_crash_live_tasks_go_on_and_ends_in_between_have_their_true_code
         );
         assert!(api.lines(&fixture.id).await[0].starts_with("live-"));
     }
-    for (fixture, outcome) in &ending {
+    for (fixture, expected) in &ending {
         let task = api.ended(&fixture.id).await;
-        assert_eq!(task.outcome.unwrap().result.as_ref(), Some(outcome));
-        let expected = match outcome {
+        assert_eq!(outcome(&task), expected);
+        let lines = match expected {
             Ended::ExitCode(_) => vec!["before", "after"],
             Ended::Signal(_) | Ended::SpawnError(_) | Ended::Unknown(_) => vec![],
         };
-        assert_eq!(api.lines(&fixture.id).await, expected);
-        let kinds = types(&api.history_of(&fixture.id).await);
-        assert_eq!(
-            kinds,
-            [
-                TaskEventType::Created,
-                TaskEventType::Started,
-                TaskEventType::Ended
-            ]
-        );
+        assert_eq!(api.lines(&fixture.id).await, lines);
+        assert_eq!(api.event_types(&fixture.id).await, ONE_RUN);
     }
     let history = api.history().await;
-    assert_eq!(history[..seen.len()], seen, "the past is what it was");
+    assert_eq!(history[..seen.len()], seen, "earlier events have changed");
     assert_eq!(api.server().await.live_tasks, 3);
     for fixture in &mut live {
         let stopped = api.stop(&fixture.id, CancelMode::Graceful).await;
@@ -96,7 +91,7 @@ async fn after_a_crash_live_tasks_go_on_and_ends_in_between_have_their_true_code
 
 /// R1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_task_that_ends_after_the_restart_ends_as_ever() {
+async fn a_task_that_ends_after_three_crashes_has_its_true_outcome() {
     let mut daemon = Daemon::start().await;
     let gate = daemon.gate("gate");
     let script = format!("print one gate {} print two exit 5", daemon.file("gate"));
@@ -109,25 +104,14 @@ async fn a_task_that_ends_after_the_restart_ends_as_ever() {
     assert_eq!(api.task(&fixture.id).await.state(), TaskState::Running);
     gate.open();
     let task = api.ended(&fixture.id).await;
-    assert_eq!(
-        (task.state(), task.outcome.unwrap().result),
-        (TaskState::Failed, Some(Ended::ExitCode(5)))
-    );
+    assert_eq!((task.state(), exit_code(&task)), (TaskState::Failed, 5));
     assert_eq!(api.lines(&fixture.id).await, ["one", "two"]);
-    let kinds = types(&api.history_of(&fixture.id).await);
-    assert_eq!(
-        kinds,
-        [
-            TaskEventType::Created,
-            TaskEventType::Started,
-            TaskEventType::Ended
-        ]
-    );
+    assert_eq!(api.event_types(&fixture.id).await, ONE_RUN);
 }
 
 /// R1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_crash_under_load_loses_no_task_that_was_answered_and_tells_each_end_once() {
+async fn a_crash_under_load_loses_no_answered_task_and_records_each_end_once() {
     let mut daemon = Daemon::start().await;
     let load = |api: Api, request: SpawnRequest| async move {
         let mut answered = Vec::new();
@@ -152,37 +136,34 @@ async fn a_crash_under_load_loses_no_task_that_was_answered_and_tells_each_end_o
     for id in &answered {
         assert!(
             all.iter().any(|task| task.id == *id),
-            "{id} was answered, and is gone"
+            "{id} was answered and is lost"
         );
     }
     for task in &all {
         let task = api.ended(&task.id).await;
-        let result = task.outcome.as_ref().unwrap().result.as_ref();
         if answered.contains(&task.id) {
-            assert_eq!(result, Some(&Ended::ExitCode(3)), "{task:?}");
+            assert_eq!(exit_code(&task), 3, "{task:?}");
             assert_eq!(api.lines(&task.id).await, ["out"]);
         } else {
             assert_ne!(
-                result,
-                Some(&Ended::ExitCode(0)),
-                "an end that was made up: {task:?}"
+                outcome(&task),
+                &Ended::ExitCode(0),
+                "an invented end: {task:?}"
             );
         }
     }
     let history = api.history().await;
     for task in &all {
-        let of = history.iter().filter(|event| task_of(event).id == task.id);
-        let ends = of
-            .filter(|event| event.r#type() == TaskEventType::Ended)
-            .count();
-        assert_eq!(ends, 1, "{task:?}");
+        let of = history.iter().filter(|event| is_of(event, &task.id));
+        let ends = of.filter(|event| event.r#type() == TaskEventType::Ended);
+        assert_eq!(ends.count(), 1, "{task:?}");
     }
     daemon.no_processes().await;
 }
 
 /// R1
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nobody_is_served_before_every_task_has_been_taken_back() {
+async fn the_server_answers_only_after_it_has_taken_every_task_back() {
     const TASKS: usize = 40;
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
@@ -216,7 +197,7 @@ async fn nobody_is_served_before_every_task_has_been_taken_back() {
     let page = first_answer.await.unwrap();
     assert_eq!(page.tasks.len(), TASKS);
     for task in page.tasks {
-        assert_eq!(task.outcome.unwrap().result, Some(Ended::ExitCode(3)));
+        assert_eq!(exit_code(&task), 3);
     }
 }
 
@@ -226,83 +207,42 @@ async fn a_second_server_on_the_same_state_is_refused() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let fixture = daemon.run(&api, "forever").await;
-    let mut second = daemon.command();
-    second
-        .arg("serve")
-        .arg("--state-dir")
-        .arg(daemon.state_dir());
-    second
-        .arg("--listen")
-        .arg(format!("unix:{}", daemon.file("second.sock")));
-    let second = tokio::process::Command::from(second)
-        .stdin(Stdio::null())
-        .kill_on_drop(true)
-        .output();
-    let output = heeler_tests::within("the second server ends", second)
-        .await
-        .unwrap();
-    assert!(!output.status.success());
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        told.contains(daemon.state_dir().to_str().unwrap()),
-        "names the directory: {told}"
-    );
-    assert!(!told.contains("panicked"), "{told}");
+    let (state, socket) = (daemon.state_dir(), daemon.file("second.sock"));
+    let listen = ["--listen", &format!("unix:{socket}")];
+    let stderr = daemon.refused_start(&state, &listen).await;
+    assert!(stderr.contains(state.to_str().unwrap()), "{stderr}");
     assert_eq!(
         api.task(&fixture.id).await.state(),
         TaskState::Running,
-        "the first goes on"
+        "the task of the first server"
     );
 }
 
 /// R6
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_second_server_on_the_same_address_is_refused_and_does_not_take_it() {
+async fn a_second_server_on_the_same_address_is_refused() {
     let daemon = Daemon::start().await;
-    let mut second = daemon.command();
-    second
-        .arg("serve")
-        .arg("--state-dir")
-        .arg(daemon.path("other-state"));
-    let second = tokio::process::Command::from(second)
-        .stdin(Stdio::null())
-        .kill_on_drop(true)
-        .output();
-    let output = heeler_tests::within("the second server ends", second)
-        .await
-        .unwrap();
-    assert!(!output.status.success());
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        told.contains(&daemon.address()),
-        "names the address: {told}"
-    );
-    daemon
-        .api()
-        .await
-        .list(ListRequest::default())
-        .await
-        .unwrap();
+    let other = daemon.path("other-state");
+    let stderr = daemon.refused_start(&other, &[]).await;
+    assert!(stderr.contains(&daemon.address()), "{stderr}");
+    daemon.api().await.server().await;
 }
 
 /// R7
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn sigterm_leaves_tasks_running_and_exits_0_whoever_is_connected() {
+async fn sigterm_leaves_tasks_running_and_exits_0_with_clients_connected() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     let fixture = daemon.run(&api, "print here forever").await;
-    // None of these may hold the server back.
+    // None of these may delay the exit.
     let watch = api.watch_after(0).await;
     let (wait, read) = (api.clone(), api.clone());
     let id = fixture.id.clone();
-    let request = WaitRequest {
-        task_ids: vec![id.clone()],
-        ..Default::default()
-    };
+    let request = heeler_tests::request::wait([&id]);
     let wait = tokio::spawn(async move { wait.wait(request).await });
     let request = ReadOutputRequest {
         wait: Some(heeler_tests::secs(60)),
-        ..heeler_tests::api::read(&id, 5)
+        ..heeler_tests::request::read(&id, 5)
     };
     let read = tokio::spawn(async move { read.read(request).await });
     api.list(ListRequest::default()).await.unwrap();
@@ -311,21 +251,12 @@ async fn sigterm_leaves_tasks_running_and_exits_0_whoever_is_connected() {
     let answer = read.await.unwrap();
     assert!(answer.is_err() || !answer.unwrap().complete);
     drop(watch);
-    assert!(!daemon.socket().exists(), "the address is free");
-    let leader = fixture.process("leader").await;
-    assert!(leader.is_alive());
-
-    daemon.restart().await;
-    let task = daemon.api().await.task(&fixture.id).await;
-    assert_eq!(
-        (task.state(), task.leader.unwrap().pid),
-        (TaskState::Running, leader.pid)
-    );
+    assert_taken_back(&mut daemon, &fixture).await;
 }
 
 /// R7
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn sigterm_is_not_held_up_by_clients_that_never_say_a_word() {
+async fn silent_connections_do_not_delay_sigterm() {
     use std::{io::Write, os::unix::net::UnixStream};
     let mut daemon = Daemon::start().await;
     let _silent = UnixStream::connect(daemon.socket()).unwrap();
@@ -335,19 +266,14 @@ async fn sigterm_is_not_held_up_by_clients_that_never_say_a_word() {
         .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
         .unwrap();
     greeted.write_all(&settings).unwrap();
-    // Answered after them, so that they are connections of this server by now.
-    daemon
-        .api()
-        .await
-        .list(ListRequest::default())
-        .await
-        .unwrap();
+    // Answered after them, so the server has accepted them by now.
+    daemon.api().await.server().await;
     daemon.terminate();
 }
 
 /// R7
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_server_says_where_it_listens_and_which_rung_it_has() {
+async fn the_server_logs_its_address_and_its_containment() {
     let daemon = Daemon::builder().containment("subreaper").start().await;
     daemon
         .logged(&format!("heeler: listening on {}", daemon.address()))

@@ -1,6 +1,4 @@
-//! What a power cut may cost where facts are only to survive the death of processes: the latest ones.
-
-use std::fs;
+//! Power cuts. By default they may cost the latest journal entries; with `--durability=power`, none.
 
 use heeler_tests::{
     Api, Daemon, Refusal, argv,
@@ -8,13 +6,12 @@ use heeler_tests::{
 };
 use tonic::Code;
 
-/// R4: the journal has forgotten tasks whose files are there; their numbers are not given out again.
+/// R4, S12
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn tasks_start_although_the_journal_has_lost_the_latest_ones() {
+async fn ids_of_tasks_that_the_journal_lost_are_not_reused() {
     let mut daemon = Daemon::start().await;
     daemon.terminate();
-    let (journal, earlier) = (daemon.path("state/journal.db"), daemon.path("earlier.db"));
-    fs::copy(&journal, &earlier).unwrap();
+    daemon.save_journal();
     daemon.restart().await;
     let api = daemon.api().await;
     let mut lost = Vec::new();
@@ -23,20 +20,20 @@ async fn tasks_start_although_the_journal_has_lost_the_latest_ones() {
         lost.push(api.ended(&task.id).await.id);
     }
     daemon.terminate();
-    fs::copy(&earlier, &journal).unwrap();
+    daemon.restore_journal();
 
     daemon.restart().await;
     let api = daemon.api().await;
-    assert!(api.all().await.is_empty(), "what is lost is lost");
+    assert!(api.all().await.is_empty(), "a lost task is listed");
     for _ in 0..3 {
         let task = api.start(argv(["true"])).await;
-        assert!(!lost.contains(&task.id), "an id that was used");
+        assert!(!lost.contains(&task.id), "a reused id");
         assert_eq!(api.ended(&task.id).await.state(), TaskState::Completed);
     }
 }
 
-/// One task more; the newest revision, and what it belongs to.
-async fn place(api: &Api) -> WatchEventsRequest {
+/// Runs a task, and returns a watch from behind its end.
+async fn watch_from_here(api: &Api) -> WatchEventsRequest {
     let task = api.start(argv(["true"])).await;
     api.ended(&task.id).await;
     WatchEventsRequest {
@@ -46,15 +43,15 @@ async fn place(api: &Api) -> WatchEventsRequest {
     }
 }
 
-/// E2, E4: nobody can say which revisions were lost, so a watcher is told that it has to begin anew.
+/// E2, E4: lost revisions cannot be named, so a new epoch begins.
 #[tokio::test]
-async fn a_watcher_is_told_that_a_power_cut_may_have_taken_what_it_has_seen() {
+async fn a_power_cut_starts_a_new_epoch_and_refuses_older_watchers() {
     let mut daemon = Daemon::start().await;
-    let seen = place(&daemon.api().await).await;
+    let seen = watch_from_here(&daemon.api().await).await;
     daemon.kill9();
     daemon.restart().await;
     let api = daemon.api().await;
-    api.watch(seen.clone()).await.expect("the same boot");
+    api.watch(seen.clone()).await.expect("the same epoch");
     daemon.kill9();
     if !daemon.reboot(1) {
         return;
@@ -67,25 +64,25 @@ async fn a_watcher_is_told_that_a_power_cut_may_have_taken_what_it_has_seen() {
     assert_eq!(refusal.value("epoch"), epoch);
     daemon.logged("watchers of before have to begin anew").await;
 
-    // A machine that is shut down lets its servers end.
-    let seen = place(&api).await;
+    // A regular shutdown of the machine ends the server first.
+    let seen = watch_from_here(&api).await;
     daemon.terminate();
     daemon.reboot(2);
     daemon.restart().await;
     let api = daemon.api().await;
-    api.watch(seen).await.expect("nothing was lost");
+    api.watch(seen).await.expect("the same epoch");
 }
 
-/// E2: where every fact is on the disk before it is told, there is nothing to be told.
+/// E2
 #[tokio::test]
-async fn a_power_cut_takes_nothing_that_was_seen_where_facts_outlive_it() {
+async fn with_durability_power_a_power_cut_keeps_the_epoch() {
     let mut daemon = Daemon::builder().arg("--durability=power").start().await;
-    let seen = place(&daemon.api().await).await;
+    let seen = watch_from_here(&daemon.api().await).await;
     daemon.kill9();
     if !daemon.reboot(1) {
         return;
     }
     daemon.restart().await;
     let api = daemon.api().await;
-    api.watch(seen).await.expect("nothing was lost");
+    api.watch(seen).await.expect("the same epoch");
 }

@@ -1,14 +1,18 @@
-//! The end of a server that was asked to end: what becomes of its tasks, and of whoever is connected.
+//! Shutdown: the tasks, the connected clients, and upgrades.
 
 use std::{fs, time::Duration};
 
 use heeler_tests::{
-    Api, Daemon, Refusal, SpawnRequestExt as _, millis, secs,
+    Api, Daemon, Refusal, SpawnRequestExt as _, millis,
+    outcome::proven,
+    request::wait,
+    secs,
     v1::{watch_events_response::Item, *},
-    watch::task_of,
-    within,
+    watch::{count, task_of},
 };
 use tonic::Code;
+
+use super::assert_taken_back;
 
 fn stop(grace: prost_types::Duration) -> ShutdownRequest {
     ShutdownRequest {
@@ -19,8 +23,8 @@ fn stop(grace: prost_types::Duration) -> ShutdownRequest {
     }
 }
 
-/// That a task was stopped with its server, once, and how.
-async fn assert_stopped_with_the_server(api: &Api, id: &str) {
+/// Asserts that a task was stopped once, by the shutdown, and proven gone.
+async fn assert_stopped_by_shutdown(api: &Api, id: &str) {
     let task = api.task(id).await;
     let (state, reason) = (task.state(), task.end_reason());
     assert_eq!(
@@ -29,38 +33,25 @@ async fn assert_stopped_with_the_server(api: &Api, id: &str) {
     );
     let stop = task.stop.unwrap();
     assert_eq!(stop.cause(), EndReason::ServerShutdown);
-    assert!(stop.proof.unwrap().survivors.is_empty());
-    let history = api.history_of(id).await;
-    let ends = history
-        .iter()
-        .filter(|event| event.r#type() == TaskEventType::Ended);
-    assert_eq!(ends.count(), 1);
+    proven(stop.proof.as_ref());
+    assert_eq!(count(&api.history_of(id).await, TaskEventType::Ended), 1);
 }
 
 /// R7
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn shutdown_leaves_tasks_running_and_returns_when_the_daemon_is_gone() {
+async fn shutdown_leaves_tasks_running_and_returns_after_the_daemons_exit() {
     let mut daemon = Daemon::start().await;
     let fixture = daemon.run(&daemon.api().await, "print here forever").await;
     let said = daemon.heeler(["shutdown"]).await.ok();
     assert_eq!(said.stdout, "the daemon has ended; tasks that run on: 1\n");
-    let status = daemon.exited(Duration::ZERO).expect("gone by now");
+    let status = daemon.exited(Duration::ZERO).expect("an exit status");
     assert_eq!(status.code(), Some(0), "{}", daemon.log());
-    assert!(!daemon.socket().exists(), "the address is free");
-    let leader = fixture.process("leader").await;
-    assert!(leader.is_alive());
-
-    daemon.restart().await;
-    let task = daemon.api().await.task(&fixture.id).await;
-    assert_eq!(
-        (task.state(), task.leader.unwrap().pid),
-        (TaskState::Running, leader.pid)
-    );
+    assert_taken_back(&mut daemon, &fixture).await;
 }
 
 /// R7
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_shutdown_that_stops_tasks_proves_each_gone_and_tells_it_to_all_who_wait() {
+async fn a_shutdown_that_stops_tasks_proves_each_gone_and_delivers_the_ends() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     let mut fixtures = vec![
@@ -81,12 +72,9 @@ async fn a_shutdown_that_stops_tasks_proves_each_gone_and_tells_it_to_all_who_wa
     let ids: Vec<String> = fixtures.iter().map(|fixture| fixture.id.clone()).collect();
     let mut watch = api.watch_after(api.revision().await).await;
     watch.bookmark().await;
-    let request = WaitRequest {
-        task_ids: ids.clone(),
-        ..Default::default()
-    };
+    let request = wait(ids.clone());
     let waiting = api.clone();
-    let wait = tokio::spawn(async move { waiting.wait(request).await });
+    let ends = tokio::spawn(async move { waiting.wait(request).await });
 
     let args = ["shutdown", "--stop-tasks", "--grace", "200ms", "--json"];
     let said = daemon.heeler(args).await.ok();
@@ -108,20 +96,23 @@ async fn a_shutdown_that_stops_tasks_proves_each_gone_and_tells_it_to_all_who_wa
     ended.sort();
     let mut expected = ids.clone();
     expected.sort();
-    assert_eq!(ended, expected, "each end was told before the stream's");
+    assert_eq!(
+        ended, expected,
+        "an end was not delivered before the stream closed"
+    );
     assert_eq!(end.code(), Code::Unavailable, "{end:?}");
-    assert!(wait.await.unwrap().unwrap().satisfied);
+    assert!(ends.await.unwrap().unwrap().satisfied);
 
     daemon.restart().await;
     let api = daemon.api().await;
     for id in &ids {
-        assert_stopped_with_the_server(&api, id).await;
+        assert_stopped_by_shutdown(&api, id).await;
     }
 }
 
 /// R7
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn while_tasks_are_being_stopped_calls_are_answered_and_spawns_refused() {
+async fn during_the_stop_calls_are_answered_and_spawn_is_refused() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     let fixture = daemon.run(&api, "ignore TERM pid ready forever").await;
@@ -136,7 +127,7 @@ async fn while_tasks_are_being_stopped_calls_are_answered_and_spawns_refused() {
     let task = api.task(&fixture.id).await;
     assert_eq!(task.state(), TaskState::Stopping);
     assert_eq!(task.stop.unwrap().reason, "enough");
-    // The caller leaves; what it asked for stands.
+    // The shutdown goes on without its caller.
     shutdown.abort();
     assert!(shutdown.await.unwrap_err().is_cancelled());
     assert_eq!(api.all().await.len(), 1);
@@ -144,7 +135,7 @@ async fn while_tasks_are_being_stopped_calls_are_answered_and_spawns_refused() {
     assert_eq!(
         killed.task.unwrap().end_reason(),
         EndReason::ServerShutdown,
-        "whoever asked first gave the reason"
+        "the first request gives the reason"
     );
     daemon.ended();
     daemon.no_processes().await;
@@ -152,7 +143,7 @@ async fn while_tasks_are_being_stopped_calls_are_answered_and_spawns_refused() {
 
 /// R7
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_shutdown_amid_spawns_leaves_nothing_of_any_of_them() {
+async fn a_shutdown_during_spawns_leaves_no_process() {
     let mut daemon = Daemon::start().await;
     let mut calls = tokio::task::JoinSet::new();
     for n in 0..4 {
@@ -163,7 +154,7 @@ async fn a_shutdown_amid_spawns_leaves_nothing_of_any_of_them() {
             loop {
                 let request = request
                     .clone()
-                    // Half of them by the path that remembers requests.
+                    // Half of them have a request id.
                     .with_request_id(match n % 2 {
                         0 => String::new(),
                         _ => format!("{n}-{}", answered.len()),
@@ -189,7 +180,7 @@ async fn a_shutdown_amid_spawns_leaves_nothing_of_any_of_them() {
     let all = api.all().await;
     assert_eq!(api.server().await.live_tasks, 0);
     for id in &answered {
-        assert_stopped_with_the_server(&api, id).await;
+        assert_stopped_by_shutdown(&api, id).await;
     }
     let stopped = all
         .iter()
@@ -199,7 +190,7 @@ async fn a_shutdown_amid_spawns_leaves_nothing_of_any_of_them() {
 
 /// R7
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn sigterm_stops_every_task_where_serve_was_told_so() {
+async fn sigterm_stops_every_task_with_stop_tasks_on_exit() {
     let mut daemon = Daemon::builder().arg("--stop-tasks-on-exit").start().await;
     let api = daemon.api().await;
     let script = "fork [ setsid pid child forever ] pid ready forever";
@@ -212,23 +203,26 @@ async fn sigterm_stops_every_task_where_serve_was_told_so() {
     watch.until_of(&fixture.id, TaskEventType::Ended).await;
 
     daemon.restart().await;
-    assert_stopped_with_the_server(&daemon.api().await, &fixture.id).await;
+    assert_stopped_by_shutdown(&daemon.api().await, &fixture.id).await;
 }
 
 /// R7
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn where_there_is_no_daemon_shutdown_says_so_and_starts_none() {
+async fn shutdown_without_a_daemon_reports_it_and_starts_none() {
     let daemon = Daemon::builder().prepare();
     let said = daemon.heeler(["shutdown", "--stop-tasks"]).await.ok();
     assert_eq!(said.stdout, "");
     assert!(said.stderr.contains("there is nothing to end"), "{said:?}");
     assert!(!daemon.socket().exists());
-    assert!(!daemon.path("xdg-state").exists(), "nothing was made");
+    assert!(
+        !daemon.path("xdg-state").exists(),
+        "a state directory was created"
+    );
 }
 
 /// R7
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_shutdown_that_cannot_be_understood_changes_nothing() {
+async fn an_invalid_shutdown_request_changes_nothing() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     let bad = [
@@ -269,7 +263,7 @@ async fn a_shutdown_that_cannot_be_understood_changes_nothing() {
 
 /// R7
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn an_upgrade_in_place_finds_the_same_tasks_and_their_output_goes_on() {
+async fn an_upgrade_in_place_keeps_tasks_and_their_output() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
@@ -284,23 +278,19 @@ async fn an_upgrade_in_place_finds_the_same_tasks_and_their_output_goes_on() {
     let old = fs::read_link(format!("/proc/{}/exe", daemon.pid())).unwrap();
     daemon.heeler(["shutdown"]).await.ok();
     daemon.ended();
-    // Whatever it writes while no daemon is there is kept by its shim.
+    // The shim keeps the output that is written without a daemon.
     gate.open();
 
     daemon.replace_program();
     daemon.restart().await;
     let new = fs::read_link(format!("/proc/{}/exe", daemon.pid())).unwrap();
-    assert_ne!(old, new, "another file of the program");
+    assert_ne!(old, new, "the same file of the program");
     let api = daemon.api().await;
     let task = api.task(&fixture.id).await;
     assert_eq!(task.leader.as_ref().unwrap().pid, leader.pid);
-    assert_eq!(task, before, "the same in every respect");
-    let written = async {
-        while api.lines(&fixture.id).await.len() < 2 {
-            tokio::task::yield_now().await;
-        }
-    };
-    within("the output goes on", written).await;
+    assert_eq!(task, before, "the task has changed");
+    api.output_reaches(&fixture.id, "before\nafter\n".len() as u64)
+        .await;
     assert_eq!(api.lines(&fixture.id).await, ["before", "after"]);
-    assert_eq!(api.revision().await, revision, "nothing has happened to it");
+    assert_eq!(api.revision().await, revision, "an event was recorded");
 }

@@ -1,4 +1,4 @@
-//! The Rust client: handles, typed errors, and a watch that outlives the server.
+//! The Rust SDK: handles, errors, and streams that resume after a crash.
 
 use std::time::Duration;
 
@@ -7,10 +7,14 @@ use heeler_client::{
     Error, Spawn, StreamExt, WatchItem, WatchOptions,
     v1::{
         AttachEndReason, CancelOutcome, DetachOutcome, DisconnectAction, OrphanPolicy, Placement,
-        TaskEvent, TaskEventType, TaskState, outcome::Result as Ended,
+        TaskEvent, TaskEventType, TaskState,
     },
 };
-use heeler_tests::{Daemon, TaskSpecExt as _, within};
+use heeler_tests::{
+    Daemon, TaskSpecExt as _,
+    outcome::{exit_code, proven},
+    within,
+};
 
 async fn client(daemon: &Daemon) -> Client {
     Client::connect(daemon.address().parse().unwrap())
@@ -27,11 +31,11 @@ async fn a_handle_spawns_waits_reads_and_removes() {
         .spawn(Spawn::shell("echo out; echo err >&2; exit 4").session("s"))
         .await
         .unwrap();
-    let ended = within("its end", task.wait()).await.unwrap();
-    assert_eq!(ended.outcome.unwrap().result, Some(Ended::ExitCode(4)));
+    let ended = within("the end of the task", task.wait()).await.unwrap();
+    assert_eq!(exit_code(&ended), 4);
     let mut output = task.output();
     let mut all = Vec::new();
-    while let Some(chunk) = within("its output", output.next()).await {
+    while let Some(chunk) = within("output", output.next()).await {
         all.extend_from_slice(&chunk.unwrap().data);
     }
     let mut lines: Vec<&str> = std::str::from_utf8(&all).unwrap().lines().collect();
@@ -61,14 +65,14 @@ async fn a_handle_cancels_and_dropping_it_does_nothing() {
         .await
         .unwrap();
     assert_eq!(result.task.as_ref().unwrap().state(), TaskState::Cancelled);
-    assert_eq!(result.proof.unwrap().survivors, []);
+    proven(result.proof.as_ref());
     let again = task.cancel(CancelOptions::graceful()).await.unwrap();
     assert_eq!(again.outcome(), CancelOutcome::AlreadyFinished);
 }
 
 /// E2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_watch_goes_on_across_crashes_without_loss_or_repeats() {
+async fn a_watch_resumes_across_crashes_without_loss_or_repeats() {
     let mut daemon = Daemon::start().await;
     let client = client(&daemon).await;
     let mut watch = client.watch(WatchOptions::after(0));
@@ -83,7 +87,7 @@ async fn a_watch_goes_on_across_crashes_without_loss_or_repeats() {
                 .id()
                 .to_owned();
         }
-        // Some of them are read, some are left for the time after the crash.
+        // Some events are read now, some after the crash.
         for _ in 0..4 {
             seen.push(next(&mut watch).await);
         }
@@ -119,7 +123,7 @@ async fn next(watch: &mut heeler_client::Watch) -> TaskEvent {
 
 /// R1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_call_that_finds_the_daemon_restarting_is_made_again() {
+async fn a_call_during_a_restart_is_retried() {
     let mut daemon = Daemon::start().await;
     let client = client(&daemon).await.retry_for(heeler_tests::DEADLINE);
     let task = client.spawn(Spawn::argv(["sleep", "60"])).await.unwrap();
@@ -130,9 +134,8 @@ async fn a_call_that_finds_the_daemon_restarting_is_made_again() {
     assert_eq!(found.state(), TaskState::Running);
 }
 
-/// R1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn no_daemon_is_told_as_such() {
+async fn a_missing_daemon_is_a_not_running_error() {
     let daemon = Daemon::builder().prepare();
     let error = Client::connect(daemon.address().parse().unwrap())
         .await
@@ -140,14 +143,16 @@ async fn no_daemon_is_told_as_such() {
     assert!(matches!(error, Error::NotRunning { .. }), "{error:?}");
 }
 
-/// What an attachment has given by its release.
+/// Reads an attachment to its end.
 async fn ended(attach: &mut Attach) -> (String, AttachEnded) {
     let mut all = Vec::new();
     let sink = |chunk: Chunk| {
-        assert_eq!(chunk.offset, all.len() as u64, "no loss and no repeat");
+        assert_eq!(chunk.offset, all.len() as u64, "a loss or a repeat");
         all.extend_from_slice(&chunk.data);
     };
-    let ended = within("the release", attach.ended(sink)).await.unwrap();
+    let ended = within("the end of the attachment", attach.ended(sink))
+        .await
+        .unwrap();
     (String::from_utf8(all).unwrap(), ended)
 }
 
@@ -156,9 +161,9 @@ async fn first_output(attach: &mut Attach) {
     while !is_output(within("output", attach.next()).await.unwrap().unwrap()) {}
 }
 
-/// F1
+/// F11
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_run_gives_the_output_and_then_the_release() {
+async fn a_run_gives_the_output_and_then_the_end() {
     let daemon = Daemon::start().await;
     let client = client(&daemon).await;
     let mut run = client
@@ -171,12 +176,12 @@ async fn a_run_gives_the_output_and_then_the_release() {
         ("one\n", AttachEndReason::Finished)
     );
     assert_eq!(end.task.foreground_timeout(), Some(heeler_tests::secs(60)));
-    assert_eq!(end.task.outcome.unwrap().result, Some(Ended::ExitCode(3)));
+    assert_eq!(exit_code(&end.task), 3);
 }
 
 /// F1, F5, F7
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_detach_releases_whoever_is_attached_or_waits() {
+async fn a_detach_ends_attachments_and_waits_out_of_the_foreground() {
     let daemon = Daemon::start().await;
     let client = client(&daemon).await;
     let spawn = Spawn::shell("echo one; exec sleep 60").session("s");
@@ -190,7 +195,9 @@ async fn a_detach_releases_whoever_is_attached_or_waits() {
     let options = DetachOptions::new().reason("r").actor("a");
     let result = client.detach_session("s", options.clone()).await.unwrap();
     assert_eq!(result[0].outcome(), DetachOutcome::Detached);
-    let end = within("the release", run.ended(|_| {})).await.unwrap();
+    let end = within("the end of the attachment", run.ended(|_| {}))
+        .await
+        .unwrap();
     assert_eq!(end.reason, AttachEndReason::Detached);
     assert_eq!(end.task.detached.unwrap().reason, "r");
     let waited = within("the wait", waiting).await.unwrap().unwrap();
@@ -199,7 +206,7 @@ async fn a_detach_releases_whoever_is_attached_or_waits() {
     let again = task.detach(options.clone()).await.unwrap();
     assert_eq!(again.outcome(), DetachOutcome::AlreadyBackground);
     assert_eq!(client.detach_session("s", options).await.unwrap(), []);
-    // Whoever comes too late to be held is let go, and not made to follow it.
+    // An attach for the foreground only ends at once on a background task.
     let mut late = task.attach_with(AttachOptions::from_offset(0).foreground_only());
     let (output, end) = ended(&mut late).await;
     assert_eq!(
@@ -211,7 +218,7 @@ async fn a_detach_releases_whoever_is_attached_or_waits() {
 
 /// F6, R1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn an_attachment_goes_on_across_crashes_without_loss_or_repeats() {
+async fn an_attachment_resumes_across_crashes_without_loss_or_repeats() {
     let mut daemon = Daemon::start().await;
     let client = client(&daemon).await;
     let (mut gate, path) = (daemon.gate("gate"), daemon.file("gate"));
@@ -222,9 +229,9 @@ async fn an_attachment_goes_on_across_crashes_without_loss_or_repeats() {
         let line = format!("{round}\n");
         while !all.ends_with(line.as_bytes()) {
             match within("output", run.next()).await.unwrap().unwrap() {
-                AttachItem::Attached(_) => assert!(all.is_empty(), "once"),
+                AttachItem::Attached(_) => assert!(all.is_empty(), "attached twice"),
                 AttachItem::Output(chunk) => {
-                    assert_eq!(chunk.offset, all.len() as u64, "no loss and no repeat");
+                    assert_eq!(chunk.offset, all.len() as u64, "a loss or a repeat");
                     all.extend_from_slice(&chunk.data);
                 }
                 AttachItem::Ended(ended) => panic!("{ended:?}"),
@@ -234,23 +241,27 @@ async fn an_attachment_goes_on_across_crashes_without_loss_or_repeats() {
         daemon.restart().await;
         gate.write("\n");
     }
-    let end = within("the release", run.ended(|_| {})).await.unwrap();
+    let end = within("the end of the attachment", run.ended(|_| {}))
+        .await
+        .unwrap();
     assert_eq!(end.task.state(), TaskState::Completed);
     assert_eq!(all, b"1\n2\n3\n4\n");
 }
 
 /// F6
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_hold_that_was_detached_during_a_break_is_released_and_not_followed() {
+async fn an_attachment_whose_task_was_detached_while_disconnected_ends() {
     let mut daemon = Daemon::start().await;
     let client = client(&daemon).await.retry_for(heeler_tests::DEADLINE);
     let spawn = Spawn::shell("echo one; exec sleep 60").on_disconnect(DisconnectAction::Keep);
     let mut run = client.run(spawn).await.unwrap();
     first_output(&mut run).await;
-    // Nobody polls it meanwhile, so that it cannot have come back before the detach.
+    // It is not polled meanwhile, so it cannot reconnect before the detach.
     daemon.kill9();
     daemon.restart().await;
     run.task().detach(DetachOptions::new()).await.unwrap();
-    let end = within("the release", run.ended(|_| {})).await.unwrap();
+    let end = within("the end of the attachment", run.ended(|_| {}))
+        .await
+        .unwrap();
     assert_eq!(end.reason, AttachEndReason::Detached);
 }

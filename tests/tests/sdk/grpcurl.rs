@@ -1,31 +1,30 @@
-//! A stock client with no proto file: reflection, health, and the calls themselves.
+//! grpcurl: reflection, health and calls by a client without a proto file.
 
 use heeler_tests::{Daemon, argv, grpcurl};
 use serde_json::json;
 
 const SERVICE: &str = "heeler.v1.BackgroundTasks";
 
-/// The service by reflection, as promised on the product page.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn the_services_are_listed_and_described() {
+async fn reflection_lists_and_describes_the_services() {
     let Some(program) = grpcurl::program() else {
         return;
     };
     let daemon = Daemon::start().await;
-    let told = daemon.grpcurl(&program, None, &["list"]).await;
-    assert!(told.success, "{told:?}");
+    let result = daemon.grpcurl(&program, None, &["list"]).await;
+    assert!(result.success, "{result:?}");
     for service in [
         SERVICE,
         "grpc.health.v1.Health",
         "grpc.reflection.v1.ServerReflection",
     ] {
         assert!(
-            told.stdout.lines().any(|line| line == service),
-            "{service}: {told:?}"
+            result.stdout.lines().any(|line| line == service),
+            "{service}: {result:?}"
         );
     }
-    let told = daemon.grpcurl(&program, None, &["list", SERVICE]).await;
-    let methods: Vec<&str> = told
+    let result = daemon.grpcurl(&program, None, &["list", SERVICE]).await;
+    let methods: Vec<&str> = result
         .stdout
         .lines()
         .filter_map(|line| line.strip_prefix("heeler.v1.BackgroundTasks."))
@@ -46,15 +45,17 @@ async fn the_services_are_listed_and_described() {
         "WatchEvents",
     ];
     assert_eq!(methods, expected);
-    let told = daemon
+    let result = daemon
         .grpcurl(&program, None, &["describe", "heeler.v1.SpawnRequest"])
         .await;
-    assert!(told.stdout.contains("string request_id = 1"), "{told:?}");
-    let told = daemon.grpcurl(&program, None, &["describe", SERVICE]).await;
-    assert!(told.stdout.contains("rpc WatchEvents"), "{told:?}");
+    assert!(
+        result.stdout.contains("string request_id = 1"),
+        "{result:?}"
+    );
+    let result = daemon.grpcurl(&program, None, &["describe", SERVICE]).await;
+    assert!(result.stdout.contains("rpc WatchEvents"), "{result:?}");
 }
 
-/// Health, as promised on the product page.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn health_is_serving() {
     let Some(program) = grpcurl::program() else {
@@ -62,10 +63,10 @@ async fn health_is_serving() {
     };
     let daemon = Daemon::start().await;
     for data in [r#"{}"#, r#"{"service":"heeler.v1.BackgroundTasks"}"#] {
-        let told = daemon
+        let result = daemon
             .grpcurl(&program, Some(data), &["grpc.health.v1.Health/Check"])
             .await;
-        assert_eq!(told.json(), json!({"status": "SERVING"}));
+        assert_eq!(result.json(), json!({"status": "SERVING"}));
     }
 }
 
@@ -128,29 +129,29 @@ async fn a_task_is_spawned_listed_waited_for_read_and_cancelled() {
 
 /// C9
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_refusal_can_be_read() {
+async fn a_refusal_shows_code_reason_and_metadata() {
     let Some(program) = grpcurl::program() else {
         return;
     };
     let daemon = Daemon::start().await;
     let data = r#"{"taskId":"shell-aaaaaaaaaa"}"#;
-    let told = daemon
+    let result = daemon
         .grpcurl(&program, Some(data), &["heeler.v1.BackgroundTasks/Inspect"])
         .await;
-    assert!(!told.success);
+    assert!(!result.success);
     for part in [
         "NotFound",
         "TASK_NOT_FOUND",
         "heeler.dev",
         "shell-aaaaaaaaaa",
     ] {
-        assert!(told.stderr.contains(part), "{part}: {told:?}");
+        assert!(result.stderr.contains(part), "{part}: {result:?}");
     }
 }
 
-/// E2: the stream has no end of its own, so that grpcurl ends it.
+/// E2: the stream does not end, so grpcurl has a time limit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn events_are_streamed() {
+async fn events_are_streamed_as_json() {
     let Some(program) = grpcurl::program() else {
         return;
     };

@@ -1,4 +1,4 @@
-//! The programs of docs/sdk/rust.md: they are those of sdk-rust/examples, and print what the page says.
+//! docs/sdk/rust.md: its programs are those of sdk-rust/examples, and print what the page says.
 
 use std::{fs, process::Stdio};
 
@@ -11,7 +11,7 @@ use tokio::{
 /// In the order of the page.
 const RECIPES: [&str; 6] = ["exit_code", "cancel", "follow", "watch", "errors", "run"];
 
-/// The page's blocks of a language, in order.
+/// The code blocks of a language on the page, in order.
 fn blocks(language: &str) -> Vec<String> {
     let page = fs::read_to_string(binary::workspace().join("docs/sdk/rust.md")).unwrap();
     let begin = format!("```{language}\n");
@@ -28,7 +28,7 @@ fn program(daemon: &Daemon, name: &str) -> Command {
 }
 
 #[test]
-fn the_page_shows_the_examples_as_they_are() {
+fn the_page_shows_the_source_of_the_examples() {
     let shown = blocks("rust");
     assert_eq!(shown.len(), RECIPES.len());
     for (name, shown) in RECIPES.iter().zip(shown) {
@@ -48,7 +48,7 @@ async fn each_example_prints_what_the_page_says() {
         }
         let output = within(name, program(&daemon, name).output()).await.unwrap();
         let said = String::from_utf8(output.stdout).unwrap();
-        // Which proof there is depends on the machine.
+        // The method of the proof depends on the machine.
         let said = said.replace("NoChildren", "CgroupEmpty");
         assert_eq!(
             said,
@@ -61,7 +61,7 @@ async fn each_example_prints_what_the_page_says() {
 
 /// E2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn the_watch_of_the_page_goes_on_across_a_restart() {
+async fn the_watch_example_resumes_across_a_crash() {
     let mut daemon = Daemon::start().await;
     let job = |name: &str, script: &str| shell(script).with_name(name).with_session("nightly");
     let mut watch = program(&daemon, "watch")
@@ -75,6 +75,11 @@ async fn the_watch_of_the_page_goes_on_across_a_restart() {
     daemon.restart().await;
     daemon.api().await.start(job("last", "exit 3")).await;
     said += &(within("a line", lines.next_line()).await.unwrap().unwrap() + "\n");
-    assert!(within("its end", watch.wait()).await.unwrap().success());
+    assert!(
+        within("the end of the example", watch.wait())
+            .await
+            .unwrap()
+            .success()
+    );
     assert_eq!(said, blocks("text")[3]);
 }

@@ -1,4 +1,4 @@
-//! A tree that is let go when its leader has ended.
+//! Abandoned trees: processes that the shim leaves running after the leader's exit.
 
 use heeler_server::{process::link::Link, task::TaskUid};
 use heeler_shim::{
@@ -7,17 +7,15 @@ use heeler_shim::{
 };
 use heeler_tests::{
     Daemon, LoneShims, LoneTask, Process, Setting, containment, eventually, eventually_some,
-    in_each_setting, shell, skipped,
-    v1::{TaskState, outcome::Result as Ended},
-    within,
+    in_each_setting, outcome::exit_code, shell, skipped, v1::TaskState, within,
 };
 use nix::sys::signal::Signal;
 
 in_each_setting! {
-    a_release_on_record_is_the_end_and_nobody_is_looked_for,
+    a_recorded_abandonment_is_the_end_and_the_next_server_kills_nothing,
 }
 
-/// A leader that leaves a child behind, which says its pid; the child ignores that nobody reads it.
+/// A leader that prints the pid of its child and exits while the child runs.
 const LEAVES_A_CHILD: &str = "sleep 600 & echo $!; exit 7";
 
 async fn child_of(task: &LoneTask) -> Process {
@@ -29,18 +27,20 @@ async fn child_of(task: &LoneTask) -> Process {
     Process::now(pid).unwrap()
 }
 
-/// Whoever was let go is the test's to stop.
+/// Ends an abandoned process, which the test has to do itself.
 fn stop(child: &Process) {
     child.signal(Signal::SIGKILL);
 }
 
 /// F11
 #[tokio::test]
-async fn once_the_leader_has_ended_the_others_are_let_go_and_live() {
+async fn after_the_leaders_exit_an_abandon_order_leaves_the_orphans_running() {
     let shims = LoneShims::new();
     let mut task = shims.start(LEAVES_A_CHILD).await;
-    task.reported("the leader's end", |report| report == Report::LeaderExited)
-        .await;
+    task.reported("the exit of the leader", |report| {
+        report == Report::LeaderExited
+    })
+    .await;
     let child = child_of(&task).await;
     assert!(task.records().tree_end.whole().is_none());
     let shim = task.shim().unwrap();
@@ -55,14 +55,14 @@ async fn once_the_leader_has_ended_the_others_are_let_go_and_live() {
     let exit = records.leader_exit.whole().unwrap();
     assert_eq!(exit.exit, Exit::Code(7));
     assert_eq!(end.output_end, exit.output_end);
-    eventually("the shim's end", || !shim.is_alive()).await;
+    eventually("the end of the shim", || !shim.is_alive()).await;
     assert!(child.is_alive());
     stop(&child);
 }
 
 /// F11
 #[tokio::test]
-async fn an_order_to_let_go_waits_for_the_leader() {
+async fn an_abandon_order_takes_effect_at_the_leaders_exit() {
     let shims = LoneShims::new();
     let gate = shims.path("gate");
     let script = format!(
@@ -72,12 +72,12 @@ async fn an_order_to_let_go_waits_for_the_leader() {
     let mut task = shims.start(&script).await;
     let child = child_of(&task).await;
     task.order(Order::Abandon).await;
-    // Heard, as what comes behind it is.
+    // The order has arrived once a later one is answered.
     task.order(Order::Follow { beyond: 0 }).await;
     task.reported("output", |report| matches!(report, Report::Output { .. }))
         .await;
     assert!(task.records().tree_end.whole().is_none());
-    // Nobody is there to say it again.
+    // No server is left to repeat the order.
     task.hang_up();
     std::fs::write(gate, "").unwrap();
     let end = task.recorded_end().await;
@@ -89,7 +89,7 @@ async fn an_order_to_let_go_waits_for_the_leader() {
 
 /// F11
 #[tokio::test]
-async fn a_tree_of_which_nobody_is_left_was_not_let_go() {
+async fn a_tree_without_orphans_is_not_recorded_as_abandoned() {
     let shims = LoneShims::new();
     let gate = shims.path("gate");
     let script = format!("while ! test -e {}; do sleep 0.01; done", gate.display());
@@ -101,7 +101,7 @@ async fn a_tree_of_which_nobody_is_left_was_not_let_go() {
 
 /// C3
 #[tokio::test]
-async fn whoever_is_to_be_stopped_is_not_let_go() {
+async fn a_tree_that_is_being_stopped_is_not_abandoned() {
     let shims = LoneShims::new();
     let kill = Order::Kill {
         within_millis: 10_000,
@@ -115,7 +115,7 @@ async fn whoever_is_to_be_stopped_is_not_let_go() {
         let mut task = shims.start(script).await;
         let child = child_of(&task).await;
         for order in orders {
-            // A kill may be done before the next order is sent.
+            // The kill may be complete before the next order is sent.
             task.order_if_there(order).await;
         }
         assert!(!task.ended().await.abandoned);
@@ -125,12 +125,12 @@ async fn whoever_is_to_be_stopped_is_not_let_go() {
 
 /// F11
 #[tokio::test]
-async fn a_cgroup_with_somebody_in_it_stays() {
+async fn a_cgroup_with_abandoned_processes_stays() {
     if !containment::cgroups_are_usable() {
-        return skipped("this machine has no cgroup v2 that a shim of this user could use");
+        return skipped("no cgroup v2 that this user may use");
     }
     let own = containment::own_cgroup().unwrap();
-    let leaf = own.join(format!("heeler-ended-{}", std::process::id()));
+    let leaf = own.join(format!("heeler-abandoned-{}", std::process::id()));
     let shims = LoneShims::new();
     let mut task = shims.start_in(Some(&leaf), LEAVES_A_CHILD).await;
     let child = child_of(&task).await;
@@ -144,7 +144,10 @@ async fn a_cgroup_with_somebody_in_it_stays() {
 }
 
 /// F11, R1
-async fn a_release_on_record_is_the_end_and_nobody_is_looked_for(mut daemon: Daemon, _: Setting) {
+async fn a_recorded_abandonment_is_the_end_and_the_next_server_kills_nothing(
+    mut daemon: Daemon,
+    _: Setting,
+) {
     let api = daemon.api().await;
     let task = api.start(shell(LEAVES_A_CHILD)).await;
     let pid = eventually_some("the child's pid", || {
@@ -156,10 +159,10 @@ async fn a_release_on_record_is_the_end_and_nobody_is_looked_for(mut daemon: Dae
     let child = Process::now(pid).unwrap();
     let uid: TaskUid = serde_json::from_value(task.uid.clone().into()).unwrap();
     daemon.kill9();
-    // As a server that dies before it has taken the end in.
+    // The order of a server that dies before it reads the end.
     let mut link = Link::connect(uid).unwrap();
     link.send(Order::Abandon).await.unwrap();
-    within("the shim's end", async {
+    within("the end of the shim", async {
         while link.next().await.is_some() {}
     })
     .await;
@@ -167,13 +170,13 @@ async fn a_release_on_record_is_the_end_and_nobody_is_looked_for(mut daemon: Dae
     let api = daemon.api().await;
     let ended = api.ended(&task.id).await;
     assert_eq!(ended.state(), TaskState::Failed);
-    assert_eq!(ended.outcome.unwrap().result, Some(Ended::ExitCode(7)));
+    assert_eq!(exit_code(&ended), 7);
     daemon.kill9();
     daemon.restart().await;
     assert!(child.is_alive());
     stop(&child);
-    // The cgroup goes with the next server, once it is empty.
-    eventually("its end", || !child.is_alive()).await;
+    // The next server removes the cgroup, once it is empty.
+    eventually("the end of the child", || !child.is_alive()).await;
     daemon.kill9();
     daemon.restart().await;
 }

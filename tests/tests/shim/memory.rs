@@ -1,4 +1,4 @@
-//! Output that begins in memory: it stays there while it is little, and reaches the disk whole.
+//! Output in memory: small output stays there, larger output spills to the disk.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use heeler_tests::{Daemon, LoneShims, LoneTask, SmallDisk, eventually, pattern, 
 use nix::sys::signal::Signal;
 
 const LIMIT: usize = MEMORY_LIMIT as usize;
-/// The page with the records.
+/// The size of the page with the records.
 const HEADER: u64 = 4096;
 
 /// A script that writes these bytes.
@@ -25,14 +25,14 @@ fn writes(shims: &LoneShims, bytes: &[u8]) -> String {
     format!("cat {}", path.display())
 }
 
-/// One that waits for a file before it goes on.
+/// A script that waits for a file.
 fn waits_for(path: &Path) -> String {
     format!("while ! test -e {}; do sleep 0.01; done", path.display())
 }
 
 /// F9
 #[tokio::test]
-async fn little_output_never_touches_the_disk() {
+async fn small_output_never_reaches_the_disk() {
     let shims = LoneShims::new();
     let mut task = shims.start("printf one; printf two >&2; exit 3").await;
     let end = task.ended().await;
@@ -40,9 +40,9 @@ async fn little_output_never_touches_the_disk() {
     assert!(task.is_in_memory());
     assert!(task.bytes_on_disk() <= HEADER, "{}", task.bytes_on_disk());
     assert_eq!(task.output(), b"onetwo");
-    // Nobody has to hold it: not the server, not the shim.
+    // It needs neither the server nor the shim.
     task.hang_up();
-    eventually("the shim's end", || {
+    eventually("the end of the shim", || {
         task.shim().is_none_or(|shim| !shim.is_alive())
     })
     .await;
@@ -54,7 +54,7 @@ async fn little_output_never_touches_the_disk() {
 
 /// F10
 #[tokio::test]
-async fn past_the_limit_all_of_it_is_on_the_disk() {
+async fn past_the_limit_all_output_is_on_the_disk() {
     let shims = LoneShims::new();
     for len in [
         LIMIT - 1,
@@ -78,9 +78,9 @@ async fn past_the_limit_all_of_it_is_on_the_disk() {
     }
 }
 
-/// F10: wherever a write ends, and however short it is.
+/// F10
 #[tokio::test]
-async fn output_in_writes_of_any_size_is_the_same_on_the_disk() {
+async fn output_in_writes_of_any_size_spills_complete() {
     let shims = LoneShims::new();
     for (size, len) in [
         (1, 120_000),
@@ -102,7 +102,7 @@ async fn output_in_writes_of_any_size_is_the_same_on_the_disk() {
 
 /// F2
 #[tokio::test]
-async fn what_came_before_an_order_to_spill_and_after_it_is_one() {
+async fn output_before_and_after_a_spill_order_is_one_sequence() {
     let shims = LoneShims::new();
     let gate = shims.path("gate");
     let script = format!("seq 1 1000; {}; seq 1001 2000", waits_for(&gate));
@@ -110,10 +110,10 @@ async fn what_came_before_an_order_to_spill_and_after_it_is_one() {
     task.output_beyond(3000).await;
     assert!(task.is_in_memory());
     task.order(Order::Spill).await;
-    eventually("the disk copy", || !task.is_in_memory()).await;
+    eventually("the copy on disk", || !task.is_in_memory()).await;
     let before: Vec<u8> = (1..=1000).flat_map(line).collect();
     assert!(task.output() == before);
-    // Twice is as good as once.
+    // A second order changes nothing.
     task.order(Order::Spill).await;
     fs::write(gate, "").unwrap();
     task.ended().await;
@@ -125,9 +125,9 @@ fn line(n: u32) -> Vec<u8> {
     format!("{n}\n").into_bytes()
 }
 
-/// F8: an order that comes too late finds nobody; then the server does it.
+/// F8: a spill order after the end finds no shim, so the server moves the output.
 #[tokio::test]
-async fn output_of_a_task_that_is_over_is_moved_without_its_shim() {
+async fn output_of_a_finished_task_is_spilled_without_its_shim() {
     let shims = LoneShims::new();
     let expected = pattern(300_000);
     let script = format!("{}; exit 3", writes(&shims, &expected));
@@ -145,7 +145,7 @@ async fn output_of_a_task_that_is_over_is_moved_without_its_shim() {
     assert!(task.is_in_memory());
 }
 
-/// Reads on and on, each time from where it is, and opens anew each time.
+/// Reads output continuously, and opens the file for each read.
 struct Reader {
     stop: Arc<AtomicBool>,
     thread: std::thread::JoinHandle<Vec<u8>>,
@@ -175,7 +175,7 @@ impl Reader {
         Self { stop, thread }
     }
 
-    /// All that it has read, to the end.
+    /// Reads to the end, and returns everything.
     fn finish(self) -> Vec<u8> {
         self.stop.store(true, Ordering::Release);
         self.thread.join().unwrap()
@@ -184,13 +184,13 @@ impl Reader {
 
 /// F2, O2
 #[tokio::test]
-async fn a_reader_sees_one_stream_while_output_moves_to_the_disk() {
+async fn a_reader_sees_one_sequence_while_output_spills() {
     let shims = LoneShims::new();
     let expected = pattern(2_500_000);
     let script = writes(&shims, &expected);
     for round in 0..12 {
         let gate = shims.path(&format!("gate-{round}"));
-        // In small writes, so that there is time to move it; and there to be told.
+        // Small writes, so that the spill happens among them.
         let script = format!(
             "{script} | dd bs=500 iflag=fullblock status=none; {}",
             waits_for(&gate)
@@ -208,9 +208,9 @@ async fn a_reader_sees_one_stream_while_output_moves_to_the_disk() {
     }
 }
 
-/// R2: whenever the shim dies, what a reader has seen stays, and nothing is there twice.
+/// R2: output that a reader has seen stays, and none is repeated.
 #[tokio::test]
-async fn a_shim_killed_while_it_moves_output_loses_none_of_it() {
+async fn a_shim_killed_during_a_spill_loses_no_output() {
     let shims = LoneShims::with(Path::new("/tmp"), Path::new("/dev/shm"), Durable::Synced);
     let expected = pattern(2_500_000);
     let script = writes(&shims, &expected);
@@ -226,7 +226,7 @@ async fn a_shim_killed_while_it_moves_output_loses_none_of_it() {
             std::thread::yield_now();
         }
         shim.signal(Signal::SIGKILL);
-        eventually("the shim's end", || !shim.is_alive()).await;
+        eventually("the end of the shim", || !shim.is_alive()).await;
         let seen = reader.finish();
         let left = task.output();
         assert!(left.starts_with(&seen), "round {round}: {}", seen.len());
@@ -235,16 +235,16 @@ async fn a_shim_killed_while_it_moves_output_loses_none_of_it() {
             true => in_memory += 1,
             false => on_disk += 1,
         }
-        // The next server can still move it.
+        // The next server can still spill it.
         shims.dir.spill(&task.id).unwrap();
         assert!(task.output() == left, "round {round}");
     }
     eprintln!("killed with its output in memory: {in_memory}, on the disk: {on_disk}");
 }
 
-/// R2: a copy that was cut short is not what is read.
+/// R2
 #[tokio::test]
-async fn half_a_copy_on_the_disk_is_not_seen() {
+async fn an_incomplete_copy_on_disk_is_not_read() {
     use std::os::unix::fs::FileExt;
     let shims = LoneShims::new();
     let expected = pattern(500_000);
@@ -264,9 +264,9 @@ async fn half_a_copy_on_the_disk_is_not_seen() {
     assert!(task.output() == expected);
 }
 
-/// Whoever cleans the machine's memory takes a name, not the output of a task that runs.
+/// F9: a clean-up of /dev/shm removes the name, not the file that the shim has open.
 #[tokio::test]
-async fn a_memory_file_that_was_unlinked_is_saved_at_the_end() {
+async fn an_unlinked_memory_file_is_saved_at_the_end() {
     let shims = LoneShims::new();
     let gate = shims.path("gate");
     let script = format!("echo before; {}; echo after", waits_for(&gate));
@@ -281,7 +281,7 @@ async fn a_memory_file_that_was_unlinked_is_saved_at_the_end() {
 
 /// O14
 #[tokio::test]
-async fn when_memory_is_full_output_goes_to_the_disk() {
+async fn output_goes_to_the_disk_when_memory_is_full() {
     let Some(small) = SmallDisk::mount(4) else {
         return;
     };
@@ -291,7 +291,7 @@ async fn when_memory_is_full_output_goes_to_the_disk() {
     let mut task = shims.start(&script).await;
     task.output_beyond(0).await;
     assert!(task.is_in_memory());
-    // Half of it is for others, so that there is no room for a second task.
+    // Half of the memory is reserved, so there is no space for a second task.
     let mut second = shims.start("echo to the disk").await;
     assert!(!second.is_in_memory());
     small.fill();
@@ -307,7 +307,7 @@ async fn when_memory_is_full_output_goes_to_the_disk() {
 
 /// O14
 #[tokio::test]
-async fn what_a_full_disk_does_not_take_stays_in_memory_up_to_the_limit() {
+async fn output_that_a_full_disk_cannot_take_stays_in_memory_up_to_the_limit() {
     let Some(small) = SmallDisk::mount(4) else {
         return;
     };
@@ -327,9 +327,9 @@ async fn what_a_full_disk_does_not_take_stays_in_memory_up_to_the_limit() {
     task.output_beyond(8000).await;
     assert!(task.is_in_memory());
     assert!(task.output() == (1..=2000).flat_map(line).collect::<Vec<u8>>());
-    // It is asked again by itself.
+    // The shim retries by itself.
     small.free();
-    eventually("the disk copy", || !task.is_in_memory()).await;
+    eventually("the copy on disk", || !task.is_in_memory()).await;
     fs::write(second, "").unwrap();
     let end = task.ended().await;
     assert_eq!((end.capture_errno, end.discarded), (0, 0));
@@ -338,7 +338,7 @@ async fn what_a_full_disk_does_not_take_stays_in_memory_up_to_the_limit() {
 
 /// O14
 #[tokio::test]
-async fn what_neither_takes_is_counted() {
+async fn output_that_neither_memory_nor_disk_can_take_is_counted() {
     let Some(small) = SmallDisk::mount(4) else {
         return;
     };
@@ -359,7 +359,7 @@ async fn what_neither_takes_is_counted() {
     assert_eq!(kept.len() as u64, end.output_end);
     assert!(kept.len() > LIMIT / 2, "{}", kept.len());
     let first = &kept[..LIMIT / 2];
-    assert!(expected.starts_with(first), "the first are in order");
+    assert!(expected.starts_with(first), "the first bytes differ");
 }
 
 /// A memory file of one frame.
@@ -372,7 +372,7 @@ fn in_memory(text: &str) -> Vec<u8> {
 
 /// F9, O11, L6
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn what_is_in_memory_is_the_output_until_the_task_is_removed() {
+async fn a_memory_file_is_the_output_until_the_task_is_removed() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     let id = api.start(shell("echo disk")).await.id;
@@ -382,10 +382,10 @@ async fn what_is_in_memory_is_the_output_until_the_task_is_removed() {
     fs::write(&file, in_memory("memory\n")).unwrap();
     assert_eq!(api.lines(&id).await, ["memory"]);
     let stray = daemon.memory_file("shell-aaaaaaaaaa");
-    fs::write(&stray, in_memory("nobody's\n")).unwrap();
+    fs::write(&stray, in_memory("stray\n")).unwrap();
     daemon.kill9();
     daemon.restart().await;
-    eventually("no output of nobody", || !stray.exists()).await;
+    eventually("the stray memory file to be deleted", || !stray.exists()).await;
     let api = daemon.api().await;
     assert_eq!(api.lines(&id).await, ["memory"]);
     api.remove([id]).await.unwrap();

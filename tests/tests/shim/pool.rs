@@ -1,69 +1,69 @@
-//! The processes beside the tasks: there before them, used again after them, gone with the server.
+//! The pool of shims: idle ones are ready for tasks, reused after them, and end with the server.
 
 use std::{collections::HashSet, time::Duration};
 
 use heeler_tests::{
     Daemon, Process, Setting, SpawnRequestExt as _, argv, eventually, eventually_some,
     in_each_setting,
+    outcome::{exit_code, proven},
     process::shims_of,
     shell,
-    v1::{CancelMode, TaskState, outcome::Result as Ended},
+    v1::{CancelMode, TaskState},
 };
 use nix::sys::signal::Signal;
 
 in_each_setting! {
-    tasks_in_a_row_share_a_few_shims,
-    a_shim_that_had_to_kill_ends_with_its_task,
-    a_task_that_stops_its_shim_is_gone_all_the_same,
-    a_task_whose_file_goes_while_it_runs_still_ends,
+    consecutive_tasks_reuse_a_few_shims,
+    a_shim_that_had_to_kill_is_not_reused,
+    a_task_that_stops_its_shim_can_still_be_killed,
+    a_task_whose_file_is_deleted_while_it_runs_is_lost,
 }
 
 fn shims(daemon: &Daemon) -> Vec<Process> {
     shims_of(&daemon.state_dir().join("tasks"))
 }
 
-/// The shim that has this task.
+/// The shim of a task.
 fn shim_of(daemon: &Daemon, id: &str) -> Option<Process> {
     let mut shims = shims(daemon).into_iter();
     shims.find(|shim| shim.command().contains(id))
 }
 
 /// S1
-async fn tasks_in_a_row_share_a_few_shims(daemon: Daemon, _rung: Setting) {
+async fn consecutive_tasks_reuse_a_few_shims(daemon: Daemon, _: Setting) {
     let api = daemon.api().await;
     let mut seen = HashSet::new();
     for n in 0..30 {
         let id = api.start(shell(format!("echo {n}; exit {n}"))).await.id;
-        let outcome = api.ended(&id).await.outcome.unwrap();
-        assert_eq!(outcome.result, Some(Ended::ExitCode(n)));
+        assert_eq!(exit_code(&api.ended(&id).await), n);
         assert_eq!(api.lines(&id).await, [n.to_string()]);
         seen.extend(shims(&daemon).iter().map(|shim| shim.pid));
     }
     assert!(seen.len() < 10, "{} shims for 30 tasks", seen.len());
 }
 
-/// C5
-async fn a_shim_that_had_to_kill_ends_with_its_task(daemon: Daemon, _rung: Setting) {
+/// C16
+async fn a_shim_that_had_to_kill_is_not_reused(daemon: Daemon, _: Setting) {
     let api = daemon.api().await;
     let fixture = daemon.run(&api, "ignore TERM pid ready forever").await;
     let shim = shim_of(&daemon, &fixture.id).unwrap();
     api.stop(&fixture.id, CancelMode::Force).await;
-    eventually("the shim's end", || shim.is_gone()).await;
+    eventually("the end of the shim", || shim.is_gone()).await;
 }
 
 /// C4
-async fn a_task_that_stops_its_shim_is_gone_all_the_same(daemon: Daemon, _rung: Setting) {
+async fn a_task_that_stops_its_shim_can_still_be_killed(daemon: Daemon, _: Setting) {
     let api = daemon.api().await;
-    // Also before the shim can say that it runs, and while it is to be killed.
+    // Stops the shim over and over: before it reports the start, and during the kill.
     let script = "while kill -STOP $PPID; do sleep 0.05; done";
     let id = api.start(shell(script)).await.id;
     let result = api.stop(&id, CancelMode::Force).await;
-    assert!(result.proof.unwrap().survivors.is_empty());
+    proven(result.proof.as_ref());
     daemon.no_processes().await;
 }
 
 /// R4
-async fn a_task_whose_file_goes_while_it_runs_still_ends(daemon: Daemon, _rung: Setting) {
+async fn a_task_whose_file_is_deleted_while_it_runs_is_lost(daemon: Daemon, _: Setting) {
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
     let script = format!("pid ready gate {} exit 3", daemon.file("gate"));
@@ -77,63 +77,62 @@ async fn a_task_whose_file_goes_while_it_runs_still_ends(daemon: Daemon, _rung: 
 
 /// R1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_shim_that_is_stopped_holds_up_no_server() {
+async fn a_stopped_shim_does_not_delay_a_server() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     let fixture = daemon.run(&api, "pid ready forever").await;
     let shim = shim_of(&daemon, &fixture.id).unwrap();
     shim.signal(Signal::SIGSTOP);
-    // More servers than a shim lets wait at its door.
+    // More connections than the backlog of the shim.
     for _ in 0..8 {
         daemon.kill9();
         daemon.restart().await;
     }
     let api = daemon.api().await;
     let result = api.stop(&fixture.id, CancelMode::Force).await;
-    assert!(result.proof.unwrap().survivors.is_empty());
+    proven(result.proof.as_ref());
     daemon.no_processes().await;
 }
 
 /// R1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn shims_that_wait_end_with_the_server_and_those_with_a_task_do_not() {
+async fn idle_shims_end_with_the_server_and_busy_ones_do_not() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     let fixture = daemon.run(&api, "pid ready forever").await;
     let busy = shim_of(&daemon, &fixture.id).unwrap();
-    eventually("shims at hand", || shims(&daemon).len() > 1).await;
+    eventually("idle shims", || shims(&daemon).len() > 1).await;
     daemon.kill9();
-    eventually("only the busy one", || shims(&daemon) == [busy.clone()]).await;
+    eventually("only the busy shim", || shims(&daemon) == [busy.clone()]).await;
     daemon.restart().await;
     let api = daemon.api().await;
     api.stop(&fixture.id, CancelMode::Graceful).await;
-    // It was started by another server, maybe of another build: this one does not use it again.
-    eventually("its end", || busy.is_gone()).await;
+    // Another server, perhaps of another build, started this shim: it is not reused.
+    eventually("the end of the busy shim", || busy.is_gone()).await;
 }
 
 /// S1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn shims_that_died_while_they_waited_are_passed_over() {
+async fn idle_shims_that_died_are_skipped() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     for round in 0..3 {
-        let waiting = eventually_some("shims at hand", || {
+        let waiting = eventually_some("idle shims", || {
             let shims = shims(&daemon);
             (shims.len() > 1).then_some(shims)
         });
         for shim in waiting.await {
             shim.signal(Signal::SIGKILL);
-            eventually("its end", || shim.is_gone()).await;
+            eventually("the end of the shim", || shim.is_gone()).await;
         }
         let id = api.start(shell(format!("exit {round}"))).await.id;
-        let outcome = api.ended(&id).await.outcome.unwrap();
-        assert_eq!(outcome.result, Some(Ended::ExitCode(round)));
+        assert_eq!(exit_code(&api.ended(&id).await), round);
     }
 }
 
-/// S2, S5
+/// S4, S6
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_long_script_and_a_large_environment_arrive_whole() {
+async fn a_long_script_and_a_large_environment_arrive_complete() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let value = "v".repeat(100_000);
@@ -145,19 +144,18 @@ async fn a_long_script_and_a_large_environment_arrive_whole() {
         api.ended(&id).await;
         assert_eq!(api.lines(&id).await, ["100000 1"]);
     }
-    // More than the kernel takes: refused by name, and the shim is none the worse.
+    // Beyond the limit of the kernel: refused by name, and the shim stays usable.
     let words = std::iter::once("true".to_owned()).chain((0..25).map(|_| value.clone()));
-    let refused = api.spawn(argv(words)).await;
-    let refused = refused.unwrap_err().message().to_owned();
-    assert!(refused.contains("Argument list too long"), "{refused}");
+    let refused = api.spawn(argv(words)).await.unwrap_err();
+    let message = refused.message();
+    assert!(message.contains("Argument list too long"), "{message}");
     let id = api.start(shell("exit 3")).await.id;
-    let outcome = api.ended(&id).await.outcome.unwrap();
-    assert_eq!(outcome.result, Some(Ended::ExitCode(3)));
+    assert_eq!(exit_code(&api.ended(&id).await), 3);
 }
 
-/// L4
+/// L3
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_task_is_not_charged_for_what_its_shim_did_before() {
+async fn the_cpu_time_of_a_task_excludes_earlier_tasks_of_its_shim() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     for _ in 0..3 {

@@ -1,6 +1,8 @@
-//! The trailing ampersand: what asks for the background by it is a task there.
+//! The trailing ampersand: a script that ends in `&` is a background task without it.
 
-use heeler_tests::{Api, Daemon, SpawnRequestExt as _, TaskSpecExt as _, shell, v1::*};
+use heeler_tests::{
+    Api, Daemon, SpawnRequestExt as _, TaskSpecExt as _, outcome::exit_code, shell, v1::*,
+};
 
 async fn spawn(api: &Api, request: SpawnRequest) -> (BackgroundTask, Vec<SpawnNoticeType>) {
     let answer = api.spawn(request).await.unwrap();
@@ -10,7 +12,7 @@ async fn spawn(api: &Api, request: SpawnRequest) -> (BackgroundTask, Vec<SpawnNo
 
 /// A1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_script_that_ends_in_an_ampersand_is_a_background_task_without_it() {
+async fn a_trailing_ampersand_is_removed_and_the_task_runs_in_the_background() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     for (asked, runs) in [
@@ -28,19 +30,15 @@ async fn a_script_that_ends_in_an_ampersand_is_a_background_task_without_it() {
             (task.clone(), notices),
             "the same answer again"
         );
-        // Its exit is the command's own, which a shell that backgrounds it would not have seen.
+        // The command's own exit code: a shell with a background job would have exited with 0.
         let ended = api.ended(&task.id).await;
-        assert_eq!(
-            ended.outcome.unwrap().result,
-            Some(outcome::Result::ExitCode(5)),
-            "{asked}"
-        );
+        assert_eq!(exit_code(&ended), 5, "{asked}");
     }
 }
 
 /// A2, A3
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn other_ampersands_are_left_alone() {
+async fn other_ampersands_are_not_rewritten() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     for asked in [
@@ -62,7 +60,7 @@ async fn other_ampersands_are_left_alone() {
 
 /// A3
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn children_that_a_script_leaves_behind_die_with_the_task() {
+async fn background_children_of_a_script_stay_in_the_task_and_die_with_it() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let program = daemon.fixture_program().to_str().unwrap();
@@ -71,7 +69,7 @@ async fn children_that_a_script_leaves_behind_die_with_the_task() {
         "nohup {program} pids {pids} pid child touch {up} forever >/dev/null & disown; while [ ! -e {up} ]; do sleep 0.01; done"
     );
     let (task, _) = spawn(&api, shell(script)).await;
-    let line = heeler_tests::eventually_some("the child", || {
+    let line = heeler_tests::eventually_some("the pid of the child", || {
         let text = std::fs::read_to_string(&pids).ok()?;
         text.lines().next().map(str::to_owned)
     })
@@ -84,17 +82,13 @@ async fn children_that_a_script_leaves_behind_die_with_the_task() {
 
 /// A4
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn what_does_not_parse_is_run_as_it_is() {
+async fn a_script_that_does_not_parse_is_run_unchanged() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let (task, notices) = spawn(&api, shell("if true; then &")).await;
     assert_eq!((task.script(), notices), ("if true; then &", Vec::new()));
     let ended = api.ended(&task.id).await;
-    assert_eq!(
-        ended.outcome.unwrap().result,
-        Some(outcome::Result::ExitCode(2)),
-        "the shell's own verdict"
-    );
-    let said = api.lines(&task.id).await.join("\n");
-    assert!(said.contains("syntax error"), "{said}");
+    assert_eq!(exit_code(&ended), 2, "the shell's own exit code");
+    let output = api.lines(&task.id).await.join("\n");
+    assert!(output.contains("syntax error"), "{output}");
 }

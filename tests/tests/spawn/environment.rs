@@ -1,10 +1,10 @@
-//! The environment that a task is started with.
+//! The environment of a task.
 
 use std::collections::BTreeMap;
 
 use heeler_tests::{Api, Daemon, SpawnRequestExt as _, TaskSpecExt as _, argv, v1::*};
 
-/// All variables of a task that runs to its end.
+/// The variables of a task, as `env` prints them.
 async fn variables(api: &Api, request: SpawnRequest) -> BTreeMap<String, String> {
     let task = api
         .start(request.with_command_of(argv(["env", "-0"])))
@@ -21,7 +21,7 @@ async fn variables(api: &Api, request: SpawnRequest) -> BTreeMap<String, String>
 
 /// S6
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn the_request_overlays_the_servers_environment() {
+async fn request_variables_overlay_the_servers_environment() {
     let daemon = Daemon::builder()
         .env("INHERITED", "base")
         .env("REPLACED", "base")
@@ -42,7 +42,7 @@ async fn the_request_overlays_the_servers_environment() {
 
 /// S6
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_variable_can_be_taken_away() {
+async fn a_variable_can_be_removed() {
     let daemon = Daemon::builder()
         .env("SECRET", "s")
         .env("KEPT", "k")
@@ -60,7 +60,7 @@ async fn a_variable_can_be_taken_away() {
 
 /// S6
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn nobody_is_looking_unless_the_request_says_otherwise() {
+async fn non_interactive_defaults_apply_unless_overridden_or_switched_off() {
     let daemon = Daemon::builder()
         .env("PAGER", "less")
         .env("TERM", "xterm")
@@ -104,7 +104,7 @@ async fn nobody_is_looking_unless_the_request_says_otherwise() {
 
 /// S6
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_task_knows_itself_and_its_server_and_nothing_else_of_heeler() {
+async fn a_task_gets_its_id_its_uid_and_the_address_and_no_other_heeler_variable() {
     let daemon = Daemon::builder()
         .env("HEELER_STATE_DIR", "/nowhere")
         .env("HEELER_OTHER", "x")
@@ -127,27 +127,30 @@ async fn a_task_knows_itself_and_its_server_and_nothing_else_of_heeler() {
     assert_eq!(ours, expected);
 }
 
-/// S6
+/// S6, N4
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_task_names_the_variables_that_were_set_and_never_their_values() {
+async fn a_task_shows_the_names_of_its_variables_but_no_values() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let env = [("TOKEN", "hunter2-hunter2"), ("ALPHA", "1")];
     let task = api.start(argv(["true"]).with_env(env)).await;
     assert_eq!(task.env_names(), ["ALPHA", "TOKEN"]);
     api.ended(&task.id).await;
-    let told = format!(
+    let shown = format!(
         "{:?}{:?}",
         api.history().await,
         api.inspect(&task.id).await.unwrap()
     );
-    assert!(!told.contains("hunter2"), "a value was told");
-    assert!(!daemon.log().contains("hunter2"), "a value was logged");
+    assert!(
+        !shown.contains("hunter2"),
+        "a value in an event or in Inspect"
+    );
+    assert!(!daemon.log().contains("hunter2"), "a value in the log");
 }
 
 /// S6
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_bare_name_is_looked_up_in_the_tasks_own_path() {
+async fn a_program_without_a_slash_is_searched_in_the_tasks_own_path() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let tools = daemon.path("tools");

@@ -1,4 +1,4 @@
-//! Asking twice: a request id makes a Spawn safe to repeat.
+//! Request ids, which make a Spawn safe to repeat.
 
 use heeler_tests::{Daemon, Refusal, SpawnRequestExt as _, argv, v1::*};
 use tonic::Code;
@@ -9,7 +9,7 @@ fn with_id(id: &str, request: SpawnRequest) -> SpawnRequest {
 
 /// S9
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn the_same_request_twice_is_one_task_and_the_same_answer() {
+async fn a_repeated_request_is_one_task_and_the_same_answer() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let request = with_id("r-1", daemon.script("print once exit 0"));
@@ -18,7 +18,7 @@ async fn the_same_request_twice_is_one_task_and_the_same_answer() {
     assert_eq!(
         api.spawn(request.clone()).await.unwrap(),
         first,
-        "while it may still run"
+        "before its end"
     );
     api.ended(&id).await;
     assert_eq!(api.spawn(request).await.unwrap(), first, "after its end");
@@ -28,7 +28,7 @@ async fn the_same_request_twice_is_one_task_and_the_same_answer() {
 
 /// S9
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn the_same_request_sixteen_times_at_once_is_one_task() {
+async fn sixteen_equal_requests_at_once_are_one_task() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     for round in 0..5 {
@@ -49,7 +49,7 @@ async fn the_same_request_sixteen_times_at_once_is_one_task() {
 
 /// S9
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_request_that_survives_a_crash_still_gives_the_first_answer() {
+async fn a_request_repeated_after_a_crash_gives_the_first_answer() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     let running = with_id("running", daemon.script("forever"));
@@ -67,7 +67,7 @@ async fn a_request_that_survives_a_crash_still_gives_the_first_answer() {
 
 /// S9
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn the_same_id_with_another_request_is_refused() {
+async fn a_request_id_with_a_different_request_is_refused() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let request = with_id("r-1", argv(["sleep", "0"]));

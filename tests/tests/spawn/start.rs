@@ -1,19 +1,20 @@
-//! Starting tasks: what a Spawn gives, refuses, and lets the child see.
+//! The start of a task: the answer, refusals, and what the child inherits.
 
 use std::{collections::HashSet, fs, os::unix::fs::PermissionsExt};
 
 use heeler_tests::{
     Daemon, Refusal, SpawnRequestExt as _, TaskSpecExt as _, argv,
+    outcome::{exit_code, outcome},
     process::Stat,
     shell,
     v1::{outcome::Result as Ended, *},
-    watch::types,
+    watch::ONE_RUN,
 };
 use tonic::Code;
 
 /// S1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_spawn_returns_before_the_command_ends_and_list_shows_it_running() {
+async fn spawn_returns_before_the_command_ends_and_list_shows_it_running() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let request = SpawnRequest::default().with_name("build").with_session("s");
@@ -33,13 +34,13 @@ async fn a_spawn_returns_before_the_command_ends_and_list_shows_it_running() {
     );
     assert!(task.start_time.is_some() && task.create_time.is_some() && task.end_time.is_none());
     assert_eq!(task.working_directory(), daemon.home().to_str().unwrap());
-    assert_eq!(task, &fixture.task, "Spawn gave the same");
+    assert_eq!(task, &fixture.task, "the task in the answer to Spawn");
     assert_eq!(listed.revision, task.revision);
 }
 
 /// S1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn an_id_says_its_kind_and_is_short() {
+async fn an_id_starts_with_the_kind_and_has_ten_characters() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     for (kind, prefix) in [
@@ -61,7 +62,7 @@ async fn an_id_says_its_kind_and_is_short() {
 
 /// S3
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_working_directory_that_cannot_be_entered_is_named_and_nothing_is_created() {
+async fn an_unusable_working_directory_is_refused_by_name_and_nothing_is_created() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let plain = daemon.file("plain");
@@ -84,7 +85,7 @@ async fn a_working_directory_that_cannot_be_entered_is_named_and_nothing_is_crea
 
 /// S4
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_missing_or_plain_program_is_a_refusal_with_the_systems_reason() {
+async fn a_missing_or_non_executable_program_is_refused_with_the_os_reason() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let plain = daemon.file("plain");
@@ -109,15 +110,14 @@ async fn a_missing_or_plain_program_is_a_refusal_with_the_systems_reason() {
 
 /// S4
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_program_that_the_kernel_refuses_is_a_failed_task_with_the_reason_and_no_127() {
+async fn a_program_that_the_kernel_refuses_is_a_spawn_error_and_not_exit_code_127() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let orphan = daemon.file("orphan");
-    fs::write(&orphan, "#!/no/such/interpreter\n").unwrap();
+    let broken = daemon.broken_program();
     let garbage = daemon.file("garbage");
     fs::write(&garbage, [0x7f, b'E', b'L', b'F', 0, 0, 0, 0]).unwrap();
-    for (path, errno) in [(orphan, nix::libc::ENOENT), (garbage, nix::libc::ENOEXEC)] {
-        fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    fs::set_permissions(&garbage, PermissionsExt::from_mode(0o755)).unwrap();
+    for (path, errno) in [(broken, nix::libc::ENOENT), (garbage, nix::libc::ENOEXEC)] {
         let refusal = Refusal::expect(
             api.spawn(argv([&path])).await,
             Code::FailedPrecondition,
@@ -131,23 +131,20 @@ async fn a_program_that_the_kernel_refuses_is_a_failed_task_with_the_reason_and_
             (TaskState::Failed, EndReason::SpawnFailed)
         );
         assert!(task.leader.is_none() && task.start_time.is_none());
-        match task.outcome.unwrap().result.unwrap() {
+        match outcome(&task) {
             Ended::SpawnError(error) => assert_eq!(error.errno, errno, "{error:?}"),
             other @ (Ended::ExitCode(_) | Ended::Signal(_) | Ended::Unknown(_)) => {
                 panic!("not a spawn error: {other:?}")
             }
         }
-        let history = api.history_of(id).await;
-        assert_eq!(
-            types(&history),
-            [TaskEventType::Created, TaskEventType::Ended]
-        );
+        let history = api.event_types(id).await;
+        assert_eq!(history, [TaskEventType::Created, TaskEventType::Ended]);
     }
 }
 
 /// S5
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_task_without_a_directory_starts_in_the_home_of_its_user() {
+async fn without_a_directory_a_task_starts_in_the_users_home() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let task = api.start(daemon.script("cwd")).await;
@@ -161,7 +158,7 @@ async fn a_task_without_a_directory_starts_in_the_home_of_its_user() {
 
 /// S5
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_configured_directory_comes_before_the_home_and_a_requests_own_before_both() {
+async fn the_directory_is_the_requests_else_the_configured_one() {
     let configured = tempfile::tempdir().unwrap();
     let path = configured.path().canonicalize().unwrap();
     let daemon = Daemon::builder()
@@ -182,7 +179,7 @@ async fn a_configured_directory_comes_before_the_home_and_a_requests_own_before_
 
 /// S7
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn stdin_that_was_not_asked_for_is_at_its_end() {
+async fn stdin_reads_end_of_file_at_once() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let task = api.start(daemon.script("stdin")).await;
@@ -192,7 +189,7 @@ async fn stdin_that_was_not_asked_for_is_at_its_end() {
 
 /// S8
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_child_has_three_descriptors_and_a_session_of_its_own() {
+async fn a_child_has_three_descriptors_its_own_session_and_no_terminal() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let task = api.start(daemon.script("descriptors")).await;
@@ -206,9 +203,9 @@ async fn a_child_has_three_descriptors_and_a_session_of_its_own() {
     assert_eq!((stat.session, stat.group, stat.terminal), (pid, pid, 0));
 }
 
-/// S8: by a program that changes neither signals nor mask of its own, as this test's fixture would.
+/// S8: shown by `cat`, since the fixture changes its own signal mask.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_child_has_default_dispositions_and_an_empty_mask_whatever_the_server_has() {
+async fn a_child_has_default_signal_dispositions_and_an_empty_mask() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let task = api.start(argv(["cat", "/proc/self/status"])).await;
@@ -225,7 +222,7 @@ async fn a_child_has_default_dispositions_and_an_empty_mask_whatever_the_server_
 
 /// S10
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn hostile_names_and_labels_are_data() {
+async fn hostile_names_and_labels_are_stored_as_data() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let long = "x".repeat(10_000);
@@ -258,13 +255,13 @@ async fn hostile_names_and_labels_are_data() {
     assert_eq!(api.ended(&task.id).await.label(key), "v");
     assert!(
         !daemon.log().contains('\x1b'),
-        "nothing reaches the terminal by the log"
+        "an escape sequence in the log"
     );
 }
 
 /// S11
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn at_the_limit_a_spawn_is_refused_with_the_numbers_and_nobody_is_evicted() {
+async fn at_the_task_limit_spawn_is_refused_with_the_numbers_and_no_task_is_evicted() {
     let daemon = Daemon::builder().max_tasks(2).start().await;
     let api = daemon.api().await;
     let first = daemon.run(&api, "forever").await;
@@ -291,7 +288,7 @@ async fn at_the_limit_a_spawn_is_refused_with_the_numbers_and_nobody_is_evicted(
 
 /// S11
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn racing_spawns_never_exceed_the_limit() {
+async fn racing_spawns_never_exceed_the_task_limit() {
     let daemon = Daemon::builder().max_tasks(3).start().await;
     let api = daemon.api().await;
     let mut calls = tokio::task::JoinSet::new();
@@ -310,11 +307,7 @@ async fn racing_spawns_never_exceed_the_limit() {
         }
     }
     assert_eq!((started, refused), (3, 9));
-    assert_eq!(
-        api.all().await.len(),
-        3,
-        "nothing of the refused ones is kept"
-    );
+    assert_eq!(api.all().await.len(), 3, "refused requests leave no task");
 }
 
 /// S12
@@ -330,11 +323,8 @@ async fn no_id_is_reused_after_remove_or_restart() {
             assert!(seen.insert(task.uid.clone()), "{} twice", task.uid);
             api.ended(&task.id).await;
         }
-        let all = RemoveRequest {
-            target: Some(remove_request::Target::Finished(TaskFilter::default())),
-        };
-        let removed = api.raw().remove(all).await.unwrap().into_inner();
-        assert_eq!(removed.removed_task_ids.len(), 20);
+        let removed = api.remove_finished(TaskFilter::default()).await;
+        assert_eq!(removed.len(), 20);
         daemon.kill9();
         daemon.restart().await;
     }
@@ -342,7 +332,7 @@ async fn no_id_is_reused_after_remove_or_restart() {
 
 /// S13
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn started_comes_before_ended_for_tasks_that_live_a_millisecond() {
+async fn started_precedes_ended_for_tasks_that_live_a_millisecond() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let mut calls = tokio::task::JoinSet::new();
@@ -352,19 +342,13 @@ async fn started_comes_before_ended_for_tasks_that_live_a_millisecond() {
     }
     for id in calls.join_all().await {
         api.ended(&id).await;
-        let history = api.history_of(&id).await;
-        let expected = [
-            TaskEventType::Created,
-            TaskEventType::Started,
-            TaskEventType::Ended,
-        ];
-        assert_eq!(types(&history), expected);
+        assert_eq!(api.event_types(&id).await, ONE_RUN);
     }
 }
 
 /// S1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_script_is_run_by_a_shell_and_its_exit_code_is_the_tasks() {
+async fn a_script_runs_in_a_shell_whose_exit_code_is_the_tasks() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let task = api.start(shell("echo \"$((40 + 2))\" && exit 3")).await;
@@ -373,6 +357,6 @@ async fn a_script_is_run_by_a_shell_and_its_exit_code_is_the_tasks() {
         (task.state(), task.end_reason()),
         (TaskState::Failed, EndReason::Exited)
     );
-    assert_eq!(task.outcome.unwrap().result, Some(Ended::ExitCode(3)));
+    assert_eq!(exit_code(&task), 3);
     assert_eq!(api.lines(&task.id).await, ["42"]);
 }

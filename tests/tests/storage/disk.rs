@@ -1,13 +1,14 @@
-//! Disks that are full or read-only, and journals that are damaged or somebody else's.
+//! Full disks: calls are refused by name, tasks go on, and nothing is lost.
 
-use std::{fs, os::unix::fs::PermissionsExt, process::Output};
+use std::fs;
 
 use heeler_tests::{
-    Api, DEADLINE, Daemon, FailingDisk, Process, Refusal, SmallDisk, SpawnRequestExt as _, api,
-    containment, eventually, millis, shell,
-    v1::{outcome::Result as Ended, *},
+    Api, DEADLINE, Process, Refusal, SmallDisk, SpawnRequestExt as _, eventually, millis,
+    outcome::exit_code,
+    request::{cancel, wait_for_session},
+    shell,
+    v1::*,
 };
-use nix::sys::signal::Signal::SIGKILL;
 use tonic::Code;
 
 fn assert_full<T: std::fmt::Debug>(result: Result<T, tonic::Status>) {
@@ -15,19 +16,20 @@ fn assert_full<T: std::fmt::Debug>(result: Result<T, tonic::Status>) {
 }
 
 /// A script that waits for a file outside of the small disk.
-fn after(gate: &str, then: &str) -> SpawnRequest {
+pub(crate) fn after(gate: &str, then: &str) -> SpawnRequest {
     shell(format!(
         "while [ ! -e {gate} ]; do sleep 0.05; done; {then}"
     ))
 }
 
-async fn state(api: &Api, id: &str) -> TaskState {
+/// The state of a task.
+pub(crate) async fn state(api: &Api, id: &str) -> TaskState {
     api.task(id).await.state()
 }
 
-/// Until the space that the journal has reserved is used up: no start is recorded any more. Each is
-/// answered, also one whose beginning was the last fact for which there was space.
-async fn until_nothing_is_recorded(api: &Api) {
+/// Spawns until the space that the journal has reserved is used up. Every Spawn is refused; the first
+/// ones are still recorded as failed tasks.
+async fn use_up_reserved_space(api: &Api) {
     let end = tokio::time::Instant::now() + DEADLINE;
     loop {
         let refused = api.spawn(shell("true")).await.expect_err("no space");
@@ -36,18 +38,19 @@ async fn until_nothing_is_recorded(api: &Api) {
         if !refusal.metadata.contains_key("task_id") {
             return;
         }
-        assert!(tokio::time::Instant::now() < end, "still recorded");
+        assert!(
+            tokio::time::Instant::now() < end,
+            "starts are still recorded"
+        );
     }
 }
 
-/// O14: what fills a disk is often a task, so it can be stopped, and what is finished removed.
+/// O14: a task may be what fills the disk.
 #[tokio::test]
 async fn on_a_full_disk_tasks_can_be_cancelled_and_removed() {
-    let Some(disk) = SmallDisk::mount(16) else {
+    let Some((disk, daemon)) = SmallDisk::with_daemon(16).await else {
         return;
     };
-    let mut daemon = disk.daemon(Daemon::builder());
-    daemon.restart().await;
     let api = daemon.api().await;
     let finished = api.start(shell("head -c 1000000 /dev/zero")).await.id;
     api.ended(&finished).await;
@@ -56,25 +59,25 @@ async fn on_a_full_disk_tasks_can_be_cancelled_and_removed() {
     assert_full(api.spawn(shell("true")).await);
     let stopped = api.stop(&sleeper, CancelMode::Force).await;
     assert_eq!(stopped.task.unwrap().state(), TaskState::Cancelled);
-    api.remove([&finished]).await.expect("it makes space");
+    api.remove([&finished])
+        .await
+        .expect("a removal on a full disk");
     let after = api.start(shell("echo after")).await.id;
     assert_eq!(api.ended(&after).await.state(), TaskState::Completed);
     disk.free();
 }
 
-/// L4, O14: what was never started is no end of its session.
+/// L4, O14: a refused start is not an end in its session.
 #[tokio::test]
-async fn a_start_that_a_full_disk_refuses_does_not_end_a_wait_for_its_session() {
-    let Some(disk) = SmallDisk::mount(16) else {
+async fn a_spawn_refused_by_a_full_disk_does_not_satisfy_a_wait_for_its_session() {
+    let Some((disk, daemon)) = SmallDisk::with_daemon(16).await else {
         return;
     };
-    let mut daemon = disk.daemon(Daemon::builder());
-    daemon.restart().await;
     let api = daemon.api().await;
     let of_session = |request: SpawnRequest| request.with_session("s");
     let sleeper = api.start(of_session(shell("sleep 1000"))).await.id;
     disk.fill();
-    until_nothing_is_recorded(&api).await;
+    use_up_reserved_space(&api).await;
     let mut starts = tokio::task::JoinSet::new();
     for _ in 0..8 {
         let (api, request) = (api.clone(), of_session(shell("true")));
@@ -87,9 +90,8 @@ async fn a_start_that_a_full_disk_refuses_does_not_end_a_wait_for_its_session() 
     let waiting = async {
         loop {
             let request = WaitRequest {
-                session_id: "s".into(),
                 timeout: Some(millis(5)),
-                ..Default::default()
+                ..wait_for_session("s")
             };
             let answer = api.wait(request).await.unwrap();
             assert!(!answer.satisfied, "{answer:?}");
@@ -106,11 +108,9 @@ async fn a_start_that_a_full_disk_refuses_does_not_end_a_wait_for_its_session() 
 /// O14
 #[tokio::test]
 async fn on_a_full_disk_calls_are_refused_by_name_and_tasks_go_on() {
-    let Some(disk) = SmallDisk::mount(16) else {
+    let Some((disk, daemon)) = SmallDisk::with_daemon(16).await else {
         return;
     };
-    let mut daemon = disk.daemon(Daemon::builder());
-    daemon.restart().await;
     let api = daemon.api().await;
     let finished = api.start(shell("echo before")).await.id;
     api.ended(&finished).await;
@@ -119,39 +119,41 @@ async fn on_a_full_disk_calls_are_refused_by_name_and_tasks_go_on() {
     let ending = api.start(after(&gate, "exit 7")).await.id;
 
     disk.fill();
-    until_nothing_is_recorded(&api).await;
+    use_up_reserved_space(&api).await;
     let known = api.all().await.len();
     assert_full(api.spawn(shell("true")).await);
     assert_full(api.remove([&finished]).await);
-    assert_full(api.cancel(api::cancel(&sleeper)).await);
+    assert_full(api.cancel(cancel(&sleeper)).await);
     assert_eq!(state(&api, &sleeper).await, TaskState::Running);
-    assert_eq!(api.all().await.len(), known, "nothing was changed");
+    assert_eq!(
+        api.all().await.len(),
+        known,
+        "a refused call has changed a task"
+    );
     assert_eq!(api.output(&finished).await, b"before\n");
 
-    // An end that cannot be recorded waits; it is not lost, and not told.
+    // An end that cannot be recorded waits: it is neither lost nor announced.
     fs::write(&gate, "").unwrap();
     daemon.logged("a fact waits to be recorded").await;
     assert_eq!(state(&api, &ending).await, TaskState::Running);
 
     disk.free();
     let ended = api.ended(&ending).await;
-    assert_eq!(ended.outcome.unwrap().result, Some(Ended::ExitCode(7)));
+    assert_eq!(exit_code(&ended), 7);
     let stopped = api.stop(&sleeper, CancelMode::Force).await;
     assert_eq!(stopped.task.unwrap().state(), TaskState::Cancelled);
-    api.remove([&finished]).await.expect("there is space again");
+    api.remove([&finished]).await.expect("a removal");
     let after = api.start(shell("echo after")).await.id;
     assert_eq!(api.ended(&after).await.state(), TaskState::Completed);
     api.history().await;
 }
 
-/// O14: the task that cannot be captured goes on, and its end says what is missing.
+/// O14, F14
 #[tokio::test]
-async fn output_that_a_full_disk_cannot_take_fails_the_task_and_no_other() {
-    let Some(disk) = SmallDisk::mount(16) else {
+async fn output_that_a_full_disk_cannot_take_fails_its_task_and_no_other() {
+    let Some((disk, daemon)) = SmallDisk::with_daemon(16).await else {
         return;
     };
-    let mut daemon = disk.daemon(Daemon::builder());
-    daemon.restart().await;
     let api = daemon.api().await;
     let (gate, done) = (daemon.file("home/gate"), daemon.file("home/done"));
     let script = format!("echo early; head -c 3000000 /dev/zero; touch {done}; exit 0");
@@ -159,28 +161,21 @@ async fn output_that_a_full_disk_cannot_take_fails_the_task_and_no_other() {
     let other = api.start(shell("sleep 1000")).await.id;
     disk.fill();
     fs::write(&gate, "").unwrap();
-    eventually("the task is not held up", || fs::exists(&done).unwrap()).await;
+    eventually("the task to go on", || fs::exists(&done).unwrap()).await;
     disk.free();
     let ended = api.ended(&task).await;
     assert_eq!(ended.state(), TaskState::Failed, "{ended:?}");
-    let outcome = ended.outcome.clone().unwrap();
-    assert_eq!(
-        outcome.result,
-        Some(Ended::ExitCode(0)),
-        "its own code stays"
-    );
+    assert_eq!(exit_code(&ended), 0, "the command's own exit code");
     assert!(format!("{ended:?}").contains("No space left"), "{ended:?}");
     assert_eq!(state(&api, &other).await, TaskState::Running);
 }
 
-/// O14: a server that was killed on a full disk comes back on it, and forgets nothing.
+/// O14, R1
 #[tokio::test]
-async fn a_server_comes_back_on_a_full_disk() {
-    let Some(disk) = SmallDisk::mount(16) else {
+async fn a_server_restarts_on_a_full_disk() {
+    let Some((disk, mut daemon)) = SmallDisk::with_daemon(16).await else {
         return;
     };
-    let mut daemon = disk.daemon(Daemon::builder());
-    daemon.restart().await;
     let api = daemon.api().await;
     let finished = api.start(shell("echo before")).await.id;
     api.ended(&finished).await;
@@ -195,197 +190,35 @@ async fn a_server_comes_back_on_a_full_disk() {
     api.stop(&sleeper, CancelMode::Force).await;
 }
 
-/// O14: what it finds out cannot be recorded, and keeps nobody from making space.
+/// O14, R1: ends that it finds cannot be recorded yet.
 #[tokio::test]
-async fn a_server_on_a_full_disk_serves_before_it_has_recorded_what_it_found() {
-    let Some(disk) = SmallDisk::mount(16) else {
+async fn a_server_on_a_full_disk_serves_before_it_has_recorded_the_ends_it_found() {
+    let Some((disk, mut daemon)) = SmallDisk::with_daemon(16).await else {
         return;
     };
-    let mut daemon = disk.daemon(Daemon::builder());
-    daemon.restart().await;
     let api = daemon.api().await;
     let gate = daemon.file("home/gate");
     let ending = api.start(after(&gate, "exit 7")).await.id;
     let sleeper = api.start(shell("sleep 1000")).await.id;
     let leader = Process::now(api.task(&ending).await.leader.unwrap().pid).unwrap();
     disk.fill();
-    until_nothing_is_recorded(&api).await;
+    use_up_reserved_space(&api).await;
     daemon.kill9();
     fs::write(&gate, "").unwrap();
-    eventually("an end that no server sees", || !leader.is_alive()).await;
+    eventually("an end without a server", || !leader.is_alive()).await;
     daemon.restart().await;
     let api = daemon.api().await;
     daemon.logged("serving before these are taken back").await;
     for id in [&ending, &sleeper] {
-        assert_eq!(state(&api, id).await, TaskState::Running, "as last known");
+        assert_eq!(
+            state(&api, id).await,
+            TaskState::Running,
+            "the last recorded state"
+        );
     }
     disk.free();
     let ended = api.ended(&ending).await;
-    assert_eq!(ended.outcome.unwrap().result, Some(Ended::ExitCode(7)));
+    assert_eq!(exit_code(&ended), 7);
     api.stop(&sleeper, CancelMode::Force).await;
     api.history().await;
-}
-
-/// What `heeler serve` says, and that it ends by itself, with an error and without a panic.
-fn refused(daemon: &Daemon) -> String {
-    let mut command = daemon.command();
-    command
-        .arg("serve")
-        .arg("--state-dir")
-        .arg(daemon.state_dir());
-    let Output { status, stderr, .. } = command.output().unwrap();
-    let told = String::from_utf8(stderr).unwrap();
-    assert!(
-        status.code().is_some_and(|code| code != 0),
-        "{status}: {told}"
-    );
-    assert!(!told.contains("panicked"), "{told}");
-    told
-}
-
-/// O14
-#[tokio::test]
-async fn on_a_read_only_disk_the_server_says_so_and_does_not_start() {
-    let Some(disk) = SmallDisk::mount(16) else {
-        return;
-    };
-    let mut daemon = disk.daemon(Daemon::builder());
-    daemon.restart().await;
-    daemon.terminate();
-    disk.remount("ro");
-    let told = refused(&daemon);
-    assert!(told.contains("Read-only file system"), "{told}");
-    disk.remount("rw");
-    daemon.restart().await;
-}
-
-fn assert_read_only<T: std::fmt::Debug>(result: Result<T, tonic::Status>) {
-    Refusal::expect(result, Code::Unavailable, "STORAGE_READ_ONLY");
-}
-
-/// O14: what runs goes on, what is known is told, and nothing is told that could not be recorded.
-#[tokio::test]
-async fn a_disk_that_becomes_read_only_is_named_and_the_server_stays_up() {
-    let Some(disk) = FailingDisk::mount(32) else {
-        return;
-    };
-    let mut daemon = disk.daemon(Daemon::builder());
-    daemon.restart().await;
-    let api = daemon.api().await;
-    let finished = api.start(shell("echo before")).await.id;
-    api.ended(&finished).await;
-    let sleeper = api.start(shell("sleep 1000")).await.id;
-    let (gate, done) = (daemon.file("home/gate"), daemon.file("home/done"));
-    let script = format!("echo late; touch {done}; exit 7");
-    let ending = api.start(after(&gate, &script)).await.id;
-    let history = api.history().await;
-
-    disk.fail();
-    for _ in 0..3 {
-        assert_read_only(api.spawn(shell("true")).await);
-        assert_read_only(api.cancel(api::cancel(&sleeper)).await);
-        assert_read_only(api.remove([&finished]).await);
-    }
-    assert_eq!(state(&api, &sleeper).await, TaskState::Running);
-    assert_eq!(api.output(&finished).await, b"before\n");
-    fs::write(&gate, "").unwrap();
-    eventually("the task goes on", || fs::exists(&done).unwrap()).await;
-    assert_eq!(api.history().await, history, "nothing was told since");
-
-    // To mount it anew, whoever uses it has to go.
-    daemon.kill9();
-    for process in daemon.processes() {
-        process.signal(SIGKILL);
-    }
-    daemon.no_processes().await;
-    disk.mend();
-    daemon.restart().await;
-    let api = daemon.api().await;
-    assert_eq!(api.output(&finished).await, b"before\n");
-    for id in [&sleeper, &ending] {
-        let task = api.ended(id).await;
-        assert_eq!(task.state(), TaskState::Lost, "not made up: {task:?}");
-    }
-    let events = api.history().await;
-    assert_eq!(events[..history.len()], history, "the past is what it was");
-    let after = api.start(shell("echo after")).await.id;
-    assert_eq!(api.ended(&after).await.state(), TaskState::Completed);
-}
-
-/// A state directory with one finished task, and its journal.
-async fn with_history() -> (Daemon, std::path::PathBuf, String) {
-    let mut daemon = Daemon::start().await;
-    let api = daemon.api().await;
-    let id = api.start(shell("echo kept")).await.id;
-    api.ended(&id).await;
-    daemon.terminate();
-    let journal = daemon.state_dir().join("journal.db");
-    (daemon, journal, id)
-}
-
-/// R4: every journal that cannot be used is named, and left as it is; put right, all is there.
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_journal_that_cannot_be_used_is_named_and_left_alone() {
-    let (mut daemon, journal, id) = with_history().await;
-    let good = fs::read(&journal).unwrap();
-    let changed = |change: &dyn Fn(&mut Vec<u8>)| {
-        let mut bytes = good.clone();
-        change(&mut bytes);
-        bytes
-    };
-    let cases = [
-        ("not a database", b"remember the milk\n".repeat(300)),
-        (
-            "cut short",
-            changed(&|bytes| bytes.truncate(bytes.len() / 2)),
-        ),
-        (
-            "cut in the first page",
-            changed(&|bytes| bytes.truncate(50)),
-        ),
-        ("another program's", changed(&|bytes| bytes[68..72].fill(1))),
-        ("of a later version", changed(&|bytes| bytes[62] = 1)),
-        (
-            "a damaged schema",
-            changed(&|bytes| bytes[100..200].fill(0xff)),
-        ),
-        ("emptied", Vec::new()),
-    ];
-    for (what, bytes) in cases {
-        fs::write(&journal, &bytes).unwrap();
-        let told = refused(&daemon);
-        let dir = daemon.state_dir();
-        assert!(told.contains(dir.to_str().unwrap()), "{what}: {told}");
-        assert_eq!(fs::read(&journal).unwrap(), bytes, "{what}: left as it is");
-    }
-    fs::remove_file(&journal).unwrap();
-    assert!(refused(&daemon).contains("no journal"));
-    assert!(!journal.exists(), "no silent reset");
-    fs::create_dir(&journal).unwrap();
-    let told = refused(&daemon);
-    assert!(told.contains(journal.to_str().unwrap()), "{told}");
-    fs::remove_dir(&journal).unwrap();
-
-    fs::write(&journal, &good).unwrap();
-    daemon.restart().await;
-    let api = daemon.api().await;
-    assert_eq!(api.output(&id).await, b"kept\n");
-}
-
-/// R4: as a user who may not read it.
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_journal_without_permission_is_named() {
-    if containment::reruns_as_nobody(concat!(
-        module_path!(),
-        "::a_journal_without_permission_is_named"
-    )) {
-        return;
-    }
-    let (mut daemon, journal, _) = with_history().await;
-    fs::set_permissions(&journal, PermissionsExt::from_mode(0o000)).unwrap();
-    let told = refused(&daemon);
-    assert!(told.contains(journal.to_str().unwrap()), "{told}");
-    assert!(told.contains("ermission denied"), "{told}");
-    fs::set_permissions(&journal, PermissionsExt::from_mode(0o600)).unwrap();
-    daemon.restart().await;
 }

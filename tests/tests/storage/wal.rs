@@ -1,18 +1,12 @@
-//! A journal whose WAL was damaged: mended where nothing is missing, else told and set aside.
+//! Damaged write-ahead logs: repaired if nothing is missing, else reported and set aside.
 
 use std::fs;
 
-use heeler_tests::{Api, Daemon, eventually, v1::outcome::Result as Ended};
+use heeler_tests::{Daemon, eventually, outcome::exit_code};
 
-/// That the server goes on as ever.
-async fn assert_sound(daemon: &Daemon, api: &Api) {
-    let task = api.start(daemon.script("print fine exit 3")).await;
-    let task = api.ended(&task.id).await;
-    assert_eq!(task.outcome.unwrap().result, Some(Ended::ExitCode(3)));
-    assert!(!daemon.log().contains("panicked"), "{}", daemon.log());
-}
+use super::assert_sound;
 
-/// What a server that is killed leaves of its journal, with its WAL changed.
+/// Kills the server, changes its WAL, and returns the changed bytes.
 async fn with_changed_wal(daemon: &mut Daemon, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     daemon.kill9();
     let path = daemon.path("state/journal.db-wal");
@@ -25,9 +19,9 @@ async fn with_changed_wal(daemon: &mut Daemon, change: impl FnOnce(&mut Vec<u8>)
 const WAL_HEADER: usize = 32;
 const WAL_FRAME: usize = 24 + 4096;
 
-/// R4: a page that is written again in a later frame costs nothing, whatever becomes of the first.
+/// R4: a damaged frame costs nothing if a later frame has the same page.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_damaged_wal_is_mended_where_nothing_is_missing() {
+async fn a_damaged_frame_with_a_later_version_is_repaired_without_loss() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     let fixture = daemon.run(&api, "print live forever").await;
@@ -52,24 +46,27 @@ async fn a_damaged_wal_is_mended_where_nothing_is_missing() {
     let line = daemon.logged("was damaged at frame").await;
     assert!(line.contains("nothing is lost"), "{line}");
     let kept = daemon.path("state/strays/journal.db-wal");
-    assert!(fs::read(kept).unwrap() == damaged, "it is kept");
+    assert!(
+        fs::read(kept).unwrap() == damaged,
+        "the damaged WAL is not kept"
+    );
     let api = daemon.api().await;
-    assert_eq!(api.history().await, history, "the past is what it was");
+    assert_eq!(api.history().await, history, "earlier events have changed");
     assert_eq!(api.task(&fixture.id).await, live);
     assert_eq!(api.task(&ended.id).await, ended);
     assert_sound(&daemon, &api).await;
 }
 
-/// R4: what was recorded behind the damage is lost, which is said; what is on record elsewhere is not.
+/// R4: entries behind the damage are lost, except ends, which task files have too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_wal_with_a_hole_is_told_and_set_aside_and_ends_are_learned_again() {
+async fn a_wal_with_a_hole_is_set_aside_and_ends_are_read_from_task_files() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
     let script = format!("print before gate {} exit 6", daemon.file("gate"));
     let fixture = daemon.run(&api, &script).await;
     let known = api.history().await.len();
-    // Moved into the file by now: the hole is behind it.
+    // Checkpointed by now, so the hole is behind it.
     daemon.terminate();
     daemon.restart().await;
     let api = daemon.api().await;
@@ -84,23 +81,29 @@ async fn a_wal_with_a_hole_is_told_and_set_aside_and_ends_are_learned_again() {
     .await;
     daemon.restart().await;
     let line = daemon.logged("journal.db-wal is damaged").await;
-    for told in ["from frame 1 on", " frames of ", "strays/journal.db-wal"] {
-        assert!(line.contains(told), "{line}");
+    for part in ["from frame 1 on", " frames of ", "strays/journal.db-wal"] {
+        assert!(line.contains(part), "{line}");
     }
     let kept = daemon.path("state/strays/journal.db-wal");
-    assert!(fs::read(kept).unwrap() == damaged, "it is kept");
+    assert!(
+        fs::read(kept).unwrap() == damaged,
+        "the damaged WAL is not kept"
+    );
     let api = daemon.api().await;
     let task = api.ended(&fixture.id).await;
-    let end = task.outcome.unwrap().result;
-    assert_eq!(end, Some(Ended::ExitCode(6)), "the task file has it");
+    assert_eq!(exit_code(&task), 6, "the end in the task file");
     assert_eq!(api.lines(&fixture.id).await, ["before"]);
     assert!(api.history().await.len() > known);
     let now = api.server().await.epoch;
-    assert_ne!(now, epoch, "revisions may mean something else");
+    assert_ne!(now, epoch, "the same epoch after a loss");
     let stray = daemon.path("state/strays").join(&late);
-    eventually("the file of the lost task is kept", || stray.exists()).await;
+    eventually("the file of the lost task to be kept", || stray.exists()).await;
     assert_sound(&daemon, &api).await;
     daemon.kill9();
     daemon.restart().await;
-    assert_eq!(daemon.log().matches("is damaged").count(), 1, "told once");
+    assert_eq!(
+        daemon.log().matches("is damaged").count(),
+        1,
+        "reported once"
+    );
 }

@@ -1,21 +1,15 @@
-//! Deadlines: when they fire, and that they leave nothing behind.
+//! Timeouts and graces.
 
 use heeler_tests::{
-    Daemon, SpawnRequestExt as _, TaskSpecExt as _, argv, micros, millis, secs,
-    v1::{outcome::Result as Ended, *},
+    Daemon, SpawnRequestExt as _, TaskSpecExt as _, argv, micros, millis,
+    outcome::{exit_code, proof_of, signals_sent},
+    secs,
+    v1::*,
 };
-
-fn names(task: &BackgroundTask) -> Vec<&str> {
-    let sent = &task.stop.as_ref().unwrap().signals;
-    sent.iter()
-        .map(|signal| &*signal.name)
-        .filter(|name| *name != "SIGCONT")
-        .collect()
-}
 
 /// T1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_timeout_is_timed_out_when_term_is_obeyed_also_with_exit_0() {
+async fn a_timeout_is_timed_out_although_term_is_obeyed_with_exit_code_0() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let timeout = millis(1500);
@@ -30,11 +24,8 @@ async fn a_timeout_is_timed_out_when_term_is_obeyed_also_with_exit_0() {
         (task.state(), task.end_reason()),
         (TaskState::TimedOut, EndReason::Deadline)
     );
-    assert_eq!(
-        task.outcome.as_ref().unwrap().result,
-        Some(Ended::ExitCode(0))
-    );
-    assert_eq!(names(&task), ["SIGTERM"]);
+    assert_eq!(exit_code(&task), 0);
+    assert_eq!(signals_sent(&task), ["SIGTERM"]);
     let stop = task.stop.as_ref().unwrap();
     assert_eq!(
         (stop.cause(), &*stop.actor.as_ref().unwrap().name),
@@ -47,7 +38,7 @@ async fn a_timeout_is_timed_out_when_term_is_obeyed_also_with_exit_0() {
 
 /// T1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_timeout_is_timed_out_when_term_is_ignored() {
+async fn a_timeout_is_timed_out_although_term_is_ignored() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let request = SpawnRequest::default()
@@ -67,19 +58,19 @@ async fn a_timeout_is_timed_out_when_term_is_ignored() {
         (task.state(), task.end_reason()),
         (TaskState::TimedOut, EndReason::Deadline)
     );
-    assert_eq!(names(&task), ["SIGTERM", "SIGKILL"]);
+    assert_eq!(signals_sent(&task), ["SIGTERM", "SIGKILL"]);
     let stop = task.stop.as_ref().unwrap();
     let kill = micros(&stop.signals.last().unwrap().send_time);
     assert!(
         kill - micros(&stop.request_time) >= 400_000,
-        "the grace was kept"
+        "killed before the end of the grace"
     );
-    assert_eq!(stop.proof.as_ref().unwrap().survivors, []);
+    proof_of(&task);
 }
 
 /// T1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_cancel_before_the_timeout_stays_a_cancel() {
+async fn a_timeout_during_the_grace_of_a_cancel_changes_nothing() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let request = SpawnRequest::default().with_timeout(secs(2));
@@ -87,19 +78,13 @@ async fn a_cancel_before_the_timeout_stays_a_cancel() {
         .run_as(&api, request, "ignore TERM pid ready forever")
         .await;
     fixture.process("ready").await;
-    // The timeout comes within the grace, and changes nothing.
-    let grace = Some(secs(3));
-    let request = CancelRequest {
-        grace,
-        wait: true,
-        ..heeler_tests::api::cancel(&fixture.id)
-    };
-    let task = api.cancel_one(request).await.task.unwrap();
+    // The timeout falls into the grace.
+    let task = api.stop_within(&fixture.id, secs(3)).await.task.unwrap();
     assert_eq!(
         (task.state(), task.end_reason()),
         (TaskState::Cancelled, EndReason::Cancelled)
     );
-    assert_eq!(names(&task), ["SIGTERM", "SIGKILL"]);
+    assert_eq!(signals_sent(&task), ["SIGTERM", "SIGKILL"]);
 }
 
 /// T2
@@ -120,7 +105,7 @@ async fn a_natural_end_leaves_no_timer_behind() {
 async fn very_long_durations_neither_overflow_nor_fire_at_once() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
-    // The longest that protobuf allows, and the longest that fits.
+    // The longest that protobuf allows, and the longest that the field holds.
     for seconds in [315_576_000_000, i64::MAX] {
         let longest = prost_types::Duration {
             seconds,
@@ -132,11 +117,12 @@ async fn very_long_durations_neither_overflow_nor_fire_at_once() {
         let gate = daemon.gate(&format!("gate-{seconds}"));
         let script = format!("gate {} exit 0", daemon.file(&format!("gate-{seconds}")));
         let fixture = daemon.run_as(&daemon.api().await, request, &script).await;
-        let most = prost_types::Duration {
-            seconds: 315_576_000_000,
-            nanos: 0,
-        };
-        assert_eq!(fixture.task.timeout(), Some(most), "as long as can be told");
+        let most = secs(315_576_000_000);
+        assert_eq!(
+            fixture.task.timeout(),
+            Some(most),
+            "the longest valid duration"
+        );
         daemon.kill9();
         daemon.restart().await;
         let task = daemon.api().await.task(&fixture.id).await;
@@ -150,22 +136,17 @@ async fn very_long_durations_neither_overflow_nor_fire_at_once() {
 
 /// T3
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_very_long_grace_still_ends_when_the_tree_does() {
+async fn a_very_long_grace_ends_with_the_tree() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let fixture = daemon.run(&api, "forever").await;
-    let grace = Some(prost_types::Duration {
-        seconds: 315_576_000_000,
-        nanos: 0,
-    });
-    let request = CancelRequest {
-        grace,
-        wait: true,
-        ..heeler_tests::api::cancel(&fixture.id)
-    };
-    let task = api.cancel_one(request).await.task.unwrap();
+    let task = api
+        .stop_within(&fixture.id, secs(315_576_000_000))
+        .await
+        .task
+        .unwrap();
     assert_eq!(
-        (task.state(), names(&task)),
+        (task.state(), signals_sent(&task)),
         (TaskState::Cancelled, vec!["SIGTERM"])
     );
 }

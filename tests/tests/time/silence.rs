@@ -3,18 +3,18 @@
 use heeler_tests::{
     Daemon, SpawnRequestExt as _, micros, millis, shell,
     v1::*,
-    watch::{task_of, types},
+    watch::{count, task_of},
 };
 
 /// T4
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_silent_task_is_timed_out_and_output_pushes_that_back() {
+async fn output_pushes_the_idle_deadline_back_and_inspect_does_not() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let request = shell("for n in 1 2 3 4 5 6; do echo $n; sleep 0.5; done; exec sleep 1000")
         .with_idle_timeout(millis(1500));
     let task = api.start(request).await;
-    // Nothing but output counts: looking at it does not.
+    // Only output counts: Inspect does not.
     api.inspect(&task.id).await.unwrap();
     let task = api.ended(&task.id).await;
     assert_eq!(
@@ -22,7 +22,7 @@ async fn a_silent_task_is_timed_out_and_output_pushes_that_back() {
         (TaskState::TimedOut, EndReason::IdleDeadline)
     );
     let chunks = api
-        .read(heeler_tests::api::read(&task.id, 0))
+        .read(heeler_tests::request::read(&task.id, 0))
         .await
         .unwrap()
         .chunks;
@@ -30,12 +30,12 @@ async fn a_silent_task_is_timed_out_and_output_pushes_that_back() {
     let stop = task.stop.as_ref().unwrap();
     let silent = micros(&stop.request_time) - last;
     assert!(silent >= 1_500_000, "stopped after {silent} us of silence");
-    assert_eq!(api.lines(&task.id).await.len(), 6, "it wrote for 3 s");
+    assert_eq!(api.lines(&task.id).await.len(), 6, "all lines of 3 s");
 }
 
 /// T5
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn stale_is_told_once_for_each_silence_and_cleared_by_output() {
+async fn stale_is_reported_once_per_silence_and_cleared_by_output() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let (first, second) = (daemon.gate("first"), daemon.gate("second"));
@@ -62,7 +62,7 @@ async fn stale_is_told_once_for_each_silence_and_cleared_by_output() {
 
 /// T5
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_stale_task_is_stopped_if_that_was_asked_for() {
+async fn stale_action_cancel_stops_a_stale_task() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let request = SpawnRequest::default()
@@ -75,9 +75,9 @@ async fn a_stale_task_is_stopped_if_that_was_asked_for() {
         (task.state(), task.end_reason()),
         (TaskState::TimedOut, EndReason::IdleDeadline)
     );
-    let told = types(&api.history_of(&fixture.id).await);
+    let events = api.event_types(&fixture.id).await;
     assert_eq!(
-        told,
+        events,
         [
             TaskEventType::Created,
             TaskEventType::Started,
@@ -90,7 +90,7 @@ async fn a_stale_task_is_stopped_if_that_was_asked_for() {
 
 /// T5, R1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_silence_goes_on_across_a_restart() {
+async fn a_silence_continues_across_a_restart() {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
@@ -102,10 +102,16 @@ async fn a_silence_goes_on_across_a_restart() {
     daemon.kill9();
     daemon.restart().await;
     let api = daemon.api().await;
-    assert!(api.task(&fixture.id).await.stale, "still");
-    let told = types(&api.history_of(&fixture.id).await);
-    let stales = told.iter().filter(|told| **told == TaskEventType::Stale);
-    assert_eq!(stales.count(), 1, "the same silence is told once");
+    assert!(
+        api.task(&fixture.id).await.stale,
+        "not stale after the restart"
+    );
+    let events = api.history_of(&fixture.id).await;
+    assert_eq!(
+        count(&events, TaskEventType::Stale),
+        1,
+        "the same silence was reported twice"
+    );
     let mut watch = api.watch_after(api.revision().await).await;
     gate.open();
     assert_eq!(watch.event().await.r#type(), TaskEventType::Active);

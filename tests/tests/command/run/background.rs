@@ -1,4 +1,4 @@
-//! A run whose task goes on without it.
+//! Runs whose task goes to the background.
 
 use heeler_tests::{Daemon, Process, TaskSpecExt as _, cli::Said, v1::*, within};
 use nix::sys::signal::Signal;
@@ -7,7 +7,7 @@ use super::{ended, reads, run, send, the_task};
 
 /// F1, F5, F7
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_detach_by_another_prints_the_id_and_leaves_the_task_alone() {
+async fn a_detach_by_another_client_prints_the_id_and_keeps_the_task() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let script = "printf one; exec sleep 60";
@@ -23,7 +23,7 @@ async fn a_detach_by_another_prints_the_id_and_leaves_the_task_alone() {
     let said = daemon.heeler(args).await.ok();
     assert_eq!(said.stdout, format!("{}  RUNNING; detached\n", task.id));
     let said = ended(command).await;
-    // On a line of its own, though the task's output did not end with one.
+    // On a line of its own, although the task's output did not end with a newline.
     assert_eq!(
         (said.code, said.stdout),
         (Some(0), format!("\n{}\n", task.id))
@@ -57,7 +57,7 @@ async fn a_detach_by_another_prints_the_id_and_leaves_the_task_alone() {
 
 /// F4
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_foreground_timeout_lets_go() {
+async fn a_foreground_timeout_puts_the_task_into_the_background() {
     let daemon = Daemon::start().await;
     let args = ["run", "--foreground-timeout", "300ms", "--", "sleep", "60"];
     let said = daemon.heeler(args).await.ok();
@@ -68,7 +68,7 @@ async fn a_foreground_timeout_lets_go() {
 
 /// F7
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn what_is_over_or_unknown_cannot_be_detached() {
+async fn detach_reports_a_finished_task_and_refuses_an_unknown_one() {
     let daemon = Daemon::start().await;
     let id = daemon.spawned(&["--", "true"]).await;
     daemon.api().await.ended(&id).await;
@@ -80,7 +80,7 @@ async fn what_is_over_or_unknown_cannot_be_detached() {
 
 /// F11
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn processes_that_outlive_the_first_go_on_in_the_background_or_are_killed() {
+async fn orphans_go_on_in_the_background_or_are_killed() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let script = "sleep 60 & echo $!; exit 3";
@@ -103,9 +103,9 @@ async fn processes_that_outlive_the_first_go_on_in_the_background_or_are_killed(
 
 /// F11
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn what_is_written_right_after_the_first_process_is_not_lost() {
+async fn output_of_an_orphan_right_after_the_leaders_exit_is_printed() {
     let daemon = Daemon::start().await;
-    // It writes when the shell is gone, and not before.
+    // The orphan writes only after the shell has exited.
     let late = "(while kill -0 $$; do :; done) 2> /dev/null; echo late";
     for json in [&[][..], &["--json"]] {
         let script = format!("({late}) & exit 3");
@@ -127,7 +127,7 @@ async fn what_is_written_right_after_the_first_process_is_not_lost() {
 
 /// A1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_script_that_asks_for_the_background_is_told_by_its_id_alone() {
+async fn a_script_with_a_trailing_ampersand_prints_its_id_alone() {
     let daemon = Daemon::start().await;
     let said = daemon.heeler(["run", "-c", "echo hi &"]).await.ok();
     assert!(said.stderr.contains("trailing &"), "{said:?}");
@@ -143,7 +143,7 @@ async fn a_script_that_asks_for_the_background_is_told_by_its_id_alone() {
 
 /// F6
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_window_too_short_to_take_hold_of_it_is_refused() {
+async fn a_reattach_window_too_short_for_an_attach_is_refused() {
     let daemon = Daemon::start().await;
     let args = ["run", "--reattach-window", "100ms", "--", "sleep", "60"];
     let said = daemon.heeler(args).await;
@@ -155,7 +155,7 @@ async fn a_window_too_short_to_take_hold_of_it_is_refused() {
 
 /// C9
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn an_attach_to_what_does_not_exist_says_that_alone() {
+async fn attach_to_an_unknown_task_prints_one_error() {
     let daemon = Daemon::start().await;
     let said = daemon.heeler(["attach", "shell-aaaaaaaaaa"]).await;
     assert_eq!(said.code, Some(3), "{said:?}");
@@ -165,7 +165,7 @@ async fn an_attach_to_what_does_not_exist_says_that_alone() {
 
 /// O2, L5
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn whoever_attaches_sees_all_and_may_leave() {
+async fn attached_clients_see_all_output_and_may_leave() {
     let daemon = Daemon::start().await;
     let (mut gate, path) = (daemon.gate("gate"), daemon.file("gate"));
     let script = format!("echo one; echo two; read line < {path}; echo three; exit 8");

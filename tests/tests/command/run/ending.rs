@@ -1,8 +1,13 @@
-//! What ends a run ends its task, whole.
+//! Signals, timeouts and disconnects that end a run and its task.
 
 use std::process::Stdio;
 
-use heeler_tests::{Daemon, Process, eventually_some, v1::*, within};
+use heeler_tests::{
+    Daemon, Process, eventually_some,
+    outcome::{proof_of, proven},
+    v1::*,
+    within,
+};
 use nix::sys::signal::Signal;
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
@@ -13,7 +18,7 @@ use super::{ended, reads, run, send, the_task};
 
 /// C1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_signal_is_passed_on_and_the_commands_own_answer_counts() {
+async fn a_signal_is_forwarded_and_the_commands_own_exit_code_is_used() {
     let daemon = Daemon::start().await;
     for (signal, name) in [(Signal::SIGINT, "INT"), (Signal::SIGTERM, "TERM")] {
         let script = format!(
@@ -29,13 +34,13 @@ async fn a_signal_is_passed_on_and_the_commands_own_answer_counts() {
         assert_eq!(task.state(), TaskState::Cancelled);
         let stop = task.stop.unwrap();
         assert_eq!(stop.actor.unwrap().name, "heeler run");
-        assert_eq!(stop.proof.unwrap().survivors, []);
+        proven(stop.proof.as_ref());
     }
 }
 
 /// C2, C16
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn the_second_signal_kills_what_ignored_the_first() {
+async fn a_second_signal_kills_a_command_that_ignored_the_first() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let script = "trap '' INT; echo ready; while :; do sleep 60; done";
@@ -58,7 +63,7 @@ async fn the_second_signal_kills_what_ignored_the_first() {
 
 /// X1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_run_that_waits_for_its_turn_can_be_ended() {
+async fn a_queued_run_can_be_interrupted() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     daemon.spawned(&["--queue", "q", "--", "sleep", "60"]).await;
@@ -71,22 +76,22 @@ async fn a_run_that_waits_for_its_turn_can_be_ended() {
     send(&command, Signal::SIGTERM);
     let said = ended(command).await;
     let found = (said.code, &*said.stdout, &*said.stderr);
-    let waits = "waits for its turn: queue q\n";
+    let waiting = "waits for its turn: queue q\n";
     assert_eq!((found.0, found.1), (Some(143), ""));
-    assert!(found.2.ends_with(waits), "{said:?}");
+    assert!(found.2.ends_with(waiting), "{said:?}");
     assert_eq!(found.2.lines().count(), 1, "{said:?}");
 }
 
 /// X1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_run_that_waits_for_a_key_says_so_and_is_listed_after_what_runs() {
+async fn a_run_that_waits_for_a_key_reports_it_and_is_listed_last() {
     let daemon = Daemon::start().await;
     let args = ["--exclusive", "dev", "--", "sleep", "60"];
     let holder = daemon.spawned(&args).await;
     let args = ["--exclusive", "dev", "--on-held", "queue", "--", "true"];
     let mut command = run(&daemon, &args);
     let mut said = BufReader::new(command.stderr.take().unwrap()).lines();
-    let line = within("what it waits for", said.next_line()).await;
+    let line = within("the message about the wait", said.next_line()).await;
     let line = line.unwrap().unwrap();
     assert!(line.ends_with("waits for its turn: key dev"), "{line}");
     let ps = daemon.heeler(["ps"]).await.ok().stdout;
@@ -102,7 +107,7 @@ async fn a_run_that_waits_for_a_key_says_so_and_is_listed_after_what_runs() {
 
 /// C16
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_stop_signal_that_was_chosen_is_sent_instead() {
+async fn a_chosen_stop_signal_is_sent_instead_of_the_forwarded_one() {
     let daemon = Daemon::start().await;
     let script = "trap 'exit 4' USR1; echo ready; while :; do sleep 60 & wait; done";
     let mut command = run(&daemon, &["--stop-signal", "USR1", "-c", script]);
@@ -113,7 +118,7 @@ async fn a_stop_signal_that_was_chosen_is_sent_instead() {
 
 /// C3
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_command_that_nobody_reads_from_is_ended_as_by_sigpipe() {
+async fn a_closed_stdout_cancels_the_task_and_exits_as_by_sigpipe() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let mut command = run(&daemon, &["--", "yes"]);
@@ -124,12 +129,12 @@ async fn a_command_that_nobody_reads_from_is_ended_as_by_sigpipe() {
     assert_eq!((said.code, &*said.stderr), (Some(141), ""));
     let task = api.task(&task.id).await;
     assert_eq!(task.state(), TaskState::Cancelled);
-    assert_eq!(task.stop.unwrap().proof.unwrap().survivors, []);
+    proof_of(&task);
 }
 
 /// F4
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_foreground_timeout_can_end_it() {
+async fn a_foreground_timeout_can_cancel_the_task() {
     let daemon = Daemon::start().await;
     let args = "run --foreground-timeout 300ms --on-foreground-timeout cancel -- sleep 60";
     let said = daemon.heeler(args.split(' ')).await;
@@ -144,7 +149,7 @@ async fn a_foreground_timeout_can_end_it() {
 
 /// F6
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_run_that_is_killed_leaves_its_task_to_the_rule() {
+async fn a_killed_run_leaves_its_task_to_on_disconnect() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let mut command = run(&daemon, &["--reattach-window", "3s", "--", "sleep", "60"]);
@@ -157,7 +162,7 @@ async fn a_run_that_is_killed_leaves_its_task_to_the_rule() {
 
 /// F6
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_hang_up_ends_the_command_alone() {
+async fn sighup_ends_the_run_and_leaves_the_task_to_on_disconnect() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let args = "--on-disconnect detach --reattach-window 3s -- sleep 60";
@@ -181,19 +186,14 @@ async fn a_hang_up_ends_the_command_alone() {
 
 /// F6
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn under_nohup_a_hang_up_is_not_heard() {
+async fn under_nohup_sighup_is_ignored() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let (mut gate, path) = (daemon.gate("gate"), daemon.file("gate"));
-    let heeler = daemon.command();
-    let mut command = tokio::process::Command::new("nohup");
-    command.arg(heeler.get_program()).args(["run", "-c"]);
+    let mut command = daemon.wrapper("nohup");
+    command.arg(daemon.program()).args(["run", "-c"]);
     command.arg(format!("read line < {path}; exit 6"));
-    command.env_clear().current_dir(daemon.home());
-    let set = heeler.get_envs();
-    command.envs(set.filter_map(|(name, value)| Some((name, value?))));
-    command.stdin(Stdio::null()).stdout(Stdio::piped());
-    command.stderr(Stdio::piped()).kill_on_drop(true);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let command = command.spawn().unwrap();
     the_task(&api).await;
     send(&command, Signal::SIGHUP);
@@ -203,20 +203,23 @@ async fn under_nohup_a_hang_up_is_not_heard() {
 
 /// F6, R1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn with_no_daemon_to_ask_the_command_can_still_be_ended() {
+async fn without_a_daemon_the_run_can_still_be_interrupted() {
     let mut daemon = Daemon::start().await;
     let args = ["--reattach-window", "3s", "--", "sleep", "60"];
     let mut command = run(&daemon, &args);
     let task = the_task(&daemon.api().await).await;
     daemon.kill9();
-    assert_eq!(insisted(&mut command, Signal::SIGINT).await, Some(130));
+    assert_eq!(
+        ended_by_repeated(&mut command, Signal::SIGINT).await,
+        Some(130)
+    );
     daemon.restart().await;
     let task = daemon.api().await.ended(&task.id).await;
     assert_eq!(task.end_reason(), EndReason::ClientDisconnected);
 }
 
-/// The exit code of a command that is told again and again to end.
-async fn insisted(command: &mut Child, signal: Signal) -> Option<i32> {
+/// Sends a signal repeatedly until the command ends, and returns its exit code.
+async fn ended_by_repeated(command: &mut Child, signal: Signal) -> Option<i32> {
     let ended = eventually_some("the command ends", || {
         let ended = command.try_wait().unwrap();
         if ended.is_none() {
@@ -229,17 +232,16 @@ async fn insisted(command: &mut Child, signal: Signal) -> Option<i32> {
 
 /// O10
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_reader_that_pauses_does_not_keep_signals_from_being_heard() {
+async fn a_reader_that_pauses_does_not_block_signals() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let mut command = run(&daemon, &["--", "yes"]);
     let task = the_task(&api).await;
-    // Nobody reads: with this much, the pipe is full, and the command waits for room in it.
-    let much = async { while api.output_end(&task.id).await < 1 << 20 {} };
-    within("much output", much).await;
+    // Unread, this much fills the pipe, and the run waits for space in it.
+    api.output_reaches(&task.id, 1 << 20).await;
     send(&command, Signal::SIGTERM);
-    let over = within("the task's end", api.ended(&task.id)).await;
-    assert_eq!(over.state(), TaskState::Cancelled);
-    // What it wrote is still there, and nobody takes it.
-    insisted(&mut command, Signal::SIGTERM).await;
+    let ended = api.ended(&task.id).await;
+    assert_eq!(ended.state(), TaskState::Cancelled);
+    // The run still waits to write the rest.
+    ended_by_repeated(&mut command, Signal::SIGTERM).await;
 }

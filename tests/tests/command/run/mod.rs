@@ -1,4 +1,4 @@
-//! `heeler run`: as if the command itself had been run, until it is put into the background.
+//! `heeler run`: like running the command itself, until it goes to the background.
 
 mod background;
 mod ending;
@@ -17,14 +17,14 @@ use tokio::{
     process::{Child, ChildStdout},
 };
 
-/// `heeler run ARGS…`, with its output in pipes.
+/// Starts `heeler run ARGS…` with its output in pipes.
 fn run(daemon: &Daemon, args: &[&str]) -> Child {
     let mut command = daemon.cli(["run"].iter().chain(args));
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().unwrap()
 }
 
-/// The only task there is, once it runs.
+/// Waits until the only task runs.
 async fn the_task(api: &Api) -> BackgroundTask {
     let found = async {
         loop {
@@ -34,9 +34,10 @@ async fn the_task(api: &Api) -> BackgroundTask {
             }
         }
     };
-    within("the task runs", found).await
+    within("a running task", found).await
 }
 
+/// Reads this text from stdout.
 async fn reads(out: &mut ChildStdout, text: &str) {
     let mut found = vec![0; text.len()];
     let read = out.read_exact(&mut found);
@@ -44,6 +45,7 @@ async fn reads(out: &mut ChildStdout, text: &str) {
     assert_eq!(String::from_utf8_lossy(&found), text);
 }
 
+/// Waits for the end of the command.
 async fn ended(child: Child) -> Said {
     let output = within("the command ends", child.wait_with_output()).await;
     let output = output.unwrap();
@@ -61,7 +63,7 @@ fn send(child: &Child, signal: Signal) {
 
 /// F1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn each_stream_goes_where_it_would_and_the_exit_code_is_the_commands() {
+async fn stdout_stderr_and_exit_code_are_those_of_the_command() {
     let daemon = Daemon::start().await;
     let said = daemon
         .heeler(["run", "-c", "echo out; echo err >&2; exit 7"])
@@ -75,7 +77,7 @@ async fn each_stream_goes_where_it_would_and_the_exit_code_is_the_commands() {
 
 /// S4
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn every_end_has_the_code_that_a_shell_gives_it() {
+async fn every_end_has_the_exit_code_that_a_shell_gives_it() {
     let daemon = Daemon::start().await;
     let cases: [(&[&str], i32); 8] = [
         (&["--", "true"], 0),
@@ -96,7 +98,7 @@ async fn every_end_has_the_code_that_a_shell_gives_it() {
 
 /// F2, F10
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn ten_megabytes_arrive_whole_and_in_order() {
+async fn ten_megabytes_arrive_complete_and_in_order() {
     let daemon = Daemon::start().await;
     let written = pattern(10_000_000);
     std::fs::write(daemon.path("big"), &written).unwrap();
@@ -108,7 +110,7 @@ async fn ten_megabytes_arrive_whole_and_in_order() {
 
 /// O3
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn output_is_held_back_by_nobody() {
+async fn output_without_a_newline_is_printed_at_once() {
     let daemon = Daemon::start().await;
     let (mut gate, path) = (daemon.gate("gate"), daemon.file("gate"));
     let script = format!("printf abc; read line < {path}; printf def");
@@ -121,7 +123,7 @@ async fn output_is_held_back_by_nobody() {
 
 /// F6, R1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_daemon_that_is_killed_and_comes_back_costs_nothing() {
+async fn a_run_continues_across_crashes_of_the_daemon() {
     let mut daemon = Daemon::start().await;
     let (mut gate, path) = (daemon.gate("gate"), daemon.file("gate"));
     let script =
@@ -132,7 +134,7 @@ async fn a_daemon_that_is_killed_and_comes_back_costs_nothing() {
         reads(out, &format!("{round}\n")).await;
         daemon.kill9();
         if round % 2 == 0 {
-            // Also what happens while there is no daemon.
+            // In this round the task goes on without a daemon.
             gate.write("\n");
             daemon.restart().await;
         } else {
@@ -147,7 +149,7 @@ async fn a_daemon_that_is_killed_and_comes_back_costs_nothing() {
 
 /// S1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn json_is_the_stream_of_the_contract() {
+async fn json_prints_the_messages_of_the_attach_stream() {
     let daemon = Daemon::start().await;
     let said = daemon.heeler(["run", "--json", "--", "echo", "hi"]).await;
     let lines = said.stdout.lines().map(serde_json::from_str);

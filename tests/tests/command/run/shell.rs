@@ -1,4 +1,4 @@
-//! The command under a shell that does job control, at a terminal of their own.
+//! A shell with job control at a pseudo-terminal, which runs the command.
 
 use std::{
     fs::File,
@@ -14,18 +14,18 @@ use nix::{
     sys::termios::{LocalFlags, tcgetattr},
     unistd::tcgetpgrp,
 };
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 
-/// Who has the terminal, as what it does with keys tells.
+/// The program that has the terminal, known by the echo mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Turn {
-    /// What is typed is shown.
+pub(crate) enum Foreground {
+    /// Echo is on.
     Shell,
-    /// What is typed is not shown.
+    /// Echo is off.
     Command,
 }
 
-/// A shell that runs the command; when it is paused, it reads a line and lets it go on.
+/// A shell that runs the command and, once it is stopped, reads a line and continues it.
 pub(crate) struct Shell {
     child: Child,
     keys: File,
@@ -35,20 +35,17 @@ pub(crate) struct Shell {
 impl Shell {
     pub(crate) fn start(daemon: &Daemon, args: &str) -> Self {
         let pty = openpty(None, None).unwrap();
-        let heeler = daemon.command();
-        let program = heeler.get_program().to_str().unwrap();
-        let mut command = Command::new("setsid");
+        let program = daemon.program();
+        let program = program.to_str().unwrap();
+        let mut command = daemon.wrapper("setsid");
         command.args(["--ctty", "bash", "-c"]);
         command.arg(format!("set -m; '{program}' {args}; read line; fg"));
-        command.current_dir(daemon.home()).env_clear();
-        let set = heeler.get_envs();
-        command.envs(set.filter_map(|(name, value)| Some((name, value?))));
         let screen = || Stdio::from(pty.slave.try_clone().unwrap());
         command.stdin(screen()).stdout(screen()).stderr(screen());
-        let child = command.kill_on_drop(true).spawn().unwrap();
+        let child = command.spawn().unwrap();
         let keys = File::from(pty.master);
         let mut shown = keys.try_clone().unwrap();
-        // Nobody looks; it is taken so that nobody waits to write. It ends with the terminal.
+        // Discards the output, so that no writer blocks. Ends with the terminal.
         thread::spawn(move || while let Ok(1..) = shown.read(&mut [0; 4096]) {});
         Self {
             child,
@@ -61,25 +58,25 @@ impl Shell {
         self.keys.write_all(keys).unwrap();
     }
 
-    /// Until the terminal is this one's.
-    pub(crate) async fn becomes(&self, wanted: Turn) {
-        eventually("whose turn it is", || self.turn() == wanted).await;
+    /// Waits until this program has the terminal.
+    pub(crate) async fn becomes(&self, wanted: Foreground) {
+        eventually("the terminal to change hands", || self.current() == wanted).await;
     }
 
-    fn turn(&self) -> Turn {
+    fn current(&self) -> Foreground {
         let flags = tcgetattr(&self.screen).unwrap().local_flags;
         match flags.contains(LocalFlags::ECHO) {
-            true => Turn::Shell,
-            false => Turn::Command,
+            true => Foreground::Shell,
+            false => Foreground::Command,
         }
     }
 
-    /// The process group that the terminal belongs to.
-    pub(crate) fn foreground(&self) -> i32 {
+    /// The foreground process group of the terminal.
+    pub(crate) fn process_group(&self) -> i32 {
         tcgetpgrp(&self.keys).unwrap().as_raw()
     }
 
-    /// The shell's exit code, which is that of the command.
+    /// Waits for the shell's exit code, which is that of the command.
     pub(crate) async fn exit(&mut self) -> Option<i32> {
         let status = within("the shell ends", self.child.wait()).await;
         status.unwrap().code()

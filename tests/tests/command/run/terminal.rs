@@ -1,14 +1,16 @@
-//! A run at a terminal: its keys, and that the terminal is left as it was.
+//! A run at a terminal: its keys, and the modes of the terminal afterwards.
 
 use std::process::Stdio;
 
-use heeler_tests::{Daemon, Process, eventually, terminal::Modes, v1::*, within};
+use heeler_tests::{
+    Daemon, Process, eventually, outcome::proof_of, terminal::Modes, v1::*, within,
+};
 use nix::sys::signal::Signal;
 use tokio::io::AsyncReadExt;
 
 use super::{
     reads,
-    shell::{Shell, Turn},
+    shell::{Foreground, Shell},
     the_task,
 };
 
@@ -18,7 +20,7 @@ const CTRL_Z: &[u8] = b"\x1a";
 
 /// F1, F5
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_key_puts_it_into_the_background() {
+async fn the_detach_key_puts_the_task_into_the_background() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let script = "echo one; exec sleep 60";
@@ -26,7 +28,7 @@ async fn a_key_puts_it_into_the_background() {
     let mut out = run.child.stdout.take().unwrap();
     reads(&mut out, "one\n").await;
     run.becomes(Modes::Keys).await;
-    // Any other key is nothing, and not shown.
+    // Other keys have no effect and no echo.
     run.press(b"xyzzy");
     run.press(CTRL_B);
     assert_eq!(run.exit().await, Some(0));
@@ -45,7 +47,7 @@ async fn a_key_puts_it_into_the_background() {
 
 /// C1, C14
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn ctrl_c_ends_the_whole_task_and_then_the_command() {
+async fn ctrl_c_cancels_the_whole_tree_and_ends_the_run() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let script = "setsid sleep 60 & echo ready; exec sleep 60";
@@ -57,12 +59,12 @@ async fn ctrl_c_ends_the_whole_task_and_then_the_command() {
     assert_eq!(run.modes(), Modes::Usual);
     let task = api.all().await.remove(0);
     assert_eq!(task.state(), TaskState::Cancelled);
-    assert_eq!(task.stop.unwrap().proof.unwrap().survivors, []);
+    proof_of(&task);
 }
 
 /// F1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn the_terminal_is_given_back_however_it_ends() {
+async fn the_terminal_modes_are_restored_at_every_end() {
     let daemon = Daemon::start().await;
     let (mut gate, path) = (daemon.gate("gate"), daemon.file("gate"));
     let script = format!("echo ready; read line < {path}; exit 3");
@@ -85,19 +87,19 @@ async fn the_terminal_is_given_back_however_it_ends() {
 
 /// F1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_pause_gives_the_terminal_back_and_going_on_takes_it_again() {
+async fn ctrl_z_restores_the_terminal_and_fg_takes_it_again() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let mut shell = Shell::start(&daemon, "run -- sleep 60");
-    shell.becomes(Turn::Command).await;
+    shell.becomes(Foreground::Command).await;
     let task = the_task(&api).await;
-    let process = Process::now(shell.foreground()).unwrap();
+    let process = Process::now(shell.process_group()).unwrap();
     shell.press(CTRL_Z);
-    eventually("it pauses", || process.is_stopped()).await;
-    // The shell has it again, and reads a line before it lets the command go on.
-    shell.becomes(Turn::Shell).await;
+    eventually("the run to stop", || process.is_stopped()).await;
+    // The shell reads a line before it continues the command.
+    shell.becomes(Foreground::Shell).await;
     shell.press(b"\n");
-    shell.becomes(Turn::Command).await;
+    shell.becomes(Foreground::Command).await;
     shell.press(CTRL_B);
     assert_eq!(shell.exit().await, Some(0));
     assert_eq!(api.task(&task.id).await.placement(), Placement::Background);
@@ -105,7 +107,7 @@ async fn a_pause_gives_the_terminal_back_and_going_on_takes_it_again() {
 
 /// F1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn where_no_shell_would_let_it_go_on_a_pause_is_nothing() {
+async fn ctrl_z_has_no_effect_without_a_job_control_shell() {
     let daemon = Daemon::start().await;
     let (mut gate, path) = (daemon.gate("gate"), daemon.file("gate"));
     let script = format!("read line < {path}; echo on; exec sleep 60");
@@ -122,7 +124,7 @@ async fn where_no_shell_would_let_it_go_on_a_pause_is_nothing() {
 
 /// F1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn without_a_key_the_terminal_is_not_touched() {
+async fn without_a_detach_key_the_terminal_modes_are_not_changed() {
     let daemon = Daemon::start().await;
     let args = [
         "run",

@@ -1,4 +1,4 @@
-//! The `heeler` command, as a person at a shell uses it.
+//! The `heeler` command, as a shell runs it.
 
 use std::{ffi::OsStr, process::Stdio};
 
@@ -6,25 +6,34 @@ use serde_json::Value;
 
 use crate::Daemon;
 
-/// How a command went.
+/// The result of a command.
 #[derive(Debug)]
 pub struct Said {
-    /// Its exit code; `None` if a signal ended it.
+    /// The exit code; `None` if a signal ended the command.
     pub code: Option<i32>,
-    /// Its result.
     pub stdout: String,
-    /// Everything else.
     pub stderr: String,
 }
 
 impl Daemon {
-    /// `heeler ARGS…`, with this daemon as its default address.
+    /// `heeler ARGS…` in the daemon's environment, so that this daemon is the default address.
     pub fn cli<T: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = T>,
     ) -> tokio::process::Command {
         let mut command = tokio::process::Command::from(self.command());
         command.args(args).stdin(Stdio::null()).kill_on_drop(true);
+        command
+    }
+
+    /// Another program that runs `heeler`, e.g. a shell, in the same environment.
+    pub fn wrapper(&self, program: &str) -> tokio::process::Command {
+        let heeler = self.command();
+        let mut command = tokio::process::Command::new(program);
+        command.current_dir(self.home()).env_clear();
+        let set = heeler.get_envs();
+        command.envs(set.filter_map(|(name, value)| Some((name, value?))));
+        command.stdin(Stdio::null()).kill_on_drop(true);
         command
     }
 
@@ -55,13 +64,13 @@ impl Said {
         said
     }
 
-    /// Its result as JSON.
+    /// The stdout as JSON.
     #[track_caller]
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// That it did what it should.
+    /// Asserts exit code 0.
     #[track_caller]
     pub fn ok(self) -> Self {
         assert_eq!(self.code, Some(0), "{self:?}");

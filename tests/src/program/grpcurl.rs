@@ -1,4 +1,4 @@
-//! The real grpcurl: a client that knows nothing but what the server tells by reflection.
+//! grpcurl: a stock client that knows the service by reflection alone.
 
 use std::{path::PathBuf, process::Command, sync::OnceLock};
 
@@ -6,23 +6,20 @@ use serde_json::Value;
 
 use crate::{Daemon, binary, skipped};
 
-/// How a call by grpcurl went.
+/// The result of a grpcurl call.
 #[derive(Debug)]
 pub struct Told {
-    /// Whether it was answered.
     pub success: bool,
-    /// What it printed.
     pub stdout: String,
-    /// What it complained of.
     pub stderr: String,
 }
 
-/// The program, installed on first use; `None`, and said so, where that cannot be done.
+/// The program, installed on first use. Returns `None`, after reporting a skip, if it cannot be.
 pub fn program() -> Option<PathBuf> {
     static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
     let program = PROGRAM.get_or_init(|| installed().or_else(in_path)).clone();
     if program.is_none() {
-        skipped("there is no grpcurl, and no Go to install it with");
+        skipped("grpcurl is missing, and there is no Go to install it with");
     }
     program
 }
@@ -45,7 +42,7 @@ fn in_path() -> Option<PathBuf> {
 }
 
 impl Daemon {
-    /// Runs grpcurl against this daemon's socket; `data` is a request in JSON.
+    /// Runs grpcurl against this daemon's socket, with a request in JSON.
     pub async fn grpcurl(&self, program: &PathBuf, data: Option<&str>, rest: &[&str]) -> Told {
         let mut command = tokio::process::Command::new(program);
         command.args(["-plaintext", "-unix"]).kill_on_drop(true);
@@ -63,7 +60,7 @@ impl Daemon {
 }
 
 impl Told {
-    /// The answer, which must be one.
+    /// The answer of a call that must have succeeded.
     #[track_caller]
     pub fn json(&self) -> Value {
         assert!(self.success, "{self:?}");

@@ -1,4 +1,4 @@
-//! The command at a terminal of its own, and somebody who types there.
+//! The command at a pseudo-terminal, whose keys the test types.
 
 use std::{
     ffi::OsStr,
@@ -14,52 +14,45 @@ use nix::{
     pty::openpty,
     sys::termios::{LocalFlags, tcgetattr},
 };
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 
 use crate::{Daemon, Process, eventually, within};
 
-/// A command that has a terminal, which it controls.
+/// A command with a controlling terminal.
 #[derive(Debug)]
 pub struct AtTerminal {
-    /// The command.
     pub child: Child,
     keys: File,
-    /// The command's side, kept so that it can be looked at when the command is gone.
+    /// The command's side, kept open so that its modes can be read after the command's exit.
     screen: OwnedFd,
     shown: Arc<Mutex<Vec<u8>>>,
 }
 
-/// What a terminal does with what is typed.
+/// The modes of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Modes {
-    /// It is shown, and given line by line: as a shell leaves it to a command.
+    /// Echo and line mode, as a shell leaves them.
     Usual,
-    /// It is not shown, and given at once; some keys are signals.
+    /// No echo, key by key; signal keys work.
     Keys,
-    /// Anything else.
+    /// Any other modes.
     Odd,
 }
 
 impl Daemon {
-    /// `heeler ARGS…` with its stdin, and what else was not sent elsewhere, at a new terminal.
+    /// `heeler ARGS…` at a new terminal; stdout may go elsewhere.
     pub fn at_terminal<T: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = T>,
         stdout: Option<Stdio>,
     ) -> AtTerminal {
         let pty = openpty(None, None).unwrap();
-        let heeler = self.command();
-        // It makes the terminal that of a new session, and becomes the command.
-        let mut command = Command::new("setsid");
-        command.arg("--ctty").arg(heeler.get_program()).args(args);
-        command.current_dir(self.home()).env_clear();
-        let set = heeler.get_envs();
-        command.envs(set.filter_map(|(name, value)| Some((name, value?))));
+        // Starts a session whose controlling terminal is this one, then executes the command.
+        let mut command = self.wrapper("setsid");
+        command.arg("--ctty").arg(self.program()).args(args);
         let screen = || Stdio::from(pty.slave.try_clone().unwrap());
         command.stdin(screen()).stderr(screen());
-        command
-            .stdout(stdout.unwrap_or_else(screen))
-            .kill_on_drop(true);
+        command.stdout(stdout.unwrap_or_else(screen));
         let child = command.spawn().expect("there is a setsid");
         drop(command);
         let (keys, shown) = (File::from(pty.master), Arc::default());
@@ -73,7 +66,7 @@ impl Daemon {
     }
 }
 
-/// Ends when the last who has the other side is gone.
+/// Collects the output until the other side is closed.
 fn watch(mut from: File, shown: Arc<Mutex<Vec<u8>>>) {
     thread::spawn(move || {
         let mut piece = [0; 4096];
@@ -84,12 +77,12 @@ fn watch(mut from: File, shown: Arc<Mutex<Vec<u8>>>) {
 }
 
 impl AtTerminal {
-    /// Types.
+    /// Types keys.
     pub fn press(&mut self, keys: &[u8]) {
         self.keys.write_all(keys).unwrap();
     }
 
-    /// What the terminal does with what is typed, now.
+    /// The current modes of the terminal.
     pub fn modes(&self) -> Modes {
         let flags = tcgetattr(&self.screen).unwrap().local_flags;
         let line = LocalFlags::ICANON | LocalFlags::ECHO;
@@ -100,17 +93,17 @@ impl AtTerminal {
         }
     }
 
-    /// Until the terminal does this.
+    /// Waits until the terminal has these modes.
     pub async fn becomes(&self, modes: Modes) {
         eventually("the terminal's modes", || self.modes() == modes).await;
     }
 
-    /// What is on it so far.
+    /// The text shown so far.
     pub fn shown(&self) -> String {
         String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned()
     }
 
-    /// Until this is on it.
+    /// Waits until the terminal shows this text.
     pub async fn shows(&self, text: &str) {
         eventually(text, || self.shown().contains(text)).await;
     }
@@ -121,7 +114,7 @@ impl AtTerminal {
         Process::now(pid).expect("it runs")
     }
 
-    /// The command's exit code, when it has ended.
+    /// Waits for the command's exit code.
     pub async fn exit(&mut self) -> Option<i32> {
         let status = within("the command ends", self.child.wait()).await;
         status.unwrap().code()

@@ -1,4 +1,4 @@
-//! Certificates and their keys, as somebody who runs a daemon for other machines would have them.
+//! Certificates and keys of a daemon that serves other machines.
 
 use std::{
     fs,
@@ -7,26 +7,24 @@ use std::{
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 
-/// An authority whose certificate is in a file.
+/// A certificate authority.
 #[derive(Debug)]
 pub struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     dir: PathBuf,
-    /// Its certificate.
+    /// The file of its certificate.
     pub certificate: PathBuf,
 }
 
-/// A server's certificate and its key.
+/// The files of a server's certificate and key.
 #[derive(Debug, Clone)]
 pub struct Certified {
-    /// The certificate's file.
     pub certificate: PathBuf,
-    /// The key's.
     pub key: PathBuf,
 }
 
 impl Authority {
-    /// A new one, with its files in this directory.
+    /// Makes an authority whose files are in this directory.
     pub fn new(dir: &Path, name: &str) -> Self {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -42,7 +40,7 @@ impl Authority {
         }
     }
 
-    /// A certificate for a server that goes by this name or number.
+    /// Issues a certificate for a server of this name or IP address.
     pub fn certify(&self, name: &str) -> Certified {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new([name.to_owned()]).unwrap();

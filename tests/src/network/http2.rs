@@ -1,5 +1,5 @@
-//! One call without a gRPC library: what the server itself answers, with no client that keeps a
-//! deadline or a limit of its own.
+//! One call without a gRPC library: the server's own answer, unaltered by a client's deadlines and
+//! limits.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use tokio::net::UnixStream;
 
 use crate::daemon::SERVICE;
 
-/// The headers and trailers of the answer to a unary call.
+/// Makes a unary call, and returns the headers and trailers of the answer.
 pub async fn call(
     socket: &Path,
     method: &str,

@@ -9,11 +9,10 @@ use std::{
 use heeler_client::{Address, Client, ConnectOptions, Error};
 use tonic::transport::{Channel, Endpoint};
 
-use super::Builder;
-use crate::{Daemon, eventually_some};
+use crate::{Daemon, daemon::Builder, eventually_some};
 
 impl Builder {
-    /// The usual socket, and this address beside it.
+    /// Listens on this address in addition to the usual socket.
     pub fn also_on(self, address: &str) -> Self {
         self.arg("--listen")
             .arg("unix:{dir}/run/heeler/heeler.sock")
@@ -23,7 +22,7 @@ impl Builder {
 }
 
 impl Daemon {
-    /// Where it says it listens beside its socket, e.g. `tcp:127.0.0.1:40123`.
+    /// The TCP address that it has logged, e.g. `tcp:127.0.0.1:40123`.
     pub async fn remote_address(&self) -> String {
         let said = "listening on t";
         eventually_some("a TCP address", || {
@@ -35,25 +34,23 @@ impl Daemon {
         .await
     }
 
-    /// The port of that.
+    /// The port of its TCP address.
     pub async fn port(&self) -> u16 {
         let address = self.remote_address().await;
         let (_, port) = address.rsplit_once(':').expect("a port");
         port.parse().expect("a number")
     }
 
-    /// Where its token is.
     pub fn token_file(&self) -> PathBuf {
         self.state_dir().join("token")
     }
 
-    /// Its token.
     pub fn token(&self) -> String {
         let text = fs::read_to_string(self.token_file()).expect("a token");
         text.trim().to_owned()
     }
 
-    /// A connection over TCP in the clear, with nothing shown.
+    /// A plain TCP connection without a token.
     pub async fn tcp_channel(&self) -> Channel {
         let uri = format!("http://127.0.0.1:{}", self.port().await);
         let endpoint = Endpoint::from_shared(uri).unwrap();
@@ -61,13 +58,13 @@ impl Daemon {
     }
 }
 
-/// A client at this address.
+/// Connects a client.
 pub async fn client(address: &str, options: ConnectOptions) -> Result<Client, Error> {
     let address: Address = address.parse()?;
     Client::connect_with(address, options).await
 }
 
-/// An address of this machine that others could reach, if it has one. Nothing is sent for it.
+/// An address of this machine that is not loopback, if it has one. Sends nothing.
 pub fn own_address() -> Option<Ipv4Addr> {
     let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
     socket.connect("198.51.100.1:9").ok()?;

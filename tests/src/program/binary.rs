@@ -1,9 +1,9 @@
-//! Which `heeler` is under test: `HEELER_TEST_BINARY` if it is set, else the one of this build.
+//! The programs under test: `heeler` is `HEELER_TEST_BINARY` if that is set, else this build's.
 //!
 //! Cargo builds a package's programs only for that package's own tests, so the daemon may be missing
-//! or old when these tests run. It is therefore built here, once for each test program: with the same
-//! profile and for the whole workspace, so that the features, and with them the artefacts, are those
-//! that `cargo test --workspace` has just made. There is nothing to do then, which takes a moment.
+//! or stale when these tests run. Each test binary therefore builds it once, with the same profile and
+//! for the whole workspace: the features, and with them the artefacts, are then those of
+//! `cargo test --workspace`, and after that the build has nothing to do.
 
 use std::{
     env,
@@ -29,7 +29,7 @@ pub fn example(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// A program of this package, beside the tests.
+/// A program of this package, which Cargo puts beside the tests.
 pub fn sibling(name: &str) -> PathBuf {
     let path = profile_dir().join(name);
     assert!(
@@ -40,8 +40,8 @@ pub fn sibling(name: &str) -> PathBuf {
     path
 }
 
-/// Copies a program, by a process of its own: a file that this one had open for writing could not be
-/// executed while a child of another test, between fork and exec, has it too.
+/// Copies a program with `cp`. If this process had the copy open for writing, a child of another test
+/// could hold it between fork and exec, and executing it would fail with ETXTBSY.
 pub fn copy(program: &Path, to: &Path) -> PathBuf {
     let status = Command::new("cp")
         .arg(program)
@@ -52,7 +52,7 @@ pub fn copy(program: &Path, to: &Path) -> PathBuf {
     to.to_owned()
 }
 
-/// Where cargo puts what it builds, for files that are kept between runs.
+/// Cargo's target directory, for files that are kept between runs.
 pub fn target_dir() -> PathBuf {
     let above = profile_dir()
         .parent()
@@ -67,7 +67,7 @@ pub fn target_dir() -> PathBuf {
     }
 }
 
-/// The directory of this workspace.
+/// The root of this workspace.
 pub fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
@@ -75,7 +75,7 @@ pub fn workspace() -> PathBuf {
         .to_owned()
 }
 
-/// Builds what is named, and gives the directory that it is in.
+/// Builds targets, and returns the directory of the profile.
 fn build(targets: &[&str]) -> PathBuf {
     let profile = profile_dir();
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -105,9 +105,7 @@ fn build(targets: &[&str]) -> PathBuf {
 fn profile_dir() -> PathBuf {
     let test = env::current_exe().expect("a test has a path");
     let deps = test.parent().expect("a test is in a directory");
-    deps.parent()
-        .expect("which is deps/ of a profile")
-        .to_owned()
+    deps.parent().expect("deps/ is in a profile").to_owned()
 }
 
 fn is_target_dir(path: &Path) -> bool {
