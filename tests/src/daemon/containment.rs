@@ -134,10 +134,11 @@ pub fn reruns_as_nobody(test: &str) -> bool {
         .gid(NOBODY)
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    let output_text =
+        String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     assert!(
-        output.status.success() && told.contains("1 passed"),
-        "as nobody:\n{told}"
+        output.status.success() && output_text.contains("1 passed"),
+        "as nobody:\n{output_text}"
     );
     true
 }

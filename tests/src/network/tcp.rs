@@ -24,10 +24,10 @@ impl Builder {
 impl Daemon {
     /// The TCP address that it has logged, e.g. `tcp:127.0.0.1:40123`.
     pub async fn remote_address(&self) -> String {
-        let said = "listening on t";
+        let listening = "listening on t";
         eventually_some("a TCP address", || {
             let log = self.log();
-            let line = log.lines().rfind(|line| line.contains(said))?;
+            let line = log.lines().rfind(|line| line.contains(listening))?;
             line.split_once(" on ")
                 .map(|(_, address)| address.to_owned())
         })

@@ -135,7 +135,7 @@ impl LoneTask {
     /// Waits for a report of the shim.
     pub async fn reported(&mut self, what: &str, is_it: impl Fn(Report) -> bool) {
         let link = self.link.as_mut().unwrap();
-        let told = async {
+        let reported = async {
             while let Some(report) = link.next().await {
                 if is_it(report) {
                     return;
@@ -143,7 +143,7 @@ impl LoneTask {
             }
             panic!("the shim ended without reporting {what}");
         };
-        within(what, told).await;
+        within(what, reported).await;
     }
 
     /// Waits for output beyond an offset, of a task that goes on.

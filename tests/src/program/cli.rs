@@ -8,7 +8,7 @@ use crate::Daemon;
 
 /// The result of a command.
 #[derive(Debug)]
-pub struct Said {
+pub struct CommandResult {
     /// The exit code; `None` if a signal ended the command.
     pub code: Option<i32>,
     pub stdout: String,
@@ -38,30 +38,33 @@ impl Daemon {
     }
 
     /// Runs `heeler ARGS…` to its end.
-    pub async fn heeler<T: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = T>) -> Said {
-        Said::of(self.cli(args)).await
+    pub async fn heeler<T: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = T>,
+    ) -> CommandResult {
+        CommandResult::of(self.cli(args)).await
     }
 
     /// The id that `heeler spawn ARGS…` prints.
     pub async fn spawned(&self, args: &[&str]) -> String {
-        let said = self.heeler(["spawn"].iter().chain(args)).await;
-        assert_eq!(said.code, Some(0), "{said:?}");
-        said.stdout.trim_end().to_owned()
+        let result = self.heeler(["spawn"].iter().chain(args)).await;
+        assert_eq!(result.code, Some(0), "{result:?}");
+        result.stdout.trim_end().to_owned()
     }
 }
 
-impl Said {
+impl CommandResult {
     /// Runs a command to its end.
     pub async fn of(mut command: tokio::process::Command) -> Self {
         let output = crate::within("the command ends", command.output()).await;
         let output = output.expect("the command can be run");
-        let said = Self {
+        let result = Self {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).expect("text"),
             stderr: String::from_utf8(output.stderr).expect("text"),
         };
-        assert!(!said.stderr.contains("panicked"), "{said:?}");
-        said
+        assert!(!result.stderr.contains("panicked"), "{result:?}");
+        result
     }
 
     /// The stdout as JSON.

@@ -8,7 +8,7 @@ use crate::{Daemon, binary, skipped};
 
 /// The result of a grpcurl call.
 #[derive(Debug)]
-pub struct Told {
+pub struct GrpcurlResult {
     pub success: bool,
     pub stdout: String,
     pub stderr: String,
@@ -43,7 +43,12 @@ fn in_path() -> Option<PathBuf> {
 
 impl Daemon {
     /// Runs grpcurl against this daemon's socket, with a request in JSON.
-    pub async fn grpcurl(&self, program: &PathBuf, data: Option<&str>, rest: &[&str]) -> Told {
+    pub async fn grpcurl(
+        &self,
+        program: &PathBuf,
+        data: Option<&str>,
+        rest: &[&str],
+    ) -> GrpcurlResult {
         let mut command = tokio::process::Command::new(program);
         command.args(["-plaintext", "-unix"]).kill_on_drop(true);
         command.args(data.iter().flat_map(|data| ["-d", data]));
@@ -51,7 +56,7 @@ impl Daemon {
         let output = crate::within("grpcurl", command.output())
             .await
             .expect("grpcurl can be run");
-        Told {
+        GrpcurlResult {
             success: output.status.success(),
             stdout: String::from_utf8(output.stdout).expect("text"),
             stderr: String::from_utf8(output.stderr).expect("text"),
@@ -59,7 +64,7 @@ impl Daemon {
     }
 }
 
-impl Told {
+impl GrpcurlResult {
     /// The answer of a call that must have succeeded.
     #[track_caller]
     pub fn json(&self) -> Value {

@@ -7,7 +7,7 @@ use serde_json::Value;
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn spawn_prints_the_id_alone() {
     let daemon = Daemon::start().await;
-    let said = daemon
+    let result = daemon
         .heeler([
             "spawn",
             "--name",
@@ -22,8 +22,8 @@ async fn spawn_prints_the_id_alone() {
         ])
         .await
         .ok();
-    assert_eq!(said.stderr, "");
-    let id = said.stdout.strip_suffix('\n').unwrap();
+    assert_eq!(result.stderr, "");
+    let id = result.stdout.strip_suffix('\n').unwrap();
     let task = daemon.api().await.task(id).await;
     assert_eq!(
         (task.name(), task.session(), task.label("k")),
@@ -71,8 +71,8 @@ async fn wait_exits_with_the_tasks_exit_code() {
     ];
     for (script, expected) in cases {
         let id = daemon.spawned(&["-c", script]).await;
-        let said = daemon.heeler(["wait", &id]).await;
-        assert_eq!(said.code, Some(expected), "{script}: {said:?}");
+        let result = daemon.heeler(["wait", &id]).await;
+        assert_eq!(result.code, Some(expected), "{script}: {result:?}");
     }
 }
 
@@ -81,15 +81,15 @@ async fn wait_exits_with_the_tasks_exit_code() {
 async fn wait_exits_with_124_at_its_timeout_and_ends_no_task() {
     let daemon = Daemon::start().await;
     let id = daemon.spawned(&["--", "sleep", "60"]).await;
-    let said = daemon.heeler(["wait", &id, "--timeout", "100ms"]).await;
-    assert_eq!(said.code, Some(124), "{said:?}");
+    let result = daemon.heeler(["wait", &id, "--timeout", "100ms"]).await;
+    assert_eq!(result.code, Some(124), "{result:?}");
     assert_eq!(
         daemon.api().await.task(&id).await.state(),
         TaskState::Running
     );
     let other = daemon.spawned(&["--", "true"]).await;
-    let said = daemon.heeler(["wait", "--any", &id, &other]).await;
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let result = daemon.heeler(["wait", "--any", &id, &other]).await;
+    assert_eq!(result.code, Some(0), "{result:?}");
 }
 
 /// O1, O4
@@ -162,9 +162,9 @@ async fn ps_shows_live_tasks_or_all() {
     let finished = daemon.spawned(&["--", "true"]).await;
     daemon.api().await.ended(&finished).await;
     let shows = async |args: &[&str], ids: [bool; 3]| {
-        let said = daemon.heeler(["ps"].iter().chain(args)).await.ok();
-        let found = [&live, &other, &finished].map(|id| said.stdout.contains(id.as_str()));
-        assert_eq!(found, ids, "{args:?}: {said:?}");
+        let result = daemon.heeler(["ps"].iter().chain(args)).await.ok();
+        let found = [&live, &other, &finished].map(|id| result.stdout.contains(id.as_str()));
+        assert_eq!(found, ids, "{args:?}: {result:?}");
     };
     shows(&[], [true, true, false]).await;
     shows(&["-a"], [true, true, true]).await;
@@ -189,12 +189,12 @@ async fn escape_sequences_in_names_do_not_reach_the_terminal() {
         &["inspect", &id],
         &["events", "--after", "0"],
     ] {
-        let said = daemon.heeler(args).await.ok();
+        let result = daemon.heeler(args).await.ok();
         let hostile = |c: char| c.is_control() && c != '\n' && c != '\t' || c == '\u{202e}';
-        assert!(!said.stdout.contains(hostile), "{args:?}: {said:?}");
+        assert!(!result.stdout.contains(hostile), "{args:?}: {result:?}");
         assert!(
-            !said.stdout.lines().any(|line| line.starts_with("fake")),
-            "{args:?}: {said:?}"
+            !result.stdout.lines().any(|line| line.starts_with("fake")),
+            "{args:?}: {result:?}"
         );
     }
     assert_eq!(
@@ -269,9 +269,9 @@ async fn rm_removes_finished_tasks_only() {
     let live = daemon.spawned(&["--", "sleep", "60"]).await;
     let finished = daemon.spawned(&["--", "true"]).await;
     api.ended(&finished).await;
-    let said = daemon.heeler(["rm", &live]).await;
-    assert_eq!(said.code, Some(1), "{said:?}");
-    assert!(said.stderr.contains(&live), "{said:?}");
+    let result = daemon.heeler(["rm", &live]).await;
+    assert_eq!(result.code, Some(1), "{result:?}");
+    assert!(result.stderr.contains(&live), "{result:?}");
     daemon.heeler(["rm", &finished]).await.ok();
     assert_eq!(daemon.heeler(["inspect", &finished]).await.code, Some(3));
     let third = daemon.spawned(&["--", "true"]).await;
@@ -290,37 +290,37 @@ async fn exit_codes_distinguish_usage_not_found_and_no_daemon() {
         &["wait"],
         &["spawn", "--timeout", "soon", "--", "true"],
     ] {
-        let said = daemon.heeler(args).await;
+        let result = daemon.heeler(args).await;
         assert_eq!(
-            (said.code, &*said.stdout),
+            (result.code, &*result.stdout),
             (Some(2), ""),
-            "{args:?}: {said:?}"
+            "{args:?}: {result:?}"
         );
     }
     for command in ["inspect", "cancel", "wait", "logs", "rm"] {
-        let said = daemon.heeler([command, "shell-aaaaaaaaaa"]).await;
+        let result = daemon.heeler([command, "shell-aaaaaaaaaa"]).await;
         assert_eq!(
-            (said.code, &*said.stdout),
+            (result.code, &*result.stdout),
             (Some(3), ""),
-            "{command}: {said:?}"
+            "{command}: {result:?}"
         );
         assert!(
-            said.stderr.contains("shell-aaaaaaaaaa"),
-            "{command}: {said:?}"
+            result.stderr.contains("shell-aaaaaaaaaa"),
+            "{command}: {result:?}"
         );
     }
     let nowhere = format!("unix:{}", daemon.file("nowhere.sock"));
     for args in [["ps", "--addr"], ["events", "--addr"]] {
-        let said = daemon.heeler(args.iter().copied().chain([&*nowhere])).await;
+        let result = daemon.heeler(args.iter().copied().chain([&*nowhere])).await;
         assert_eq!(
-            (said.code, &*said.stdout),
+            (result.code, &*result.stdout),
             (Some(4), ""),
-            "{args:?}: {said:?}"
+            "{args:?}: {result:?}"
         );
-        assert!(said.stderr.contains(&nowhere), "{said:?}");
+        assert!(result.stderr.contains(&nowhere), "{result:?}");
     }
-    let said = daemon.heeler(["spawn", "--", "/no/such/program"]).await;
-    assert_eq!((said.code, &*said.stdout), (Some(1), ""), "{said:?}");
+    let result = daemon.heeler(["spawn", "--", "/no/such/program"]).await;
+    assert_eq!((result.code, &*result.stdout), (Some(1), ""), "{result:?}");
     let help = daemon.heeler(["--help"]).await.ok();
     assert!(
         help.stdout.contains("124"),
@@ -334,11 +334,11 @@ async fn events_prints_one_json_object_per_line() {
     let daemon = Daemon::start().await;
     let id = daemon.spawned(&["--", "true"]).await;
     daemon.api().await.ended(&id).await;
-    let said = daemon
+    let result = daemon
         .heeler(["events", "--after", "0", "--json"])
         .await
         .ok();
-    let lines: Vec<Value> = said
+    let lines: Vec<Value> = result
         .stdout
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -352,7 +352,7 @@ async fn events_prints_one_json_object_per_line() {
         "TASK_EVENT_TYPE_STARTED",
         "TASK_EVENT_TYPE_ENDED",
     ];
-    assert_eq!(types, expected, "{said:?}");
+    assert_eq!(types, expected, "{result:?}");
     let after = daemon
         .heeler(["events", "--after", "2", "--json"])
         .await

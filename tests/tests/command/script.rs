@@ -1,6 +1,8 @@
 //! The command in scripts: JSON, pipes, starting a daemon, completions.
 
-use heeler_tests::{Daemon, SpawnRequestExt as _, cli::Said, eventually, eventually_some, grpcurl};
+use heeler_tests::{
+    Daemon, SpawnRequestExt as _, cli::CommandResult, eventually, eventually_some, grpcurl,
+};
 use serde_json::{Value, json};
 
 /// `--json` prints the JSON mapping of protobuf, as grpcurl does.
@@ -55,25 +57,28 @@ async fn a_reader_that_stops_reading_is_not_an_error() {
         .arg("-c")
         .arg("\"$0\" ps -a --json | head -c 10; exit ${PIPESTATUS[0]}");
     shell.arg(daemon.program());
-    let said = Said::of(shell).await;
-    assert_eq!(said.stderr, "", "{said:?}");
-    assert!([Some(0), Some(141)].contains(&said.code), "{said:?}");
+    let result = CommandResult::of(shell).await;
+    assert_eq!(result.stderr, "", "{result:?}");
+    assert!([Some(0), Some(141)].contains(&result.code), "{result:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_command_starts_a_daemon_if_there_is_none_and_reports_it() {
     let mut daemon = Daemon::builder().own_program().prepare();
-    let said = daemon.heeler(["run", "--", "echo", "hi"]).await.ok();
-    assert_eq!(said.stdout, "hi\n");
+    let result = daemon.heeler(["run", "--", "echo", "hi"]).await.ok();
+    assert_eq!(result.stdout, "hi\n");
     assert!(
-        said.stderr.contains("heeler"),
-        "the start is not reported: {said:?}"
+        result.stderr.contains("heeler"),
+        "the start is not reported: {result:?}"
     );
-    let said = daemon.heeler(["spawn", "--", "true"]).await.ok();
-    let id = said.stdout.trim_end();
-    assert!(id.starts_with("shell-"), "{said:?}");
-    let said = daemon.heeler(["wait", id]).await.ok();
-    assert_eq!(said.stderr, "", "the second command started another daemon");
+    let result = daemon.heeler(["spawn", "--", "true"]).await.ok();
+    let id = result.stdout.trim_end();
+    assert!(id.starts_with("shell-"), "{result:?}");
+    let result = daemon.heeler(["wait", id]).await.ok();
+    assert_eq!(
+        result.stderr, "",
+        "the second command started another daemon"
+    );
     daemon.learn_epoch().await;
     // The shim may take a moment to exit.
     let server = eventually_some("the daemon to be the only process", || {
@@ -90,7 +95,7 @@ async fn a_command_starts_a_daemon_if_there_is_none_and_reports_it() {
 async fn completions_are_printed() {
     let daemon = Daemon::start().await;
     for shell in ["bash", "zsh", "fish"] {
-        let said = daemon.heeler(["completions", shell]).await.ok();
-        assert!(said.stdout.contains("spawn"), "{shell}");
+        let result = daemon.heeler(["completions", shell]).await.ok();
+        assert!(result.stdout.contains("spawn"), "{shell}");
     }
 }

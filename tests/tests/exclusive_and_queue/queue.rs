@@ -396,9 +396,9 @@ async fn the_command_shows_and_changes_queues() {
 
     let dev = ["--exclusive", "dev", "--", "sleep", "1000"];
     let holder = daemon.spawned(&dev).await;
-    let said = daemon.heeler(["spawn"].iter().chain(&dev)).await;
-    assert_ne!(said.code, Some(0));
-    assert!(said.stderr.contains(&holder), "{said:?}");
+    let result = daemon.heeler(["spawn"].iter().chain(&dev)).await;
+    assert_ne!(result.code, Some(0));
+    assert!(result.stderr.contains(&holder), "{result:?}");
     let next = daemon
         .spawned(&["--on-held", "queue", "--exclusive", "dev", "--", "true"])
         .await;
@@ -407,8 +407,8 @@ async fn the_command_shows_and_changes_queues() {
     let newest = daemon.spawned(&replaces).await;
     assert_eq!(api.task(&newest).await.state(), Running);
     assert_eq!(api.task(&holder).await.end_reason(), EndReason::Replaced);
-    let said = daemon
+    let result = daemon
         .heeler(["spawn", "--on-held", "queue", "--", "true"])
         .await;
-    assert!(said.stderr.contains("--exclusive"), "{said:?}");
+    assert!(result.stderr.contains("--exclusive"), "{result:?}");
 }

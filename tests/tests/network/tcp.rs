@@ -126,7 +126,7 @@ async fn listening_beyond_loopback_needs_tls() {
     let open = ["tcp:0.0.0.0:0", "tcp:[::]:0"].map(str::to_owned);
     for address in open.into_iter().chain(own) {
         let state = daemon.file("state");
-        let said = daemon
+        let result = daemon
             .heeler([
                 "serve",
                 "--state-dir",
@@ -137,11 +137,14 @@ async fn listening_beyond_loopback_needs_tls() {
                 &address,
             ])
             .await;
-        assert_eq!(said.code, Some(1), "{address}: {said:?}");
+        assert_eq!(result.code, Some(1), "{address}: {result:?}");
         for part in [address.as_str(), "--tls-cert", "--tls-key", "127.0.0.1"] {
-            assert!(said.stderr.contains(part), "{address}: {said:?}");
+            assert!(result.stderr.contains(part), "{address}: {result:?}");
         }
-        assert!(!said.stderr.contains("listening"), "{address}: {said:?}");
+        assert!(
+            !result.stderr.contains("listening"),
+            "{address}: {result:?}"
+        );
     }
 }
 
@@ -170,18 +173,21 @@ async fn a_readable_token_file_or_a_taken_port_is_reported_and_nothing_starts() 
     let other = Daemon::builder().prepare();
     let state = other.file("state");
     let serve = ["serve", "--state-dir", state.as_str(), "--listen"];
-    let said = other.heeler([&serve[..], &[&taken]].concat()).await;
-    assert_eq!(said.code, Some(1), "{said:?}");
-    assert!(said.stderr.contains(&taken), "{said:?}");
+    let result = other.heeler([&serve[..], &[&taken]].concat()).await;
+    assert_eq!(result.code, Some(1), "{result:?}");
+    assert!(result.stderr.contains(&taken), "{result:?}");
     let secret = "s".repeat(64);
     fs::write(other.token_file(), &secret).unwrap();
     std::os::unix::fs::chown(other.token_file(), None, None).unwrap();
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o644);
     fs::set_permissions(other.token_file(), open).unwrap();
-    let said = other.heeler([&serve[..], &[LOOPBACK]].concat()).await;
-    assert_eq!(said.code, Some(1), "{said:?}");
-    assert!(said.stderr.contains(&other.file("state/token")), "{said:?}");
-    assert!(!said.stderr.contains(&secret), "{said:?}");
+    let result = other.heeler([&serve[..], &[LOOPBACK]].concat()).await;
+    assert_eq!(result.code, Some(1), "{result:?}");
+    assert!(
+        result.stderr.contains(&other.file("state/token")),
+        "{result:?}"
+    );
+    assert!(!result.stderr.contains(&secret), "{result:?}");
 }
 
 /// N2
@@ -228,9 +234,9 @@ async fn the_command_finds_the_token_by_option_variable_or_state_directory() {
     let address = daemon.remote_address().await;
     let file = daemon.token_file();
     let ps = ["ps", "--json", "--addr", address.as_str()];
-    let said = daemon.heeler(ps).await;
-    assert_eq!(said.code, Some(1), "{said:?}");
-    assert!(said.stderr.contains("(TOKEN_REFUSED)"), "{said:?}");
+    let result = daemon.heeler(ps).await;
+    assert_eq!(result.code, Some(1), "{result:?}");
+    assert!(result.stderr.contains("(TOKEN_REFUSED)"), "{result:?}");
 
     let option = ["--token-file", file.to_str().unwrap()];
     daemon.heeler(ps.iter().chain(&option)).await.ok();
@@ -240,12 +246,12 @@ async fn the_command_finds_the_token_by_option_variable_or_state_directory() {
     ] {
         let mut command = daemon.cli(["ps", "--json"]);
         command.env(name, value).env("HEELER_ADDR", &address);
-        heeler_tests::cli::Said::of(command).await.ok();
+        heeler_tests::cli::CommandResult::of(command).await.ok();
     }
     let missing = ["--token-file", "/nowhere/token"];
-    let said = daemon.heeler(ps.iter().chain(&missing)).await;
-    assert_eq!(said.code, Some(2), "{said:?}");
-    assert!(said.stderr.contains("/nowhere/token"), "{said:?}");
+    let result = daemon.heeler(ps.iter().chain(&missing)).await;
+    assert_eq!(result.code, Some(2), "{result:?}");
+    assert!(result.stderr.contains("/nowhere/token"), "{result:?}");
 }
 
 /// N2

@@ -119,19 +119,19 @@ async fn unusable_certificate_files_are_reported_and_nothing_starts() {
         let mut command = daemon.cli(["serve", "--listen", "tcp:0.0.0.0:0"]);
         command.arg("--tls-cert").arg(&certificate);
         command.arg("--tls-key").arg(&key);
-        let said = heeler_tests::cli::Said::of(command).await;
-        assert_eq!(said.code, Some(1), "{reason}: {said:?}");
-        assert!(said.stderr.contains(reason), "{reason}: {said:?}");
-        assert!(!said.stderr.contains("secret"), "{said:?}");
-        assert!(!said.stderr.contains("listening"), "{said:?}");
+        let result = heeler_tests::cli::CommandResult::of(command).await;
+        assert_eq!(result.code, Some(1), "{reason}: {result:?}");
+        assert!(result.stderr.contains(reason), "{reason}: {result:?}");
+        assert!(!result.stderr.contains("secret"), "{result:?}");
+        assert!(!result.stderr.contains("listening"), "{result:?}");
     }
     let half = ["serve", "--listen", "tcp:0.0.0.0:0", "--tls-cert", "x"];
     let bare = ["serve", "--listen", "tls:127.0.0.1:0"];
     let socket = ["serve", "--tls-cert", "x", "--tls-key", "y"];
     for args in [&half[..], &bare, &socket] {
-        let said = daemon.heeler(args).await;
-        assert_eq!(said.code, Some(2), "{said:?}");
-        assert!(said.stderr.contains("--tls-"), "{said:?}");
+        let result = daemon.heeler(args).await;
+        assert_eq!(result.code, Some(2), "{result:?}");
+        assert!(result.stderr.contains("--tls-"), "{result:?}");
     }
 }
 
@@ -148,12 +148,12 @@ async fn the_command_accepts_an_authority_by_option_and_by_variable() {
     daemon.heeler(ps.iter().chain(&["--tls-ca", ca])).await.ok();
     let mut command = daemon.cli(ps);
     command.env("HEELER_TLS_CA", ca);
-    heeler_tests::cli::Said::of(command).await.ok();
-    let said = daemon.heeler(ps).await;
+    heeler_tests::cli::CommandResult::of(command).await.ok();
+    let result = daemon.heeler(ps).await;
     assert_eq!(
-        said.code,
+        result.code,
         Some(4),
-        "an authority that the system does not trust: {said:?}"
+        "an authority that the system does not trust: {result:?}"
     );
 }
 

@@ -42,8 +42,11 @@ async fn assert_stopped_by_shutdown(api: &Api, id: &str) {
 async fn shutdown_leaves_tasks_running_and_returns_after_the_daemons_exit() {
     let mut daemon = Daemon::start().await;
     let fixture = daemon.run(&daemon.api().await, "print here forever").await;
-    let said = daemon.heeler(["shutdown"]).await.ok();
-    assert_eq!(said.stdout, "the daemon has ended; tasks that run on: 1\n");
+    let result = daemon.heeler(["shutdown"]).await.ok();
+    assert_eq!(
+        result.stdout,
+        "the daemon has ended; tasks that run on: 1\n"
+    );
     let status = daemon.exited(Duration::ZERO).expect("an exit status");
     assert_eq!(status.code(), Some(0), "{}", daemon.log());
     assert_taken_back(&mut daemon, &fixture).await;
@@ -77,8 +80,8 @@ async fn a_shutdown_that_stops_tasks_proves_each_gone_and_delivers_the_ends() {
     let ends = tokio::spawn(async move { waiting.wait(request).await });
 
     let args = ["shutdown", "--stop-tasks", "--grace", "200ms", "--json"];
-    let said = daemon.heeler(args).await.ok();
-    assert_eq!(said.json()["stoppedTasks"], 3, "{said:?}");
+    let result = daemon.heeler(args).await.ok();
+    assert_eq!(result.json()["stoppedTasks"], 3, "{result:?}");
     daemon.ended();
     for fixture in &mut fixtures {
         fixture.assert_gone();
@@ -210,9 +213,12 @@ async fn sigterm_stops_every_task_with_stop_tasks_on_exit() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn shutdown_without_a_daemon_reports_it_and_starts_none() {
     let daemon = Daemon::builder().prepare();
-    let said = daemon.heeler(["shutdown", "--stop-tasks"]).await.ok();
-    assert_eq!(said.stdout, "");
-    assert!(said.stderr.contains("there is nothing to end"), "{said:?}");
+    let result = daemon.heeler(["shutdown", "--stop-tasks"]).await.ok();
+    assert_eq!(result.stdout, "");
+    assert!(
+        result.stderr.contains("there is nothing to end"),
+        "{result:?}"
+    );
     assert!(!daemon.socket().exists());
     assert!(
         !daemon.path("xdg-state").exists(),

@@ -39,19 +39,19 @@ fn the_page_shows_the_source_of_the_examples() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn each_example_prints_what_the_page_says() {
-    let printed = blocks("text");
-    assert_eq!(printed.len(), RECIPES.len());
-    for (name, expected) in RECIPES.iter().zip(printed) {
+    let expected = blocks("text");
+    assert_eq!(expected.len(), RECIPES.len());
+    for (name, expected) in RECIPES.iter().zip(expected) {
         let daemon = Daemon::start().await;
         if *name == "watch" {
             continue;
         }
         let output = within(name, program(&daemon, name).output()).await.unwrap();
-        let said = String::from_utf8(output.stdout).unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap();
         // The method of the proof depends on the machine.
-        let said = said.replace("NoChildren", "CgroupEmpty");
+        let printed = printed.replace("NoChildren", "CgroupEmpty");
         assert_eq!(
-            said,
+            printed,
             expected,
             "{name}: {}",
             String::from_utf8_lossy(&output.stderr)
@@ -70,16 +70,16 @@ async fn the_watch_example_resumes_across_a_crash() {
         .unwrap();
     let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
     daemon.api().await.start(job("first", "exit 0")).await;
-    let mut said = within("a line", lines.next_line()).await.unwrap().unwrap() + "\n";
+    let mut printed = within("a line", lines.next_line()).await.unwrap().unwrap() + "\n";
     daemon.kill9();
     daemon.restart().await;
     daemon.api().await.start(job("last", "exit 3")).await;
-    said += &(within("a line", lines.next_line()).await.unwrap().unwrap() + "\n");
+    printed += &(within("a line", lines.next_line()).await.unwrap().unwrap() + "\n");
     assert!(
         within("the end of the example", watch.wait())
             .await
             .unwrap()
             .success()
     );
-    assert_eq!(said, blocks("text")[3]);
+    assert_eq!(printed, blocks("text")[3]);
 }

@@ -148,7 +148,7 @@ async fn on_a_full_disk_calls_are_refused_by_name_and_tasks_go_on() {
     api.history().await;
 }
 
-/// O14, F14
+/// O14
 #[tokio::test]
 async fn output_that_a_full_disk_cannot_take_fails_its_task_and_no_other() {
     let Some((disk, daemon)) = SmallDisk::with_daemon(16).await else {

@@ -1,6 +1,6 @@
 //! Runs whose task goes to the background.
 
-use heeler_tests::{Daemon, Process, TaskSpecExt as _, cli::Said, v1::*, within};
+use heeler_tests::{Daemon, Process, TaskSpecExt as _, cli::CommandResult, v1::*, within};
 use nix::sys::signal::Signal;
 
 use super::{ended, reads, run, send, the_task};
@@ -16,19 +16,19 @@ async fn a_detach_by_another_client_prints_the_id_and_keeps_the_task() {
     let task = the_task(&api).await;
     let ps = daemon.heeler(["ps"]).await.ok().stdout;
     assert!(ps.contains("fg"), "{ps}");
-    let waiting = daemon.cli(["wait", "--until", "ended", &task.id]);
-    let waiting = tokio::spawn(Said::of(waiting));
+    let waiting = daemon.cli(["wait", "--until", "background", &task.id]);
+    let waiting = tokio::spawn(CommandResult::of(waiting));
 
     let args = ["detach", &task.id, "--reason", "enough", "--timeout", "10m"];
-    let said = daemon.heeler(args).await.ok();
-    assert_eq!(said.stdout, format!("{}  RUNNING; detached\n", task.id));
-    let said = ended(command).await;
+    let result = daemon.heeler(args).await.ok();
+    assert_eq!(result.stdout, format!("{}  RUNNING; detached\n", task.id));
+    let result = ended(command).await;
     // On a line of its own, although the task's output did not end with a newline.
     assert_eq!(
-        (said.code, said.stdout),
+        (result.code, result.stdout),
         (Some(0), format!("\n{}\n", task.id))
     );
-    assert!(said.stderr.contains("background") && said.stderr.contains("enough"));
+    assert!(result.stderr.contains("background") && result.stderr.contains("enough"));
     assert_eq!(within("the wait", waiting).await.unwrap().code, Some(0));
 
     let after = api.task(&task.id).await;
@@ -60,10 +60,13 @@ async fn a_detach_by_another_client_prints_the_id_and_keeps_the_task() {
 async fn a_foreground_timeout_puts_the_task_into_the_background() {
     let daemon = Daemon::start().await;
     let args = ["run", "--foreground-timeout", "300ms", "--", "sleep", "60"];
-    let said = daemon.heeler(args).await.ok();
-    let task = daemon.api().await.task(said.stdout.trim_end()).await;
+    let result = daemon.heeler(args).await.ok();
+    let task = daemon.api().await.task(result.stdout.trim_end()).await;
     assert_eq!(task.state(), TaskState::Running);
-    assert!(said.stderr.contains("its foreground timeout"), "{said:?}");
+    assert!(
+        result.stderr.contains("its foreground timeout"),
+        "{result:?}"
+    );
 }
 
 /// F7
@@ -72,8 +75,8 @@ async fn detach_reports_a_finished_task_and_refuses_an_unknown_one() {
     let daemon = Daemon::start().await;
     let id = daemon.spawned(&["--", "true"]).await;
     daemon.api().await.ended(&id).await;
-    let said = daemon.heeler(["detach", &id]).await.ok();
-    assert!(said.stdout.contains("over already"), "{said:?}");
+    let result = daemon.heeler(["detach", &id]).await.ok();
+    assert!(result.stdout.contains("over already"), "{result:?}");
     let unknown = daemon.heeler(["detach", "shell-aaaaaaaaaa"]).await;
     assert_eq!(unknown.code, Some(3), "{unknown:?}");
 }
@@ -84,20 +87,20 @@ async fn orphans_go_on_in_the_background_or_are_killed() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let script = "sleep 60 & echo $!; exit 3";
-    let said = daemon.heeler(["run", "-c", script]).await;
-    assert_eq!(said.code, Some(3), "{said:?}");
+    let result = daemon.heeler(["run", "-c", script]).await;
+    assert_eq!(result.code, Some(3), "{result:?}");
     assert!(
-        said.stderr.contains("goes on in the background"),
-        "{said:?}"
+        result.stderr.contains("goes on in the background"),
+        "{result:?}"
     );
     assert_eq!(the_task(&api).await.placement(), Placement::Background);
 
-    let said = daemon
+    let result = daemon
         .heeler(["run", "--orphans", "kill", "-c", script])
         .await;
-    let found = (said.code, &*said.stderr);
-    assert_eq!(found, (Some(3), ""), "{said:?}");
-    let child = said.stdout.trim_end().parse().unwrap();
+    let found = (result.code, &*result.stderr);
+    assert_eq!(found, (Some(3), ""), "{result:?}");
+    let child = result.stdout.trim_end().parse().unwrap();
     assert!(Process::now(child).is_none_or(|child| child.is_gone()));
 }
 
@@ -110,34 +113,34 @@ async fn output_of_an_orphan_right_after_the_leaders_exit_is_printed() {
     for json in [&[][..], &["--json"]] {
         let script = format!("({late}) & exit 3");
         let args = [&["run"], json, &["-c", &script]].concat();
-        let said = daemon.heeler(args).await;
-        assert_eq!((said.code, &*said.stderr), (Some(3), ""), "{said:?}");
+        let result = daemon.heeler(args).await;
+        assert_eq!((result.code, &*result.stderr), (Some(3), ""), "{result:?}");
         if json.is_empty() {
-            assert_eq!(said.stdout, "late\n");
+            assert_eq!(result.stdout, "late\n");
         } else {
-            let last = said.stdout.lines().last().unwrap();
-            assert!(said.stdout.contains("bGF0ZQo="), "{said:?}");
-            assert!(last.contains("ATTACH_END_REASON_FINISHED"), "{said:?}");
+            let last = result.stdout.lines().last().unwrap();
+            assert!(result.stdout.contains("bGF0ZQo="), "{result:?}");
+            assert!(last.contains("ATTACH_END_REASON_FINISHED"), "{result:?}");
         }
     }
     let script = "exec > >(tee log.txt) 2>&1; echo start; echo end";
-    let said = daemon.heeler(["run", "--", "bash", "-c", script]).await;
-    assert_eq!((said.code, &*said.stdout), (Some(0), "start\nend\n"));
+    let result = daemon.heeler(["run", "--", "bash", "-c", script]).await;
+    assert_eq!((result.code, &*result.stdout), (Some(0), "start\nend\n"));
 }
 
 /// A1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_script_with_a_trailing_ampersand_prints_its_id_alone() {
     let daemon = Daemon::start().await;
-    let said = daemon.heeler(["run", "-c", "echo hi &"]).await.ok();
-    assert!(said.stderr.contains("trailing &"), "{said:?}");
-    assert_eq!(said.stderr.lines().count(), 1, "{said:?}");
+    let result = daemon.heeler(["run", "-c", "echo hi &"]).await.ok();
+    assert!(result.stderr.contains("trailing &"), "{result:?}");
+    assert_eq!(result.stderr.lines().count(), 1, "{result:?}");
     let api = daemon.api().await;
-    let id = said.stdout.strip_suffix('\n').unwrap();
+    let id = result.stdout.strip_suffix('\n').unwrap();
     assert_eq!(api.ended(id).await.placement(), Placement::Background);
 
-    let said = daemon.heeler(["run", "--json", "-c", "echo hi &"]).await;
-    let line: serde_json::Value = serde_json::from_str(&said.ok().stdout).unwrap();
+    let result = daemon.heeler(["run", "--json", "-c", "echo hi &"]).await;
+    let line: serde_json::Value = serde_json::from_str(&result.ok().stdout).unwrap();
     assert_eq!(line["ended"]["reason"], "ATTACH_END_REASON_DETACHED");
 }
 
@@ -146,10 +149,10 @@ async fn a_script_with_a_trailing_ampersand_prints_its_id_alone() {
 async fn a_reattach_window_too_short_for_an_attach_is_refused() {
     let daemon = Daemon::start().await;
     let args = ["run", "--reattach-window", "100ms", "--", "sleep", "60"];
-    let said = daemon.heeler(args).await;
-    assert_eq!(said.code, Some(2), "{said:?}");
-    assert!(said.stderr.contains("--reattach-window"), "{said:?}");
-    assert!(said.stderr.contains("1s or more"), "{said:?}");
+    let result = daemon.heeler(args).await;
+    assert_eq!(result.code, Some(2), "{result:?}");
+    assert!(result.stderr.contains("--reattach-window"), "{result:?}");
+    assert!(result.stderr.contains("1s or more"), "{result:?}");
     assert!(daemon.api().await.all().await.is_empty());
 }
 
@@ -157,10 +160,10 @@ async fn a_reattach_window_too_short_for_an_attach_is_refused() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn attach_to_an_unknown_task_prints_one_error() {
     let daemon = Daemon::start().await;
-    let said = daemon.heeler(["attach", "shell-aaaaaaaaaa"]).await;
-    assert_eq!(said.code, Some(3), "{said:?}");
-    assert_eq!(said.stderr.lines().count(), 1, "{said:?}");
-    assert!(!said.stderr.contains("out of sight"), "{said:?}");
+    let result = daemon.heeler(["attach", "shell-aaaaaaaaaa"]).await;
+    assert_eq!(result.code, Some(3), "{result:?}");
+    assert_eq!(result.stderr.lines().count(), 1, "{result:?}");
+    assert!(!result.stderr.contains("out of sight"), "{result:?}");
 }
 
 /// O2, L5
@@ -184,6 +187,6 @@ async fn attached_clients_see_all_output_and_may_leave() {
     let task = daemon.api().await.task(&id).await;
     assert_eq!(task.state(), TaskState::Running);
     gate.write("\n");
-    let said = ended(staying).await;
-    assert_eq!((said.code, &*said.stdout), (Some(8), "three\n"));
+    let result = ended(staying).await;
+    assert_eq!((result.code, &*result.stdout), (Some(8), "three\n"));
 }

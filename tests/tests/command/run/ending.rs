@@ -27,8 +27,8 @@ async fn a_signal_is_forwarded_and_the_commands_own_exit_code_is_used() {
         let mut command = run(&daemon, &["-c", &script]);
         reads(command.stdout.as_mut().unwrap(), "ready\n").await;
         send(&command, signal);
-        let said = ended(command).await;
-        let found = (said.code, &*said.stdout, &*said.stderr);
+        let result = ended(command).await;
+        let found = (result.code, &*result.stdout, &*result.stderr);
         assert_eq!(found, (Some(9), "bye\n", ""), "{name}");
         let task = daemon.api().await.all().await.remove(0);
         assert_eq!(task.state(), TaskState::Cancelled);
@@ -55,8 +55,8 @@ async fn a_second_signal_kills_a_command_that_ignored_the_first() {
         .await;
     assert!(leader.is_alive());
     send(&command, Signal::SIGINT);
-    let said = ended(command).await;
-    assert_eq!(said.code, Some(137), "{said:?}");
+    let result = ended(command).await;
+    assert_eq!(result.code, Some(137), "{result:?}");
     assert!(leader.is_gone());
     assert_eq!(api.task(&task.id).await.state(), TaskState::Cancelled);
 }
@@ -74,12 +74,12 @@ async fn a_queued_run_can_be_interrupted() {
         .until(|event| event.task.as_ref().is_some_and(is_queued))
         .await;
     send(&command, Signal::SIGTERM);
-    let said = ended(command).await;
-    let found = (said.code, &*said.stdout, &*said.stderr);
+    let result = ended(command).await;
+    let found = (result.code, &*result.stdout, &*result.stderr);
     let waiting = "waits for its turn: queue q\n";
     assert_eq!((found.0, found.1), (Some(143), ""));
-    assert!(found.2.ends_with(waiting), "{said:?}");
-    assert_eq!(found.2.lines().count(), 1, "{said:?}");
+    assert!(found.2.ends_with(waiting), "{result:?}");
+    assert_eq!(found.2.lines().count(), 1, "{result:?}");
 }
 
 /// X1
@@ -90,8 +90,8 @@ async fn a_run_that_waits_for_a_key_reports_it_and_is_listed_last() {
     let holder = daemon.spawned(&args).await;
     let args = ["--exclusive", "dev", "--on-held", "queue", "--", "true"];
     let mut command = run(&daemon, &args);
-    let mut said = BufReader::new(command.stderr.take().unwrap()).lines();
-    let line = within("the message about the wait", said.next_line()).await;
+    let mut result = BufReader::new(command.stderr.take().unwrap()).lines();
+    let line = within("the message about the wait", result.next_line()).await;
     let line = line.unwrap().unwrap();
     assert!(line.ends_with("waits for its turn: key dev"), "{line}");
     let ps = daemon.heeler(["ps"]).await.ok().stdout;
@@ -125,8 +125,8 @@ async fn a_closed_stdout_cancels_the_task_and_exits_as_by_sigpipe() {
     let task = the_task(&api).await;
     reads(command.stdout.as_mut().unwrap(), "y\ny\n").await;
     drop(command.stdout.take());
-    let said = ended(command).await;
-    assert_eq!((said.code, &*said.stderr), (Some(141), ""));
+    let result = ended(command).await;
+    assert_eq!((result.code, &*result.stderr), (Some(141), ""));
     let task = api.task(&task.id).await;
     assert_eq!(task.state(), TaskState::Cancelled);
     proof_of(&task);
@@ -137,11 +137,11 @@ async fn a_closed_stdout_cancels_the_task_and_exits_as_by_sigpipe() {
 async fn a_foreground_timeout_can_cancel_the_task() {
     let daemon = Daemon::start().await;
     let args = "run --foreground-timeout 300ms --on-foreground-timeout cancel -- sleep 60";
-    let said = daemon.heeler(args.split(' ')).await;
-    assert_eq!(said.code, Some(143), "{said:?}");
+    let result = daemon.heeler(args.split(' ')).await;
+    assert_eq!(result.code, Some(143), "{result:?}");
     assert!(
-        said.stderr.ends_with("was stopped: its timeout\n"),
-        "{said:?}"
+        result.stderr.ends_with("was stopped: its timeout\n"),
+        "{result:?}"
     );
     let task = daemon.api().await.all().await.remove(0);
     assert_eq!(task.state(), TaskState::TimedOut);

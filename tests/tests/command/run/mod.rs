@@ -7,7 +7,7 @@ mod terminal;
 
 use std::process::Stdio;
 
-use heeler_tests::{Api, Daemon, cli::Said, pattern, v1::*, within};
+use heeler_tests::{Api, Daemon, cli::CommandResult, pattern, v1::*, within};
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
@@ -46,10 +46,10 @@ async fn reads(out: &mut ChildStdout, text: &str) {
 }
 
 /// Waits for the end of the command.
-async fn ended(child: Child) -> Said {
+async fn ended(child: Child) -> CommandResult {
     let output = within("the command ends", child.wait_with_output()).await;
     let output = output.unwrap();
-    Said {
+    CommandResult {
         code: output.status.code(),
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),
@@ -65,10 +65,10 @@ fn send(child: &Child, signal: Signal) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn stdout_stderr_and_exit_code_are_those_of_the_command() {
     let daemon = Daemon::start().await;
-    let said = daemon
+    let result = daemon
         .heeler(["run", "-c", "echo out; echo err >&2; exit 7"])
         .await;
-    let found = (said.code, &*said.stdout, &*said.stderr);
+    let found = (result.code, &*result.stdout, &*result.stderr);
     assert_eq!(found, (Some(7), "out\n", "err\n"));
     let task = daemon.api().await.all().await.pop().unwrap();
     assert_eq!(task.state(), TaskState::Failed);
@@ -90,9 +90,9 @@ async fn every_end_has_the_exit_code_that_a_shell_gives_it() {
         (&["--cwd", "/no/such/directory", "--", "true"], 1),
     ];
     for (args, expected) in cases {
-        let said = daemon.heeler(["run"].iter().chain(args)).await;
-        assert_eq!(said.code, Some(expected), "{args:?}: {said:?}");
-        assert_eq!(said.stdout, "", "{args:?}: {said:?}");
+        let result = daemon.heeler(["run"].iter().chain(args)).await;
+        assert_eq!(result.code, Some(expected), "{args:?}: {result:?}");
+        assert_eq!(result.stdout, "", "{args:?}: {result:?}");
     }
 }
 
@@ -117,8 +117,12 @@ async fn output_without_a_newline_is_printed_at_once() {
     let mut command = run(&daemon, &["-c", &script]);
     reads(command.stdout.as_mut().unwrap(), "abc").await;
     gate.write("\n");
-    let said = ended(command).await;
-    assert_eq!((said.code, &*said.stdout), (Some(0), "def"), "{said:?}");
+    let result = ended(command).await;
+    assert_eq!(
+        (result.code, &*result.stdout),
+        (Some(0), "def"),
+        "{result:?}"
+    );
 }
 
 /// F6, R1
@@ -142,8 +146,8 @@ async fn a_run_continues_across_crashes_of_the_daemon() {
             gate.write("\n");
         }
     }
-    let said = ended(command).await;
-    let found = (said.code, &*said.stdout, &*said.stderr);
+    let result = ended(command).await;
+    let found = (result.code, &*result.stdout, &*result.stderr);
     assert_eq!(found, (Some(5), "", "1\n2\n3\n"));
 }
 
@@ -151,8 +155,8 @@ async fn a_run_continues_across_crashes_of_the_daemon() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn json_prints_the_messages_of_the_attach_stream() {
     let daemon = Daemon::start().await;
-    let said = daemon.heeler(["run", "--json", "--", "echo", "hi"]).await;
-    let lines = said.stdout.lines().map(serde_json::from_str);
+    let result = daemon.heeler(["run", "--json", "--", "echo", "hi"]).await;
+    let lines = result.stdout.lines().map(serde_json::from_str);
     let lines: Vec<serde_json::Value> = lines.map(Result::unwrap).collect();
     let task = &lines[0]["attached"]["task"];
     assert_eq!(task["placement"], "PLACEMENT_FOREGROUND");
@@ -161,5 +165,5 @@ async fn json_prints_the_messages_of_the_attach_stream() {
     let ended = &lines[2]["ended"];
     assert_eq!(ended["reason"], "ATTACH_END_REASON_FINISHED");
     assert_eq!(ended["task"]["id"], task["id"]);
-    assert_eq!((said.code, lines.len()), (Some(0), 3));
+    assert_eq!((result.code, lines.len()), (Some(0), 3));
 }
