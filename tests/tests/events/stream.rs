@@ -414,7 +414,8 @@ async fn filters_and_types_select_events_and_keep_their_revisions() {
     let mut watch = api.watch(request).await.unwrap();
     let seen = watch.until(|event| event.revision >= 11).await;
     let history = api.history().await;
-    let of_a = |event: &TaskEvent| task_of(event).session() == "a";
+    let in_a = |task: &BackgroundTask| task.session() == "a";
+    let of_a = |event: &TaskEvent| event.task.as_ref().is_some_and(in_a);
     let expected: Vec<TaskEvent> = history
         .into_iter()
         .filter(|event| of_a(event) && event.r#type() != TaskEventType::Started)

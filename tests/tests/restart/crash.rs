@@ -278,5 +278,5 @@ async fn the_server_logs_its_address_and_its_containment() {
     daemon
         .logged(&format!("heeler: listening on {}", daemon.address()))
         .await;
-    daemon.logged("heeler: kill ladder: subreaper").await;
+    daemon.logged("containment: subreaper").await;
 }
