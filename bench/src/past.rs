@@ -13,8 +13,8 @@ use heeler_server::{
     Durability,
     internal::{
         Boot, Command, Containment, DEFAULT_GRACE, EndReason, EndState, Ended, Entry, EventKind,
-        Journal, Kind, LeaderEnd, Outcome, Rules, Signal, Spec, Started, StopPolicy, Task,
-        TaskDir, TaskId, Timestamp,
+        Journal, Kind, LeaderEnd, Outcome, Rules, Signal, Spec, Started, StopPolicy, Task, TaskDir,
+        TaskId, Timestamp,
     },
 };
 

@@ -58,8 +58,8 @@ pub mod internal {
         },
         task::{
             Command, Containment, DEFAULT_GRACE, EndReason, EndState, Ended, EventKind, IdKey,
-            Kind, LeaderEnd, Outcome, Rules, Seq, Signal, Spec, Started, StopPolicy, Task,
-            TaskId, TaskUid, Timestamp,
+            Kind, LeaderEnd, Outcome, Rules, Seq, Signal, Spec, Started, StopPolicy, Task, TaskId,
+            TaskUid, Timestamp,
         },
     };
 }

@@ -1,22 +1,22 @@
-//! Waiting for a condition, with a deadline: never for a length of time.
+//! Waiting for a condition, with a deadline. Tests do not wait for a fixed time.
 
 use std::{
     future::Future,
     time::{Duration, Instant},
 };
 
-/// How long anything may take on a machine that is busy with other tests.
+/// The time limit of any step, on a machine that is busy with other tests.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Between two looks at something that cannot tell of itself.
+/// The pause between two checks of a condition that has no notification.
 pub const STEP: Duration = Duration::from_millis(5);
 
-/// Until the condition holds.
+/// Waits until the condition holds.
 pub async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     eventually_some(what, || condition().then_some(())).await;
 }
 
-/// Until there is something.
+/// Waits until `look` returns a value.
 pub async fn eventually_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + DEADLINE;
     loop {
@@ -28,7 +28,7 @@ pub async fn eventually_some<T>(what: &str, mut look: impl FnMut() -> Option<T>)
     }
 }
 
-/// The same where there is no runtime. Whether it came true.
+/// Blocks until the condition holds; returns false at the limit.
 pub fn eventually_blocking(limit: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + limit;
     loop {
@@ -42,7 +42,7 @@ pub fn eventually_blocking(limit: Duration, mut condition: impl FnMut() -> bool)
     }
 }
 
-/// What the future gives, which must come in time.
+/// Awaits a future, which must complete within the deadline.
 pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
     match tokio::time::timeout(DEADLINE, future).await {
         Ok(done) => done,

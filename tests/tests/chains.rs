@@ -1,4 +1,7 @@
-//! The worst tree there is: lineages that fork and exit without pause and do not listen.
+//! Runaway chains: processes that fork and exit without pause and ignore TERM.
+//!
+//! A binary of its own, whose tests run one after the other: the chains use up the CPU, and at times
+//! every pid of the machine.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,13 +14,12 @@ use std::{
 };
 
 use heeler_tests::{
-    Daemon, Setting,
-    api::cancel,
-    millis, setting,
-    v1::{CancelMode, CancelRequest, ListRequest, TaskState},
+    Daemon, Setting, containment, millis,
+    outcome::proven,
+    v1::{CancelMode, ListRequest, TaskState},
 };
 
-/// Makes a test of each function for each setting, which begins when no other is under way.
+/// Makes three tests of each function, one per setting, that never run at the same time.
 macro_rules! in_each_setting_alone {
     ($($behaviour:ident),* $(,)?) => { $(
         mod $behaviour {
@@ -46,16 +48,17 @@ macro_rules! in_each_setting_alone {
 }
 
 in_each_setting_alone! {
-    runaway_chains_are_gone_and_the_server_stays_responsive,
-    runaway_chains_with_a_session_each_are_gone,
+    runaway_chains_die_while_the_server_stays_responsive,
+    runaway_chains_with_a_session_each_die,
 }
 
-/// Runs a test when it is the only one. The chains take the whole machine, at times down to the last
-/// process number, so that another test could not even begin: it has no runtime before its turn.
+/// Runs a test while no other runs. It builds its runtime only then: the chains may use every pid, and
+/// a thread could not be started.
 fn alone(setting: Setting, module: &str, name: &str, behaviour: impl AsyncFnOnce(Daemon, Setting)) {
-    // Who runs again as another user does so in the turn of the first.
-    let _turn = (!setting::is_rerun()).then(turn);
-    if setting == Setting::Unprivileged && setting::reruns_as_nobody(&format!("{module}{name}")) {
+    // A rerun as another user belongs to the test that has the lock.
+    let _lock = (!containment::is_rerun()).then(lock);
+    if setting == Setting::Unprivileged && containment::reruns_as_nobody(&format!("{module}{name}"))
+    {
         return;
     }
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
@@ -67,67 +70,52 @@ fn alone(setting: Setting, module: &str, name: &str, behaviour: impl AsyncFnOnce
     });
 }
 
-/// A name that only one can have, and that goes with its holder.
-fn turn() -> UnixListener {
+/// A lock among processes: an abstract socket name, which goes with the process that has it.
+fn lock() -> UnixListener {
     let name = SocketAddr::from_abstract_name("heeler-tests/chains").unwrap();
     loop {
         match UnixListener::bind_addr(&name) {
-            Ok(held) => return held,
+            Ok(listener) => return listener,
             Err(_) => std::thread::sleep(heeler_tests::waiting::STEP),
         }
     }
 }
 
-/// What a call may take while 64 processes compete for the CPU.
+/// The time limit of a call while 64 processes compete for the CPU.
 const RESPONSIVE: Duration = Duration::from_secs(10);
 
 /// C5
-async fn runaway_chains_are_gone_and_the_server_stays_responsive(daemon: Daemon, setting: Setting) {
+async fn runaway_chains_die_while_the_server_stays_responsive(daemon: Daemon, setting: Setting) {
     let api = daemon.api().await;
     let mut fixture = daemon
         .run(&api, "ignore TERM chains 64 plain pid ready forever")
         .await;
     fixture.process("ready").await;
     let cancelled = {
-        let (api, grace) = (api.clone(), Some(millis(300)));
-        let request = CancelRequest {
-            grace,
-            wait: true,
-            ..cancel(&fixture.id)
-        };
-        tokio::spawn(async move { api.cancel_one(request).await })
+        let (api, id) = (api.clone(), fixture.id.clone());
+        tokio::spawn(async move { api.stop_within(&id, millis(300)).await })
     };
     let other = daemon.api().await;
     let mut calls = 0;
     while !cancelled.is_finished() || calls < 5 {
         let answer = tokio::time::timeout(RESPONSIVE, other.list(ListRequest::default())).await;
-        answer.expect("a server that answers under load").unwrap();
+        answer.expect("an answer under load").unwrap();
         calls += 1;
     }
     let stopped = cancelled.await.unwrap();
-    assert!(fixture.leash_is_loose(), "a chain goes on");
     fixture.assert_gone();
-    let proof = stopped.proof.expect("a proof");
-    assert_eq!(
-        (proof.method(), proof.survivors.len()),
-        (setting.proof(), 0)
-    );
+    assert_eq!(proven(stopped.proof.as_ref()), setting.proof());
     assert_eq!(stopped.task.unwrap().state(), TaskState::Cancelled);
 }
 
 /// C5
-async fn runaway_chains_with_a_session_each_are_gone(daemon: Daemon, setting: Setting) {
+async fn runaway_chains_with_a_session_each_die(daemon: Daemon, setting: Setting) {
     let api = daemon.api().await;
     let mut fixture = daemon
         .run(&api, "ignore TERM chains 64 setsid pid ready forever")
         .await;
     fixture.process("ready").await;
     let stopped = api.stop(&fixture.id, CancelMode::Force).await;
-    assert!(fixture.leash_is_loose(), "a chain goes on");
     fixture.assert_gone();
-    let proof = stopped.proof.expect("a proof");
-    assert_eq!(
-        (proof.method(), proof.survivors.len()),
-        (setting.proof(), 0)
-    );
+    assert_eq!(proven(stopped.proof.as_ref()), setting.proof());
 }

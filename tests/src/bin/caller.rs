@@ -1,4 +1,4 @@
-//! `heeler-caller ADDRESS`: lists once, and says how that went. To be run as another user.
+//! `heeler-caller ADDRESS`: makes one List call and prints the result. Tests run it as another user.
 
 use heeler_tests::{Api, refusal::Refusal, v1::ListRequest};
 

@@ -9,114 +9,103 @@ use std::{
     time::{Duration, Instant},
 };
 
-use heeler_proto::v1::{
-    BackgroundTask, CancelMode, CancelRequest, Placement, SpawnResponse, WaitRequest,
-};
+use heeler_proto::v1::{BackgroundTask, CancelMode, CancelRequest, Placement, SpawnResponse};
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-use super::{Job, Workshop, job::Ending};
+use super::{Job, JobKit, chance::Chance, job::Ending};
 use crate::{
-    Api, Refusal,
-    api::{cancel, detach},
-    chance::Chance,
-    millis,
+    Api, Refusal, millis,
+    request::{cancel, detach, wait},
     waiting::STEP,
 };
 
-/// How long a call may be repeated in vain.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// The time limit for repeating a call.
+const CALL_LIMIT: Duration = Duration::from_secs(120);
 
-/// What a client has done.
+/// The record of a client.
 #[derive(Debug, Default)]
-pub struct Ledger {
-    /// Its jobs, and what became of them.
+pub struct Record {
     pub done: Vec<Done>,
-    /// How many calls were cut short.
+    /// Calls that the server did not answer.
     pub broken: u64,
-    /// How many answers were asked for again and compared.
+    /// Answers that were requested again and compared.
     pub replays: u64,
-    /// What was wrong.
     pub faults: Vec<String>,
 }
 
-/// A job that was asked for.
+/// A job, and its task.
 #[derive(Debug)]
 pub struct Done {
-    /// What was asked for.
     pub job: Job,
-    /// The task that it became.
     pub task_id: String,
-    /// Whether it was removed, and so can be looked at no more.
+    /// The last state of the task, if it was removed.
     pub removed: Option<Removed>,
 }
 
-/// The last look at a task that was removed.
+/// The last state of a removed task.
 #[derive(Debug)]
 pub struct Removed {
-    /// How it ended.
     pub task: BackgroundTask,
-    /// What it had written.
     pub output: Vec<u8>,
 }
 
-/// A client.
+/// A client that runs jobs.
 #[derive(Debug)]
 pub struct Client {
     address: String,
     api: Option<Api>,
-    ledger: Ledger,
+    record: Record,
 }
 
 impl Client {
-    /// Of whoever serves at this address.
+    /// Talks to the daemon at this address.
     pub fn new(address: String) -> Self {
         Self {
             address,
             api: None,
-            ledger: Ledger::default(),
+            record: Record::default(),
         }
     }
 
-    /// Does jobs, numbered from `first` on in steps of `step`, until there have been enough.
+    /// Runs one job per number until `enough` is set.
     pub async fn work(
         mut self,
-        workshop: Workshop,
+        kit: JobKit,
         mut chance: Chance,
         numbers: std::iter::StepBy<std::ops::RangeFrom<u64>>,
         enough: Arc<AtomicBool>,
-    ) -> Ledger {
+    ) -> Record {
         for number in numbers {
             if enough.load(Ordering::Relaxed) {
                 break;
             }
-            let job = Job::any(&workshop, number, &mut chance);
+            let job = Job::any(&kit, number, &mut chance);
             self.one(job, &mut chance).await;
         }
-        self.ledger
+        self.record
     }
 
     async fn one(&mut self, job: Job, chance: &mut Chance) {
-        let broken = self.ledger.broken;
+        let broken = self.record.broken;
         let first = self.spawn(&job).await;
-        // Drawn in any case, so that the jobs to come do not depend on what happens.
+        // Drawn unconditionally, so that later jobs do not depend on timing.
         let curious = chance.once_in(5);
-        if curious || self.ledger.broken > broken {
-            self.ledger.replays += 1;
+        if curious || self.record.broken > broken {
+            self.record.replays += 1;
             let second = self.spawn(&job).await;
             if first != second {
                 let fault = format!("{}: {first:?}, and then {second:?}", job.name);
-                self.ledger.faults.push(fault);
+                self.record.faults.push(fault);
             }
         }
         let task_id = match first {
             Ok(answer) => answer.task.expect("a task").id,
             Err(task_id) => task_id,
         };
-        // What was detached runs as long as its timeout says from then on: one that is to be over by
-        // it is left where it is.
-        let is_held = job.request.placement() == Placement::Foreground;
-        let detaches = chance.once_in(2) && is_held && job.ending != Ending::TimesOut;
+        // A detach restarts the timeout, so a job that ends by its timeout is not detached.
+        let in_foreground = job.placement == Placement::Foreground;
+        let detaches = chance.once_in(2) && in_foreground && job.ending != Ending::TimesOut;
         if detaches {
             self.detach(&task_id).await;
         }
@@ -128,17 +117,17 @@ impl Client {
             true => Some(self.remove(&task_id).await),
             false => None,
         };
-        self.ledger.done.push(Done {
+        self.record.done.push(Done {
             job,
             task_id,
             removed,
         });
     }
 
-    /// The answer, or the id of the task that could not be started.
+    /// The answer, or the id of a task whose start failed.
     async fn spawn(&mut self, job: &Job) -> Result<SpawnResponse, String> {
         let call = |api: Api| async move { api.spawn(job.request.clone()).await };
-        let answer = self.persist(call);
+        let answer = self.until_answered(call);
         answer.await.map_err(|status| {
             let refusal = Refusal::of(&status);
             assert_eq!(refusal.reason, "SPAWN_FAILED", "{}: {refusal:?}", job.name);
@@ -148,8 +137,8 @@ impl Client {
 
     async fn detach(&mut self, id: &str) {
         let call = |api: Api| async move { api.detach(detach(id)).await };
-        let answer = self.persist(call);
-        answer.await.expect("a detach is taken");
+        let answer = self.until_answered(call);
+        answer.await.expect("an accepted detach");
     }
 
     async fn cancel(&mut self, id: &str, chance: &mut Chance) {
@@ -175,34 +164,31 @@ impl Client {
         };
         let request = &request;
         let call = |api: Api| async move { api.cancel(request.clone()).await };
-        let answer = self.persist(call);
-        answer.await.expect("a cancel is taken");
+        let answer = self.until_answered(call);
+        answer.await.expect("an accepted cancel");
     }
 
-    /// Waits for its end, looks at it, and has it forgotten.
+    /// Waits for the end of a task, records it, and removes it.
     async fn remove(&mut self, id: &str) -> Removed {
-        let request = &WaitRequest {
-            task_ids: vec![id.to_owned()],
-            ..Default::default()
-        };
-        let ended = self.persist(|api| async move { api.wait(request.clone()).await });
+        let request = &wait([id]);
+        let ended = self.until_answered(|api| async move { api.wait(request.clone()).await });
         let task = ended.await.expect("a wait").met.remove(0);
-        let output = self.persist(|api| async move { api.try_output(id).await });
-        let output = output.await.expect("readable");
-        let removal = self.persist(|api| async move { api.remove([id]).await });
+        let output = self.until_answered(|api| async move { api.try_output(id).await });
+        let output = output.await.expect("readable output");
+        let removal = self.until_answered(|api| async move { api.remove([id]).await });
         if let Err(status) = removal.await {
-            // The first attempt was the one that counted.
+            // An earlier attempt succeeded, and its answer was lost.
             assert_eq!(status.code(), Code::NotFound, "{status:?}");
         }
         Removed { task, output }
     }
 
-    /// Calls until a server has answered: with a result, or with a refusal of its own.
-    async fn persist<T, F: Future<Output = Result<T, Status>>>(
+    /// Repeats a call until a server answers with a result or a refusal.
+    async fn until_answered<T, F: Future<Output = Result<T, Status>>>(
         &mut self,
         call: impl Fn(Api) -> F,
     ) -> Result<T, Status> {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + CALL_LIMIT;
         loop {
             let connected = match self.api.take() {
                 Some(api) => Some(api),
@@ -212,8 +198,8 @@ impl Client {
                 let answer = call(api.clone()).await;
                 match answer {
                     Err(status) if is_broken(&status) => {
-                        self.ledger.broken += 1;
-                        assert!(Instant::now() < end, "nobody answers: {status:?}");
+                        self.record.broken += 1;
+                        assert!(Instant::now() < end, "no server answers: {status:?}");
                     }
                     Ok(_) | Err(_) => {
                         self.api = Some(api);
@@ -226,7 +212,7 @@ impl Client {
     }
 }
 
-/// Whether nobody has answered, or somebody who does not serve yet.
+/// True if no server answered, or one that does not serve yet.
 fn is_broken(status: &Status) -> bool {
     status.code() == Code::Unavailable || status.get_error_details().error_info().is_none()
 }

@@ -1,51 +1,51 @@
-//! One thing to be done under a storm: a task of which it is known beforehand what it writes, how it
-//! ends and how often its command may run, which is once.
+//! A job of a storm: a task whose output and end are known in advance, and whose command must run once.
 
 use heeler_proto::v1::{
-    BackgroundTask, DisconnectAction, ForegroundTimeoutAction, SpawnRequest, TaskState,
+    BackgroundTask, DisconnectAction, ForegroundTimeoutAction, Placement, SpawnRequest, TaskState,
     outcome::Result::{self as Outcome, ExitCode, Signal},
 };
+use prost_types::Duration;
 
-use crate::{argv, chance::Chance, foreground, millis, pattern, secs};
+use super::chance::Chance;
+use crate::{SpawnRequestExt as _, argv, millis, pattern, secs};
 
-/// A task to be.
+/// A task to spawn.
 #[derive(Debug, Clone)]
 pub struct Job {
-    /// Its name, and its request id.
+    /// The name, which is also the request id.
     pub name: String,
-    /// What is asked for.
     pub request: SpawnRequest,
-    /// How it ends.
+    pub placement: Placement,
     pub ending: Ending,
-    /// All that it writes.
+    /// The complete output.
     pub output: Vec<u8>,
 }
 
-/// How a job ends.
+/// The end of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// By itself, with this code.
+    /// Exits with this code.
     Exits(i32),
-    /// By a signal that it sends to itself.
+    /// Kills itself.
     Dies,
-    /// By a cancel, whenever that comes; what it has written by then is a part of its output.
+    /// Is cancelled; its output is a prefix of the complete one.
     Cancelled,
-    /// By its deadline; the same holds.
+    /// Reaches its timeout; its output is a prefix of the complete one.
     TimesOut,
 }
 
-/// What every job is made of.
+/// The parts of every job.
 #[derive(Debug, Clone)]
-pub struct Workshop {
-    /// The child that misbehaves on request.
+pub struct JobKit {
+    /// The path of the fixture.
     pub fixture: String,
-    /// The file in which every leader says that it has begun.
+    /// The file to which every leader appends its name.
     pub ran: String,
 }
 
 impl Job {
-    /// A job of some kind.
-    pub fn any(workshop: &Workshop, number: u64, chance: &mut Chance) -> Self {
+    /// Draws a job.
+    pub fn any(kit: &JobKit, number: u64, chance: &mut Chance) -> Self {
         let name = format!("job-{number}");
         let code = *chance.pick(&[0, 0, 1, 7, 42, 255]);
         let pause = chance.within(1..250);
@@ -64,7 +64,7 @@ impl Job {
                     output.extend(format!("{name}-{line}\n").into_bytes());
                 }
             }
-            // The one that hides outlives the leader, and is heard.
+            // A hidden process outlives the leader, and its output counts.
             4 => {
                 steps += &format!(" double-fork [ setsid sleep {pause} print hidden ]");
                 output.extend(b"hidden\n");
@@ -82,34 +82,37 @@ impl Job {
             Ending::Cancelled | Ending::TimesOut => steps += " forever",
         }
         let foreground = chance.once_in(3);
-        let script = format!("pids {} pid {name} {steps}", workshop.ran);
-        let words = [&*workshop.fixture].into_iter().chain(script.split(' '));
-        let request = SpawnRequest {
-            request_id: name.clone(),
-            name: name.clone(),
-            session_id: format!("session-{}", number % 3),
-            timeout: (ending == Ending::TimesOut).then(|| millis(pause)),
-            ..argv(words)
+        let script = format!("pids {} pid {name} {steps}", kit.ran);
+        let words = [&*kit.fixture].into_iter().chain(script.split(' '));
+        let request = argv(words)
+            .with_request_id(&name)
+            .with_name(&name)
+            .with_session(format!("session-{}", number % 3));
+        let timeout = (ending == Ending::TimesOut).then(|| millis(pause));
+        let request = match timeout {
+            Some(timeout) => request.with_timeout(timeout),
+            None => request,
         };
-        let request = match foreground {
-            true => in_foreground(request),
-            false => request,
+        let (request, placement) = match foreground {
+            true => (in_foreground(request, timeout), Placement::Foreground),
+            false => (request, Placement::Background),
         };
         Self {
             name,
             request,
+            placement,
             ending,
             output,
         }
     }
 
-    /// What is wrong with how it has ended.
+    /// The fault in the end of its task, if any.
     pub fn check_end(&self, task: &BackgroundTask) -> Option<String> {
         let outcome = task
             .outcome
             .as_ref()
             .and_then(|outcome| outcome.result.as_ref());
-        let true_end = match (self.ending, task.state(), outcome) {
+        let expected_end = match (self.ending, task.state(), outcome) {
             (Ending::Exits(0), TaskState::Completed, Some(ExitCode(0))) => true,
             (Ending::Exits(expected), TaskState::Failed, Some(ExitCode(code))) => *code == expected,
             (Ending::Dies, TaskState::Failed, Some(Signal(signal))) => signal.number == 9,
@@ -118,10 +121,10 @@ impl Job {
             _ => false,
         };
         let wrong = || format!("{}: {:?} ended {task:?}", self.name, self.ending);
-        (!true_end).then(wrong)
+        (!expected_end).then(wrong)
     }
 
-    /// What is wrong with what it has written.
+    /// The fault in its output, if any.
     pub fn check_output(&self, output: &[u8]) -> Option<String> {
         let whole = match self.ending {
             Ending::Exits(_) | Ending::Dies => output == self.output,
@@ -130,7 +133,7 @@ impl Job {
         (!whole).then(|| self.wrong_output(output))
     }
 
-    /// The same where nobody captured it to the end.
+    /// The fault in output whose capture was cut short, if any.
     pub fn check_part(&self, output: &[u8]) -> Option<String> {
         (!self.output.starts_with(output)).then(|| self.wrong_output(output))
     }
@@ -138,7 +141,7 @@ impl Job {
     fn wrong_output(&self, output: &[u8]) -> String {
         let same = output.iter().zip(&self.output).take_while(|(a, b)| a == b);
         format!(
-            "{}: {} bytes of {}, {} of them right",
+            "{}: {} bytes of {}, the first {} of them right",
             self.name,
             output.len(),
             self.output.len(),
@@ -147,17 +150,16 @@ impl Job {
     }
 }
 
-/// The same in the foreground, for as long as it may run, and held by nobody.
-fn in_foreground(request: SpawnRequest) -> SpawnRequest {
-    SpawnRequest {
-        foreground_timeout: Some(request.timeout.unwrap_or(secs(3600))),
-        on_foreground_timeout: ForegroundTimeoutAction::Cancel.into(),
-        on_disconnect: DisconnectAction::Keep.into(),
-        ..foreground(request)
-    }
+/// Moves the job to the foreground, without an attached client, for as long as it may run.
+fn in_foreground(request: SpawnRequest, timeout: Option<Duration>) -> SpawnRequest {
+    request
+        .in_foreground()
+        .with_foreground_timeout(timeout.unwrap_or(secs(3600)))
+        .with_on_foreground_timeout(ForegroundTimeoutAction::Cancel)
+        .with_on_disconnect(DisconnectAction::Keep)
 }
 
-/// Whether a task never ran, and says so.
+/// True if the task says that it never ran.
 pub fn never_ran(task: &BackgroundTask) -> bool {
     let outcome = task
         .outcome
@@ -166,7 +168,7 @@ pub fn never_ran(task: &BackgroundTask) -> bool {
     matches!(outcome, Some(Outcome::SpawnError(_)))
 }
 
-/// Whether nobody saw how a task ended, and it says so.
+/// True if the task says that its end was not observed.
 pub fn is_lost(task: &BackgroundTask) -> bool {
     let outcome = task
         .outcome

@@ -1,24 +1,27 @@
-//! Cancel, from before its intent to the record of the end.
+//! Cancel: from before its record to the record of the end.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use heeler_tests::{Daemon, Fixture, api::cancel, eventually, micros, millis, v1::*, watch::types};
+use heeler_tests::{
+    Daemon, Fixture, eventually, micros, millis, outcome::proven, request::cancel, v1::*,
+    watch::types,
+};
 
-use crate::{at_each_point, doomed, outlive};
+use crate::{at_each_point, doomed, restart_after};
 
-/// How far the cancel had come.
+/// The progress of the cancel at the death.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Got {
-    /// Not onto the disk: the task goes on.
+    /// Not recorded: the task goes on.
     Nowhere,
-    /// Into the grace, which the next server must not begin anew.
+    /// In the grace, which the next server must not restart.
     Asking,
-    /// Beyond the grace.
+    /// After the grace.
     Killing,
 }
 
 impl Got {
-    /// Where it tells two clocks apart, longer than a server takes to start on a busy machine.
+    /// For `Asking` longer than a server takes to start, so that a restarted grace shows.
     fn grace(self) -> Duration {
         match self {
             Self::Asking => Duration::from_secs(5),
@@ -27,7 +30,7 @@ impl Got {
     }
 }
 
-at_each_point! { a_cancel_cut_short:
+at_each_point! { a_cancel_interrupted:
     before_the_intent => "cancel.before-intent", Got::Nowhere;
     before_the_intent_is_committed => "journal.before-commit:3", Got::Nowhere;
     after_the_intent_is_committed => "journal.committed:3", Got::Asking;
@@ -42,17 +45,17 @@ at_each_point! { a_cancel_cut_short:
 }
 
 /// R3, C13, E2
-async fn a_cancel_cut_short(point: &str, got: Got) {
+async fn a_cancel_interrupted(point: &str, got: Got) {
     let (mut daemon, follower) = doomed(point).await;
     let script = "ignore TERM fork [ setsid pid hidden forever ] pid ready forever";
     let mut fixture = daemon.run(&daemon.api().await, script).await;
     fixture.processes(&["ready", "hidden"]).await;
     let (asked, grace) = (now(), got.grace().as_micros() as i64);
     let answer = daemon.api().await.cancel(stop(&fixture.id, got)).await;
-    assert!(answer.is_err(), "an answer from the dead: {answer:?}");
+    assert!(answer.is_err(), "answered after the death: {answer:?}");
     eventually("the end of the grace", || now() > asked + grace).await;
     let restarted = now();
-    outlive(&mut daemon, point).await;
+    restart_after(&mut daemon, point).await;
 
     let api = daemon.api().await;
     if got == Got::Nowhere {
@@ -67,22 +70,25 @@ async fn a_cancel_cut_short(point: &str, got: Got) {
     assert_eq!(task.state(), TaskState::Cancelled);
     let stop = task.stop.unwrap();
     let requested = micros(&stop.request_time);
-    assert!(stop.proof.unwrap().survivors.is_empty());
-    assert!(requested >= asked, "the time of the first request");
+    proven(stop.proof.as_ref());
+    assert!(requested >= asked, "not the time of the first request");
     let ended = micros(&task.end_time);
-    assert!(ended >= requested + grace, "not before the grace was over");
+    assert!(
+        ended >= requested + grace,
+        "ended before the end of the grace"
+    );
     if got != Got::Nowhere {
-        assert!(requested < restarted, "the time of the first request");
+        assert!(requested < restarted, "not the time of the first request");
     }
     if got == Got::Asking {
-        assert!(ended < restarted + grace, "the grace was begun anew");
+        assert!(ended < restarted + grace, "the grace was restarted");
     }
-    told_once(&daemon, &fixture).await;
+    assert_stopped_once(&daemon, &fixture).await;
     follower.assert_whole(&api).await;
 }
 
-/// Stopping once, ended once and last; the leader may have been seen to go before the rest.
-async fn told_once(daemon: &Daemon, fixture: &Fixture) {
+/// Asserts one STOPPING and one ENDED event; a LEADER_EXITED event may come between them.
+async fn assert_stopped_once(daemon: &Daemon, fixture: &Fixture) {
     use TaskEventType::{Created, Ended, LeaderExited, Started, Stopping};
     let mut history = types(&daemon.api().await.history_of(&fixture.id).await);
     history.retain(|kind| *kind != LeaderExited);

@@ -1,23 +1,19 @@
-//! Detach, from before its intent to the order that takes the output to the disk.
+//! Detach: from before its record to the spill order.
 
-use heeler_tests::{
-    Daemon, eventually, held,
-    v1::{outcome::Result as Ended, *},
-    watch::types,
-};
+use heeler_tests::{Daemon, eventually, foreground, outcome::exit_code, v1::*, watch::types};
 
-use crate::{at_each_point, doomed, outlive};
+use crate::{at_each_point, doomed, restart_after};
 
-/// How far the detach had come.
+/// The progress of the detach at the death.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Got {
-    /// Not onto the disk: the task is in the foreground.
+    /// Not recorded: the task is in the foreground.
     Nowhere,
-    /// Onto it.
+    /// Recorded.
     Detached,
 }
 
-at_each_point! { a_detach_cut_short:
+at_each_point! { a_detach_interrupted:
     before_the_intent => "detach.before-intent", Got::Nowhere;
     before_the_intent_is_committed => "journal.before-commit:3", Got::Nowhere;
     after_the_intent_is_committed => "journal.committed:3", Got::Detached;
@@ -26,23 +22,24 @@ at_each_point! { a_detach_cut_short:
 }
 
 /// R3, F1, F2
-async fn a_detach_cut_short(point: &str, got: Got) {
+async fn a_detach_interrupted(point: &str, got: Got) {
     let (mut daemon, follower) = doomed(point).await;
     let gate = daemon.gate("gate");
-    let request = held();
     let script = format!(
         "print one pid ready gate {} print two exit 7",
         daemon.file("gate")
     );
-    let fixture = daemon.run_as(&daemon.api().await, request, &script).await;
+    let fixture = daemon
+        .run_as(&daemon.api().await, foreground(), &script)
+        .await;
     fixture.process("ready").await;
     let answer = daemon
         .api()
         .await
-        .detach(heeler_tests::api::detach(&fixture.id))
+        .detach(heeler_tests::request::detach(&fixture.id))
         .await;
-    assert!(answer.is_err(), "an answer from the dead: {answer:?}");
-    outlive(&mut daemon, point).await;
+    assert!(answer.is_err(), "answered after the death: {answer:?}");
+    restart_after(&mut daemon, point).await;
 
     let api = daemon.api().await;
     let placement = api.task(&fixture.id).await.placement();
@@ -58,15 +55,15 @@ async fn a_detach_cut_short(point: &str, got: Got) {
             assert_eq!(again.outcome(), DetachOutcome::AlreadyBackground);
         }
     }
-    on_disk(&daemon, &fixture.id).await;
+    spilled(&daemon, &fixture.id).await;
     gate.open();
     let task = api.ended(&fixture.id).await;
-    assert_eq!(task.outcome.unwrap().result, Some(Ended::ExitCode(7)));
+    assert_eq!(exit_code(&task), 7);
     assert_eq!(api.lines(&fixture.id).await, ["one", "two"]);
-    let told = follower.up_to(api.revision().await).await;
-    assert_eq!(told.faults, Vec::<String>::new());
+    let received = follower.up_to(api.revision().await).await;
+    assert_eq!(received.faults, Vec::<String>::new());
     assert_eq!(
-        types(&told.events),
+        types(&received.events),
         [
             TaskEventType::Created,
             TaskEventType::Started,
@@ -76,8 +73,8 @@ async fn a_detach_cut_short(point: &str, got: Got) {
     );
 }
 
-/// That its output gets there.
-async fn on_disk(daemon: &Daemon, id: &str) {
+/// Waits until the output is on disk.
+async fn spilled(daemon: &Daemon, id: &str) {
     let memory = daemon.memory_file(id);
-    eventually("its output on disk", || !memory.exists()).await;
+    eventually("the output on disk", || !memory.exists()).await;
 }

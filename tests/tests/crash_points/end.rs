@@ -1,28 +1,27 @@
-//! The intake of an end: of a task's own, of its leader's alone, and of one whose shim was killed.
+//! The record of an end: of the tree, of the leader alone, and after the death of the shim.
 
 use heeler_tests::{
-    Api, Daemon, Fixture, Process,
-    api::read,
-    eventually, secs,
-    v1::{outcome::Result as Ended, *},
-    watch::types,
+    Api, Fixture, eventually,
+    outcome::{assert_lost, exit_code},
+    task_file::shim_of,
+    v1::*,
 };
 use nix::sys::signal::Signal;
 
-use crate::{at_each_point, doomed, outlive};
+use crate::{at_each_point, doomed, restart_after};
 
-/// How a task comes to its end.
+/// The way a task ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// Whole, with code 7.
+    /// Leader and tree together, with exit code 7.
     AtOnce,
-    /// The leader with code 7, another of its tree later.
+    /// The leader with exit code 7, the rest of the tree later.
     LeaderFirst,
-    /// Nobody saw: the shim was killed.
+    /// Unobserved: the shim was killed.
     ShimKilled,
 }
 
-at_each_point! { an_end_cut_short:
+at_each_point! { an_end_interrupted:
     after_an_end_is_seen => "end.seen", End::AtOnce;
     before_an_end_is_committed => "journal.before-commit:3", End::AtOnce;
     after_an_end_is_committed => "journal.committed:3", End::AtOnce;
@@ -36,7 +35,7 @@ at_each_point! { an_end_cut_short:
 }
 
 /// R1, R2, R3, E2, O11
-async fn an_end_cut_short(point: &str, end: End) {
+async fn an_end_interrupted(point: &str, end: End) {
     let (mut daemon, follower) = doomed(point).await;
     let (gate, late) = (daemon.gate("gate"), daemon.gate("late"));
     let (gate_path, late_path) = (daemon.file("gate"), daemon.file("late"));
@@ -52,45 +51,38 @@ async fn an_end_cut_short(point: &str, end: End) {
         End::AtOnce | End::LeaderFirst => gate.open(),
         End::ShimKilled => {
             let hidden = fixture.process("hidden").await;
-            // What the shim has not read from the pipe goes with it.
-            let request = ReadOutputRequest {
-                wait: Some(secs(30)),
-                ..read(&fixture.id, 0)
-            };
-            daemon.api().await.read(request).await.unwrap();
-            shim_of(&daemon, &fixture).await.signal(Signal::SIGKILL);
-            eventually("the sweep", || hidden.is_gone()).await;
+            // Output that the shim has not read from the pipe is lost with it.
+            daemon.api().await.output_reaches(&fixture.id, 1).await;
+            let shim = shim_of(&fixture.process("leader").await);
+            shim.signal(Signal::SIGKILL);
+            eventually("the sweep of the tree", || hidden.is_gone()).await;
         }
     }
-    outlive(&mut daemon, point).await;
+    restart_after(&mut daemon, point).await;
 
     let api = daemon.api().await;
     if end == End::LeaderFirst {
         let task = api.task(&fixture.id).await;
-        assert_eq!(task.state(), TaskState::Running, "others live on");
+        assert_eq!(task.state(), TaskState::Running, "ended before its tree");
         late.open();
     }
     let task = api.ended(&fixture.id).await;
     fixture.assert_gone();
-    let result = task.outcome.as_ref().unwrap().result.as_ref().unwrap();
     match end {
         End::AtOnce | End::LeaderFirst => {
-            assert_eq!(
-                (task.state(), result),
-                (TaskState::Failed, &Ended::ExitCode(7))
-            );
+            assert_eq!((task.state(), exit_code(&task)), (TaskState::Failed, 7));
         }
         End::ShimKilled => {
-            assert_eq!(task.state(), TaskState::Lost);
-            assert!(matches!(result, Ended::Unknown(_)), "{result:?}");
+            assert_lost(&task, "");
         }
     }
-    told_once(&api, &fixture, end).await;
+    assert_recorded_once(&api, &fixture, end).await;
     follower.assert_whole(&api).await;
     daemon.no_processes().await;
 }
 
-async fn told_once(api: &Api, fixture: &Fixture, end: End) {
+/// Asserts each event once, and the output.
+async fn assert_recorded_once(api: &Api, fixture: &Fixture, end: End) {
     use TaskEventType::{Created, Ended, LeaderExited, Started};
     let (history, output) = match end {
         End::AtOnce => (vec![Created, Started, Ended], vec!["early"]),
@@ -100,13 +92,6 @@ async fn told_once(api: &Api, fixture: &Fixture, end: End) {
         ),
         End::ShimKilled => (vec![Created, Started, Ended], vec!["early"]),
     };
-    assert_eq!(types(&api.history_of(&fixture.id).await), history);
+    assert_eq!(api.event_types(&fixture.id).await, history);
     assert_eq!(api.lines(&fixture.id).await, output);
-}
-
-async fn shim_of(daemon: &Daemon, fixture: &Fixture) -> Process {
-    let leader = fixture.process("leader").await;
-    let shim = leader.stat().expect("it waits").parent;
-    assert!(daemon.processes().iter().any(|process| process.pid == shim));
-    Process::now(shim).expect("a shim outlives its leader")
 }

@@ -1,5 +1,7 @@
-//! The server dies at each named point, and the next one carries on: a test for every point, named
-//! for it. What holds after each: no task twice, none forgotten, no process left, every event once.
+//! Crash points: the server dies at each named point, and the next one continues. After each death no
+//! task exists twice, none is lost, no process is left, and every event is delivered once.
+//!
+//! A binary of its own: it needs a daemon that was built with crash points.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -16,12 +18,12 @@ use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
 use heeler_tests::{Daemon, Follower, binary};
 
-/// Makes a test of each point: `name: "point", how it is checked;`.
+/// Makes one test per row `name => "point", argument;` of a function `async fn(&str, argument)`.
 macro_rules! at_each_point {
     ($scene:ident: $($name:ident => $point:literal, $expected:expr;)*) => { $(
         #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
         async fn $name() {
-            if heeler_tests::crash::points_are_there() {
+            if heeler_tests::crash::points_are_built_in() {
                 $scene($point, $expected).await;
             } else {
                 heeler_tests::skipped("this build has no crash points");
@@ -31,7 +33,12 @@ macro_rules! at_each_point {
 }
 pub(crate) use at_each_point;
 
-/// A daemon that will die at the point, and a watcher of all that it does.
+/// The number of times that the command of a test has run.
+fn runs(daemon: &Daemon) -> usize {
+    daemon.line_count("ran")
+}
+
+/// Starts a daemon that will die at the point, and a watcher of its events.
 async fn doomed(point: &str) -> (Daemon, Follower) {
     let mut daemon = Daemon::builder().prepare();
     daemon.die_at(point);
@@ -40,8 +47,8 @@ async fn doomed(point: &str) -> (Daemon, Follower) {
     (daemon, follower)
 }
 
-/// Sees it die there, and starts it again to live.
-async fn outlive(daemon: &mut Daemon, point: &str) {
+/// Waits for its death at the point, and restarts it without one.
+async fn restart_after(daemon: &mut Daemon, point: &str) {
     let name = point.split(':').next().unwrap();
     assert_eq!(daemon.died(), name);
     daemon.live_on();
@@ -50,9 +57,12 @@ async fn outlive(daemon: &mut Daemon, point: &str) {
 
 /// R3
 #[test]
-fn every_point_of_the_server_has_its_test() {
+fn every_crash_point_of_the_server_has_a_test() {
     let server = points_in(&binary::workspace().join("server/src"), "crash::point(\"");
-    assert!(server.len() > 10, "the points are not found: {server:?}");
+    assert!(
+        server.len() > 10,
+        "the crash points were not found: {server:?}"
+    );
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/crash_points");
     let tested = points_in(&here, "=> \"");
     let untested: Vec<_> = server.difference(&tested).collect();
@@ -62,7 +72,7 @@ fn every_point_of_the_server_has_its_test() {
     );
 }
 
-/// What stands between `before` and the next quotation mark or colon, in every file.
+/// The texts between `before` and the next quotation mark or colon, in every file.
 fn points_in(dir: &Path, before: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for entry in fs::read_dir(dir).unwrap() {
@@ -80,7 +90,7 @@ fn points_in(dir: &Path, before: &str) -> BTreeSet<String> {
     found
 }
 
-/// What is installed or ended is the package by itself.
+/// A release builds the package `heeler` alone.
 #[test]
 fn a_build_of_the_heeler_package_has_no_crash_points() {
     let features = |of: &[&str]| {
@@ -97,6 +107,6 @@ fn a_build_of_the_heeler_package_has_no_crash_points() {
     assert!(!features(&wanted).contains(named));
     assert!(
         features(&["--package", "heeler-tests"]).contains(named),
-        "or this test sees nothing"
+        "the feature was not found"
     );
 }

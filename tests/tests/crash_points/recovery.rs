@@ -1,18 +1,16 @@
-//! Recovery itself: the next server dies while it takes back what the first one left.
-
-use std::fs;
+//! Recovery: the next server dies while it takes the tasks of the first one back.
 
 use heeler_tests::{
-    Daemon, Follower,
-    api::cancel,
-    argv, eventually, millis,
-    v1::{outcome::Result as Ended, *},
-    watch::types,
+    Daemon, Follower, argv, eventually, millis,
+    outcome::exit_code,
+    request::cancel,
+    v1::*,
+    watch::{count, types},
 };
 
-use crate::{at_each_point, outlive};
+use crate::{at_each_point, restart_after};
 
-at_each_point! { a_recovery_cut_short:
+at_each_point! { a_recovery_interrupted:
     before_it => "recovery.begun", ();
     before_its_first_fact_is_committed => "journal.before-commit:1", ();
     after_its_first_fact_is_committed => "journal.committed:1", ();
@@ -23,7 +21,7 @@ at_each_point! { a_recovery_cut_short:
 }
 
 /// R1, R3, C13, E2
-async fn a_recovery_cut_short(point: &str, (): ()) {
+async fn a_recovery_interrupted(point: &str, (): ()) {
     let mut daemon = Daemon::start().await;
     let follower = Follower::of(daemon.address());
     let api = daemon.api().await;
@@ -47,50 +45,42 @@ async fn a_recovery_cut_short(point: &str, (): ()) {
     daemon.kill9();
     gate.open();
     let leader = ending.process("leader").await;
-    eventually("an end that no server sees", || !leader.is_alive()).await;
+    eventually("an end without a server", || !leader.is_alive()).await;
     daemon.die_at(point);
     daemon.launch();
-    outlive(&mut daemon, point).await;
+    restart_after(&mut daemon, point).await;
 
     let api = daemon.api().await;
-    assert_eq!(
-        api.task(&live.id).await,
-        before,
-        "the same in every respect"
-    );
+    assert_eq!(api.task(&live.id).await, before, "the task has changed");
     assert_eq!(api.lines(&live.id).await, ["live"]);
     let task = api.ended(&ending.id).await;
-    assert_eq!(task.outcome.unwrap().result, Some(Ended::ExitCode(9)));
+    assert_eq!(exit_code(&task), 9);
     assert_eq!(api.lines(&ending.id).await, ["out"]);
     let task = api.ended(&stopping.id).await;
     stopping.assert_gone();
     assert_eq!(task.state(), TaskState::Cancelled);
     for id in [&ending.id, &stopping.id] {
-        let history = types(&api.history_of(id).await);
-        let ends = history
-            .iter()
-            .filter(|kind| **kind == TaskEventType::Ended)
-            .count();
-        assert_eq!((ends, history.last()), (1, Some(&TaskEventType::Ended)));
+        let history = api.history_of(id).await;
+        assert_eq!(count(&history, TaskEventType::Ended), 1);
+        assert_eq!(types(&history).last(), Some(&TaskEventType::Ended));
     }
     assert_eq!(api.all().await.len(), 3);
     follower.assert_whole(&api).await;
 }
 
-at_each_point! { a_putting_away_cut_short:
-    after_the_first_lost_task_is_put_away => "recovery.lost-set-aside:1", 1;
-    after_every_lost_task_is_put_away => "recovery.done", LOST;
+at_each_point! { a_setting_aside_interrupted:
+    after_the_first_lost_task_is_set_aside => "recovery.lost-set-aside:1", 1;
+    after_every_lost_task_is_set_aside => "recovery.done", LOST;
 }
 
 const LOST: usize = 3;
 
-/// R3, R4: a power cut has taken tasks from the journal and left their files. They are out of the way
-/// before a new task could make them look like removed ones.
-async fn a_putting_away_cut_short(point: &str, by_then: usize) {
+/// R3, R4: a power cut has taken tasks from the journal and left their files. The files are set aside
+/// before a new task could make them look like those of removed tasks.
+async fn a_setting_aside_interrupted(point: &str, by_then: usize) {
     let mut daemon = Daemon::start().await;
     daemon.terminate();
-    let (journal, earlier) = (daemon.path("state/journal.db"), daemon.path("earlier.db"));
-    fs::copy(&journal, &earlier).unwrap();
+    daemon.save_journal();
     daemon.restart().await;
     let api = daemon.api().await;
     let mut lost = Vec::new();
@@ -99,21 +89,21 @@ async fn a_putting_away_cut_short(point: &str, by_then: usize) {
         lost.push(api.ended(&id).await.id);
     }
     daemon.terminate();
-    fs::copy(&earlier, &journal).unwrap();
+    daemon.restore_journal();
     daemon.die_at(point);
     daemon.launch();
     daemon.died();
     let strays = daemon.path("state/strays");
     let kept = || lost.iter().filter(|id| strays.join(id).exists()).count();
-    assert_eq!(kept(), by_then, "when it died");
+    assert_eq!(kept(), by_then, "files set aside at the death");
 
     daemon.live_on();
     daemon.restart().await;
     let api = daemon.api().await;
     let task = api.start(argv(["true"])).await;
-    assert!(!lost.contains(&task.id), "an id that was used");
+    assert!(!lost.contains(&task.id), "a reused id");
     api.ended(&task.id).await;
     daemon.kill9();
     daemon.restart().await;
-    assert_eq!(kept(), LOST, "none is deleted");
+    assert_eq!(kept(), LOST, "a file was deleted");
 }

@@ -1,29 +1,29 @@
-//! Remove, from before the journal forgets to the last file.
+//! Remove: from before its record to the deletion of the last file.
 
 use std::{fs, path::PathBuf};
 
-use heeler_tests::{Daemon, eventually, v1::*, watch::types};
+use heeler_tests::{Daemon, eventually, v1::*};
 
-use crate::{at_each_point, doomed, outlive};
+use crate::{at_each_point, doomed, restart_after};
 
-/// Whether the tasks are forgotten.
+/// The state of the tasks after the death.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Are {
+enum State {
     Kept,
-    Forgotten,
+    Gone,
 }
 
-at_each_point! { a_removal_cut_short:
-    before_the_journal => "remove.before-journal", Are::Kept;
-    before_a_removal_is_committed => "journal.before-commit:7", Are::Kept;
-    after_a_removal_is_committed => "journal.committed:7", Are::Forgotten;
-    after_the_journal => "remove.recorded", Are::Forgotten;
-    before_the_first_file => "remove.before-file:1", Are::Forgotten;
-    between_two_files => "remove.before-file:2", Are::Forgotten;
+at_each_point! { a_removal_interrupted:
+    before_the_journal => "remove.before-journal", State::Kept;
+    before_a_removal_is_committed => "journal.before-commit:7", State::Kept;
+    after_a_removal_is_committed => "journal.committed:7", State::Gone;
+    after_the_journal => "remove.recorded", State::Gone;
+    before_the_first_file => "remove.before-file:1", State::Gone;
+    between_two_files => "remove.before-file:2", State::Gone;
 }
 
 /// R3, O11, E2
-async fn a_removal_cut_short(point: &str, are: Are) {
+async fn a_removal_interrupted(point: &str, state: State) {
     let (mut daemon, follower) = doomed(point).await;
     let api = daemon.api().await;
     let mut ids = Vec::new();
@@ -35,12 +35,12 @@ async fn a_removal_cut_short(point: &str, are: Are) {
     }
     assert_eq!(files(&daemon).len(), 2);
     let answer = api.remove(&ids).await;
-    assert!(answer.is_err(), "an answer from the dead: {answer:?}");
-    outlive(&mut daemon, point).await;
+    assert!(answer.is_err(), "answered after the death: {answer:?}");
+    restart_after(&mut daemon, point).await;
 
     let api = daemon.api().await;
     use TaskEventType::{Created, Ended, Removed, Started};
-    if are == Are::Kept {
+    if state == State::Kept {
         assert_eq!(api.all().await.len(), 2);
         assert_eq!(api.lines(&ids[0]).await, ["one"]);
         assert_eq!(api.lines(&ids[1]).await, ["two"]);
@@ -48,13 +48,10 @@ async fn a_removal_cut_short(point: &str, are: Are) {
     }
     assert!(api.all().await.is_empty());
     for id in &ids {
-        let history = types(&api.history_of(id).await);
+        let history = api.event_types(id).await;
         assert_eq!(history, [Created, Started, Ended, Removed]);
     }
-    eventually("no file that belongs to no task", || {
-        files(&daemon).is_empty()
-    })
-    .await;
+    eventually("no file without a task", || files(&daemon).is_empty()).await;
     follower.assert_whole(&api).await;
 }
 

@@ -1,20 +1,19 @@
-//! What a server writes for its own sake: it drops old events, and tells nobody.
+//! Pruning of old events, which is not an event itself.
 
-use heeler_tests::{DEADLINE, Daemon, Refusal, argv, v1::*};
-use tonic::Code;
+use heeler_tests::{Daemon, argv};
 
-use crate::{at_each_point, outlive};
+use crate::{at_each_point, restart_after};
 
 const TASKS: usize = 4;
 const KEPT: u64 = 5;
 
-at_each_point! { a_shortening_cut_short:
-    before_the_past_is_shortened => "upkeep.before-commit", ();
-    after_the_past_is_shortened => "upkeep.committed", ();
+at_each_point! { a_pruning_interrupted:
+    before_events_are_pruned => "upkeep.before-commit", ();
+    after_events_are_pruned => "upkeep.committed", ();
 }
 
 /// R3, E2, L7
-async fn a_shortening_cut_short(point: &str, (): ()) {
+async fn a_pruning_interrupted(point: &str, (): ()) {
     let mut daemon = Daemon::start().await;
     let api = daemon.api().await;
     let mut tasks = Vec::new();
@@ -27,33 +26,15 @@ async fn a_shortening_cut_short(point: &str, (): ()) {
     daemon.add_arg(&format!("--keep-events={KEPT}"));
     daemon.die_at(point);
     daemon.launch();
-    outlive(&mut daemon, point).await;
+    restart_after(&mut daemon, point).await;
 
     let api = daemon.api().await;
     for task in &tasks {
-        assert_eq!(api.task(&task.id).await, *task, "the same in every respect");
+        assert_eq!(api.task(&task.id).await, *task, "the task has changed");
     }
-    let oldest = oldest_kept(&api).await;
+    let oldest = api.oldest_kept(1).await;
     assert_eq!(oldest, head + 1 - KEPT);
     let kept = api.watch_after(oldest - 1).await.up_to(head).await;
     let revisions: Vec<u64> = kept.iter().map(|event| event.revision).collect();
     assert_eq!(revisions, (oldest..=head).collect::<Vec<_>>());
-}
-
-/// What a watcher from the beginning is told, once that is too long ago.
-async fn oldest_kept(api: &heeler_tests::Api) -> u64 {
-    let end = tokio::time::Instant::now() + DEADLINE;
-    let request = WatchEventsRequest {
-        after_revision: Some(0),
-        ..Default::default()
-    };
-    loop {
-        if let Err(status) = api.watch(request.clone()).await {
-            let refusal = Refusal::of(&status);
-            assert_eq!(refusal.code, Code::OutOfRange, "{refusal:?}");
-            return refusal.value("oldest").parse().unwrap();
-        }
-        assert!(tokio::time::Instant::now() < end, "nothing was dropped");
-        tokio::time::sleep(heeler_tests::waiting::STEP).await;
-    }
 }

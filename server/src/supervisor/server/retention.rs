@@ -109,7 +109,11 @@ impl Pruner {
             head.mark_unchanged();
             let progress = match is_counted {
                 true => self.step().await,
-                false => self.journal().count_finished().await.map(|()| Progress::MoreToDo),
+                false => self
+                    .journal()
+                    .count_finished()
+                    .await
+                    .map(|()| Progress::MoreToDo),
             };
             is_counted |= progress.is_ok();
             tokio::select! {

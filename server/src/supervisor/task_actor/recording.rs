@@ -81,7 +81,7 @@ impl TaskActor {
                 at: Timestamp::now(),
                 kind: EventKind::Ended,
                 task: Arc::new(task.clone()),
-                    activity: None,
+                activity: None,
             })));
         }
     }

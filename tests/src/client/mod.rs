@@ -1,0 +1,17 @@
+//! A client of the daemon by the contract alone: calls, streams, and what answers say.
+
+pub mod api;
+pub mod attachment;
+pub mod follower;
+pub mod history;
+pub mod outcome;
+pub mod output;
+pub mod refusal;
+pub mod sessions;
+pub mod watch;
+
+pub use api::Api;
+pub use attachment::Attachment;
+pub use follower::Follower;
+pub use refusal::Refusal;
+pub use watch::Watch;

@@ -1,0 +1,95 @@
+//! Reading a task's output.
+
+use heeler_proto::v1::{OutputChunk, ReadOutputRequest, ReadOutputResponse, output_chunk};
+use tokio::task::JoinHandle;
+use tonic::{Response, Status};
+
+use crate::{Api, request::read, secs, within};
+
+impl Api {
+    pub async fn read(&self, request: ReadOutputRequest) -> Result<ReadOutputResponse, Status> {
+        let answer = self.raw().read_output(request).await;
+        answer.map(Response::into_inner)
+    }
+
+    /// Starts a long poll.
+    pub fn poll(&self, id: &str, offset: u64) -> JoinHandle<ReadOutputResponse> {
+        let request = ReadOutputRequest {
+            wait: Some(secs(60)),
+            ..read(id, offset)
+        };
+        let api = self.clone();
+        tokio::spawn(async move { api.read(request).await.expect("readable output") })
+    }
+
+    /// Waits until the task file has at least this many bytes of output.
+    pub async fn output_reaches(&self, id: &str, bytes: u64) {
+        while self.output_end(id).await < bytes {
+            let more = within("more output", self.poll(id, bytes - 1)).await;
+            let more = more.expect("a poll");
+            let end = more.end_offset;
+            assert!(end >= bytes || !more.complete, "ended after {end} bytes");
+        }
+    }
+
+    /// All output so far, from the first byte.
+    pub async fn output(&self, id: &str) -> Vec<u8> {
+        self.try_output(id).await.expect("readable output")
+    }
+
+    /// All output so far, from a server that may die during the call.
+    pub async fn try_output(&self, id: &str) -> Result<Vec<u8>, Status> {
+        let mut all = Vec::new();
+        loop {
+            let answer = self.read(read(id, all.len() as u64)).await?;
+            if answer.chunks.is_empty() {
+                // The server skips output of a finished task that was lost.
+                let lost = answer.complete && answer.next_offset == answer.end_offset;
+                assert!(
+                    lost || answer.next_offset == all.len() as u64,
+                    "not where the last read ended: {answer:?}"
+                );
+                return Ok(all);
+            }
+            for chunk in &answer.chunks {
+                assert_eq!(chunk.offset, all.len() as u64, "a gap or an overlap");
+                all.extend_from_slice(raw(chunk));
+            }
+        }
+    }
+
+    /// All output so far, as lines of text.
+    pub async fn lines(&self, id: &str) -> Vec<String> {
+        let all = String::from_utf8(self.output(id).await).expect("text");
+        all.lines().map(str::to_owned).collect()
+    }
+
+    /// The offset behind the last byte so far.
+    pub async fn output_end(&self, id: &str) -> u64 {
+        let answer = self.read(read(id, 0)).await;
+        answer.expect("readable output").end_offset
+    }
+}
+
+/// The bytes of a raw chunk.
+#[track_caller]
+pub fn raw(chunk: &OutputChunk) -> &[u8] {
+    match &chunk.content {
+        Some(output_chunk::Content::Data(data)) => data,
+        other => panic!("not raw: {other:?}"),
+    }
+}
+
+/// The bytes of raw chunks, joined.
+pub fn bytes(chunks: &[OutputChunk]) -> Vec<u8> {
+    chunks.iter().flat_map(raw).copied().collect()
+}
+
+/// The text of a text chunk.
+#[track_caller]
+pub fn text(chunk: &OutputChunk) -> &str {
+    match &chunk.content {
+        Some(output_chunk::Content::Text(text)) => text,
+        other => panic!("not text: {other:?}"),
+    }
+}

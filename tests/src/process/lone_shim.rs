@@ -1,0 +1,233 @@
+//! A shim without a server: the test launches tasks, sends orders and reads output as a server does,
+//! and can end either side at any time.
+
+use std::{
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use heeler_server::internal::{
+    EnvBlock, IdKey, Kind, Launch, Link, MemoryDir, Reading, RecordSync, Records, Seq, Shims,
+    TaskDir, TaskId, TaskUid,
+};
+use heeler_shim::{
+    record::{Start, TreeEnd},
+    wire::{Order, Report},
+};
+use nix::{
+    sys::signal::{Signal, killpg},
+    unistd::Pid,
+};
+use tempfile::TempDir;
+
+use crate::{Process, eventually_some, within};
+
+/// The memory budget, unless a test chooses another.
+const ROOM: u64 = 64 << 20;
+
+/// A pool of shims, and the directories of their files.
+#[derive(Debug)]
+pub struct LoneShims {
+    temp: TempDir,
+    memory: TempDir,
+    pub dir: TaskDir,
+    shims: Shims,
+    next: AtomicU64,
+}
+
+/// A task of a lone shim.
+#[derive(Debug)]
+pub struct LoneTask {
+    pub id: TaskId,
+    dir: TaskDir,
+    memory: PathBuf,
+    link: Option<Link>,
+}
+
+impl LoneShims {
+    /// Makes a pool with directories of its own.
+    pub fn new() -> Self {
+        Self::with(Path::new("/tmp"), Path::new("/dev/shm"), RecordSync::Cached)
+    }
+
+    /// Makes a pool with directories of its own below these.
+    pub fn with(disk: &Path, memory: &Path, durable: RecordSync) -> Self {
+        let temp = |dir| {
+            let mut builder = tempfile::Builder::new();
+            builder.prefix("heeler-shim-").tempdir_in(dir).unwrap()
+        };
+        let (temp, memory) = (temp(disk), temp(memory));
+        let room = MemoryDir::open(memory.path(), ROOM).unwrap();
+        let dir = TaskDir::new(temp.path()).with_memory(room);
+        dir.create().unwrap();
+        let shims = Shims::unpack(&dir, durable, None).unwrap();
+        Self {
+            temp,
+            memory,
+            dir,
+            shims,
+            next: AtomicU64::new(1),
+        }
+    }
+
+    /// A path for a file of the test.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.temp.path().join(name)
+    }
+
+    /// Starts a shell script. Its output begins in memory, if the budget allows.
+    pub async fn start(&self, script: &str) -> LoneTask {
+        self.start_in(None, script).await
+    }
+
+    /// Starts a shell script in a cgroup.
+    pub async fn start_in(&self, cgroup: Option<&Path>, script: &str) -> LoneTask {
+        let seq = Seq(self.next.fetch_add(1, Ordering::Relaxed));
+        let id = IdKey(7).task_id(Kind::Shell, seq);
+        let place = self.dir.memory_place(&id);
+        let launch = Launch {
+            uid: TaskUid::new(),
+            task_file: &self.dir.path(&id),
+            memory: place.as_deref(),
+            cgroup,
+            working_directory: self.temp.path(),
+            program: Path::new("/bin/sh"),
+            argv: &["sh".to_owned(), "-c".to_owned(), script.to_owned()],
+            env: &EnvBlock::default(),
+        };
+        let link = Some(self.shims.launch(&launch).await.unwrap());
+        let memory = self.memory.path().join(id.as_str());
+        let mut task = LoneTask {
+            id,
+            dir: self.dir.clone(),
+            memory,
+            link,
+        };
+        task.reported("the start", |report| report == Report::Started)
+            .await;
+        task
+    }
+}
+
+impl Default for LoneShims {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl LoneTask {
+    /// Sends an order to the shim.
+    pub async fn order(&mut self, order: Order) {
+        self.link.as_mut().unwrap().send(order).await.unwrap();
+    }
+
+    /// Sends an order to a shim that may have ended.
+    pub async fn order_if_there(&mut self, order: Order) {
+        let _ = self.link.as_mut().unwrap().send(order).await;
+    }
+
+    /// Waits for a report of the shim.
+    pub async fn reported(&mut self, what: &str, is_it: impl Fn(Report) -> bool) {
+        let link = self.link.as_mut().unwrap();
+        let reported = async {
+            while let Some(report) = link.next().await {
+                if is_it(report) {
+                    return;
+                }
+            }
+            panic!("the shim ended without reporting {what}");
+        };
+        within(what, reported).await;
+    }
+
+    /// Waits for output beyond an offset, of a task that goes on.
+    pub async fn output_beyond(&mut self, beyond: u64) {
+        self.order(Order::Follow { beyond }).await;
+        self.reported(
+            "output",
+            |report| matches!(report, Report::Output { end } if end > beyond),
+        )
+        .await;
+    }
+
+    /// Waits for the end of the tree.
+    pub async fn ended(&mut self) -> TreeEnd {
+        self.reported("the end of the tree", |report| {
+            matches!(report, Report::TreeEnded { .. })
+        })
+        .await;
+        self.records().tree_end.whole().unwrap()
+    }
+
+    /// Closes the connection, as a server does that dies.
+    pub fn hang_up(&mut self) {
+        self.link = None;
+    }
+
+    /// Waits for the record of the end, without a connection.
+    pub async fn recorded_end(&self) -> TreeEnd {
+        eventually_some("the record of the end", || self.records().tree_end.whole()).await
+    }
+
+    /// The records of the task file.
+    pub fn records(&self) -> Records {
+        self.dir.open(&self.id).unwrap().unwrap().records().unwrap()
+    }
+
+    /// Reads output from an offset, as the server does.
+    pub fn read(&self, offset: u64) -> Reading {
+        let file = self.dir.open(&self.id).unwrap().unwrap();
+        file.read(offset, usize::MAX).unwrap()
+    }
+
+    /// All output.
+    pub fn output(&self) -> Vec<u8> {
+        let chunks = self.read(0).chunks.into_iter();
+        chunks.flat_map(|chunk| chunk.data).collect()
+    }
+
+    pub fn memory_file(&self) -> &Path {
+        &self.memory
+    }
+
+    pub fn is_in_memory(&self) -> bool {
+        self.memory.exists()
+    }
+
+    /// The disk space of the task file.
+    pub fn bytes_on_disk(&self) -> u64 {
+        let found = std::fs::metadata(self.dir.path(&self.id)).unwrap();
+        found.len().max(found.blocks() * 512)
+    }
+
+    pub fn shim(&self) -> Option<Process> {
+        let identity = self.records().identity.whole()?;
+        let shim = Process::now(identity.shim_pid as i32)?;
+        (shim.start_ticks == identity.shim_start_ticks).then_some(shim)
+    }
+
+    pub fn leader(&self) -> Option<Process> {
+        match self.records().start.whole()? {
+            Start::Running {
+                pid, start_ticks, ..
+            } => Process::now(pid as i32).filter(|found| found.start_ticks == start_ticks),
+            Start::Failed { .. } => None,
+        }
+    }
+}
+
+impl Drop for LoneTask {
+    fn drop(&mut self) {
+        let exists = self.dir.open(&self.id).is_ok_and(|file| file.is_some());
+        if exists && self.records().tree_end.whole().is_none() {
+            if let Some(leader) = self.leader() {
+                // Its pid is also the id of its process group.
+                let _ = killpg(Pid::from_raw(leader.pid), Signal::SIGKILL);
+            }
+            if let Some(shim) = self.shim() {
+                shim.signal(Signal::SIGKILL);
+            }
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Programs that tests run: `heeler` at a shell or a terminal, grpcurl, and the builds of both.
+
+pub mod binary;
+pub mod cli;
+pub mod grpcurl;
+pub mod terminal;

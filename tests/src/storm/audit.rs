@@ -1,0 +1,303 @@
+//! The audit of a storm: every task exists once, every end is true, every byte is there, every event was
+//! delivered once, and nothing is left behind.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt, fs,
+};
+
+use heeler_proto::v1::{BackgroundTask, ListRequest, TaskEvent, TaskEventType, TaskState};
+
+use super::{Aftermath, Done, Ending, Storm, descriptors, is_lost, never_ran};
+use crate::{
+    Api, Daemon, TaskSpecExt as _, eventually, request::live, sessions, waiting::STEP, watch::types,
+};
+
+/// The number of discrepancies that are printed.
+const SHOWN: usize = 20;
+
+/// The result of an audit.
+#[derive(Debug)]
+pub struct Figures {
+    pub storm: Storm,
+    counts: Vec<(&'static str, u64)>,
+    points: BTreeMap<String, usize>,
+    pub discrepancies: Vec<String>,
+}
+
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}:", self.storm)?;
+        for (what, count) in &self.counts {
+            write!(f, " {what} {count},")?;
+        }
+        write!(f, " discrepancies {}", self.discrepancies.len())?;
+        if !self.points.is_empty() {
+            write!(f, "\ndeaths at points: {:?}", self.points)?;
+        }
+        for discrepancy in self.discrepancies.iter().take(SHOWN) {
+            write!(f, "\n- {discrepancy}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Waits until no task is live.
+pub(super) async fn nothing_lives(api: &Api) {
+    let end = tokio::time::Instant::now() + crate::DEADLINE;
+    loop {
+        let filter = Some(live());
+        let request = ListRequest {
+            filter,
+            ..Default::default()
+        };
+        let tasks = api.list(request).await.expect("a list").tasks;
+        if tasks.is_empty() {
+            return;
+        }
+        assert!(tokio::time::Instant::now() < end, "still live: {tasks:#?}");
+        tokio::time::sleep(STEP).await;
+    }
+}
+
+/// Audits a storm.
+pub(super) async fn of(daemon: &Daemon, storm: Storm, aftermath: Aftermath) -> Figures {
+    let api = daemon.api().await;
+    let mut audit = Audit {
+        ran: ran(&aftermath.ran),
+        tasks: everything(&api).await,
+        history: api.history().await,
+        bytes: 0,
+        never_ran: 0,
+        lost: 0,
+        removed: 0,
+        wrong: aftermath.faults.clone(),
+        aftermath,
+    };
+    let records = std::mem::take(&mut audit.aftermath.records);
+    for record in &records {
+        audit.wrong.extend(record.faults.iter().cloned());
+        for done in &record.done {
+            audit.job(&api, done).await;
+        }
+    }
+    let jobs: Vec<&Done> = records.iter().flat_map(|record| &record.done).collect();
+    audit.nothing_else(&jobs);
+    audit.events(&jobs);
+    audit.leftovers(daemon).await;
+    let sum = |of: fn(&super::Record) -> u64| records.iter().map(of).sum::<u64>();
+    Figures {
+        storm,
+        counts: vec![
+            ("server deaths", audit.aftermath.kills),
+            ("shims killed", audit.aftermath.shims_killed),
+            ("tasks", jobs.len() as u64),
+            ("of them never started", audit.never_ran),
+            ("lost", audit.lost),
+            ("removed", audit.removed),
+            ("unanswered calls", sum(|record| record.broken)),
+            ("repeated calls", sum(|record| record.replays)),
+            ("events", audit.aftermath.seen.events.len() as u64),
+            ("idle sessions", sessions::idle(&audit.history).len() as u64),
+            (
+                "watcher connections",
+                audit.aftermath.seen.connections as u64,
+            ),
+            ("bytes of output", audit.bytes),
+            ("descriptors left", descriptors(daemon) as u64),
+        ],
+        points: audit.aftermath.points,
+        discrepancies: audit.wrong,
+    }
+}
+
+struct Audit {
+    aftermath: Aftermath,
+    tasks: BTreeMap<String, BackgroundTask>,
+    history: Vec<TaskEvent>,
+    ran: BTreeMap<String, u64>,
+    bytes: u64,
+    never_ran: u64,
+    lost: u64,
+    removed: u64,
+    wrong: Vec<String>,
+}
+
+impl Audit {
+    /// Checks that a job is one task that ran once, with the expected end and output.
+    async fn job(&mut self, api: &Api, done: &Done) {
+        let known = self.tasks.get(&done.task_id).cloned();
+        let (task, output) = match (&done.removed, known) {
+            (Some(removed), None) => {
+                self.removed += 1;
+                (removed.task.clone(), removed.output.clone())
+            }
+            (None, Some(task)) => (task, api.output(&done.task_id).await),
+            (Some(_), Some(task)) => return self.wrong(done, format!("not removed: {task:?}")),
+            (None, None) => return self.wrong(done, "no such task".to_owned()),
+        };
+        self.bytes += output.len() as u64;
+        if task.name() != done.job.name || task.output_bytes != output.len() as u64 {
+            self.wrong(done, format!("{} bytes of {task:?}", output.len()));
+        }
+        let ran = self.ran.remove(&done.job.name).unwrap_or(0);
+        let orphaned = self.aftermath.victims.contains(&done.task_id);
+        if never_ran(&task) {
+            self.never_ran += 1;
+            if ran > 0 || !output.is_empty() {
+                self.wrong(done, format!("ran {ran} times: {task:?}"));
+            }
+            return;
+        }
+        let must_run = matches!(done.job.ending, Ending::Exits(_) | Ending::Dies) && !orphaned;
+        if ran > 1 || (must_run && ran == 0) {
+            self.wrong(done, format!("ran {ran} times: {task:?}"));
+        }
+        if orphaned && is_lost(&task) {
+            self.lost += 1;
+            let stopped = matches!(task.state(), TaskState::Cancelled | TaskState::TimedOut);
+            if task.state() != TaskState::Lost && !stopped {
+                self.wrong(done, format!("lost, but in another state: {task:?}"));
+            }
+            return self.wrong.extend(done.job.check_part(&output));
+        }
+        self.wrong.extend(done.job.check_end(&task));
+        let output_is_wrong = match orphaned {
+            true => done.job.check_part(&output),
+            false => done.job.check_output(&output),
+        };
+        self.wrong.extend(output_is_wrong);
+    }
+
+    fn wrong(&mut self, done: &Done, what: String) {
+        self.wrong
+            .push(format!("{} ({}): {what}", done.job.name, done.task_id));
+    }
+
+    /// Checks that there is no task and was no start beyond the jobs.
+    fn nothing_else(&mut self, jobs: &[&Done]) {
+        let asked: BTreeSet<&str> = jobs.iter().map(|done| &*done.task_id).collect();
+        if asked.len() < jobs.len() {
+            self.wrong.push("two jobs have one task".to_owned());
+        }
+        for id in self.tasks.keys().filter(|id| !asked.contains(&***id)) {
+            self.wrong.push(format!("{id} belongs to no job"));
+        }
+        for (name, ran) in &self.ran {
+            self.wrong
+                .push(format!("{name} ran {ran} times without a job"));
+        }
+    }
+
+    /// Checks that the watcher received every event, that every task has one start and one end, and
+    /// that the session activity matches.
+    fn events(&mut self, jobs: &[&Done]) {
+        let seen = &self.aftermath.seen;
+        self.wrong.extend(seen.faults.iter().cloned());
+        if seen.events != self.history {
+            let (seen, kept) = (seen.events.len(), self.history.len());
+            self.wrong.push(format!(
+                "the {seen} events of the watcher differ from the {kept} of the journal"
+            ));
+        }
+        self.wrong.extend(sessions::faults(&self.history));
+        let mut of: BTreeMap<&str, Vec<TaskEvent>> = BTreeMap::new();
+        for event in &self.history {
+            let task = event.task.as_ref();
+            of.entry(task.map_or("", |task| &task.id))
+                .or_default()
+                .push(event.clone());
+        }
+        for done in jobs {
+            let kinds = types(&of.remove(&*done.task_id).unwrap_or_default());
+            if !is_one_run(&kinds, done.removed.is_some()) {
+                self.wrong.push(format!("{}: {kinds:?}", done.job.name));
+            }
+        }
+    }
+
+    /// Checks that every process, file and cgroup belongs to a task.
+    async fn leftovers(&mut self, daemon: &Daemon) {
+        daemon.no_processes().await;
+        let files = || files(daemon);
+        let known = |id: &String| self.tasks.contains_key(id);
+        eventually("no file without a task", || files().iter().all(known)).await;
+        let ours = [
+            "lock",
+            "journal.db",
+            "journal.db-wal",
+            "journal.db-shm",
+            "tasks",
+        ];
+        for name in names(&daemon.state_dir()) {
+            if !ours.contains(&&*name) {
+                self.wrong.push(format!("{name} in the state directory"));
+            }
+        }
+        if let Some(root) = daemon.cgroup_root() {
+            let leaves = || {
+                names(&root)
+                    .into_iter()
+                    .filter(|leaf| root.join(leaf).is_dir())
+            };
+            eventually("no cgroup of a task", || leaves().next().is_none()).await;
+        }
+    }
+}
+
+fn is_one_run(kinds: &[TaskEventType], removed: bool) -> bool {
+    use TaskEventType::{Created, Ended, Removed, Started};
+    let count = |wanted| kinds.iter().filter(|kind| **kind == wanted).count();
+    let end: &[TaskEventType] = match removed {
+        true => &[Ended, Removed],
+        false => &[Ended],
+    };
+    kinds.first() == Some(&Created)
+        && kinds.ends_with(end)
+        && (count(Created), count(Ended)) == (1, 1)
+        && count(Started) <= 1
+        && count(Removed) == usize::from(removed)
+}
+
+/// Every task, page by page.
+async fn everything(api: &Api) -> BTreeMap<String, BackgroundTask> {
+    let mut all = BTreeMap::new();
+    let mut page_token = String::new();
+    loop {
+        let request = ListRequest {
+            include_finished: true,
+            page_size: 500,
+            page_token,
+            ..Default::default()
+        };
+        let page = api.list(request).await.expect("a list");
+        all.extend(page.tasks.into_iter().map(|task| (task.id.clone(), task)));
+        page_token = page.next_page_token;
+        if page_token.is_empty() {
+            return all;
+        }
+    }
+}
+
+/// The number of starts of each job.
+fn ran(path: &str) -> BTreeMap<String, u64> {
+    let mut ran = BTreeMap::new();
+    for line in fs::read_to_string(path).unwrap_or_default().lines() {
+        let name = line.split(' ').next().unwrap_or_default();
+        *ran.entry(name.to_owned()).or_default() += 1;
+    }
+    ran
+}
+
+fn files(daemon: &Daemon) -> Vec<String> {
+    let tasks = daemon.path("state/tasks");
+    let parts = names(&tasks).into_iter();
+    let on_disk = parts.flat_map(|part| names(&tasks.join(part)));
+    on_disk.chain(names(&daemon.memory_dir())).collect()
+}
+
+fn names(dir: &std::path::Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let name = |entry: fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
+    entries.map(name).collect()
+}

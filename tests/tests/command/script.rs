@@ -1,0 +1,101 @@
+//! The command in scripts: JSON, pipes, starting a daemon, completions.
+
+use heeler_tests::{
+    Daemon, SpawnRequestExt as _, cli::CommandResult, eventually, eventually_some, grpcurl,
+};
+use serde_json::{Value, json};
+
+/// `--json` prints the JSON mapping of protobuf, as grpcurl does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn json_output_equals_that_of_grpcurl() {
+    let Some(program) = grpcurl::program() else {
+        return;
+    };
+    let daemon = Daemon::start().await;
+    let id = daemon
+        .spawned(&[
+            "--timeout",
+            "1500ms",
+            "--label",
+            "k=v",
+            "-c",
+            "printf '\\377'; exit 3",
+        ])
+        .await;
+    daemon.api().await.ended(&id).await;
+    let call = async |method: &str, data: Value| {
+        let method = format!("heeler.v1.BackgroundTasks/{method}");
+        daemon
+            .grpcurl(&program, Some(&data.to_string()), &[&method])
+            .await
+            .json()
+    };
+    let ours = daemon.heeler(["inspect", &id, "--json"]).await.ok().json();
+    assert_eq!(ours, call("Inspect", json!({"taskId": id})).await);
+    let mut ours = daemon.heeler(["ps", "-a", "--json"]).await.ok().json();
+    let mut theirs = call("List", json!({"includeFinished": true})).await;
+    for page in [&mut ours, &mut theirs] {
+        page.as_object_mut().unwrap().remove("nextPageToken");
+    }
+    assert_eq!(ours, theirs);
+    let ours = daemon.heeler(["wait", &id, "--json"]).await;
+    assert_eq!(ours.code, Some(3), "{ours:?}");
+    assert_eq!(ours.json(), call("Wait", json!({"taskIds": [id]})).await);
+}
+
+/// A script may stop reading, e.g. with `head`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_reader_that_stops_reading_is_not_an_error() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    for _ in 0..40 {
+        let request = heeler_tests::argv(["true"]).with_name("n".repeat(8000));
+        api.start(request).await;
+    }
+    let mut shell = daemon.wrapper("bash");
+    shell
+        .arg("-c")
+        .arg("\"$0\" ps -a --json | head -c 10; exit ${PIPESTATUS[0]}");
+    shell.arg(daemon.program());
+    let result = CommandResult::of(shell).await;
+    assert_eq!(result.stderr, "", "{result:?}");
+    assert!([Some(0), Some(141)].contains(&result.code), "{result:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_command_starts_a_daemon_if_there_is_none_and_reports_it() {
+    let mut daemon = Daemon::builder().own_program().prepare();
+    let result = daemon.heeler(["run", "--", "echo", "hi"]).await.ok();
+    assert_eq!(result.stdout, "hi\n");
+    assert!(
+        result.stderr.contains("heeler"),
+        "the start is not reported: {result:?}"
+    );
+    let result = daemon.heeler(["spawn", "--", "true"]).await.ok();
+    let id = result.stdout.trim_end();
+    assert!(id.starts_with("shell-"), "{result:?}");
+    let result = daemon.heeler(["wait", id]).await.ok();
+    assert_eq!(
+        result.stderr, "",
+        "the second command started another daemon"
+    );
+    daemon.learn_epoch().await;
+    // The shim may take a moment to exit.
+    let server = eventually_some("the daemon to be the only process", || {
+        let left = daemon.processes();
+        (left.len() == 1).then_some(left)
+    })
+    .await;
+    server[0].signal(nix::sys::signal::Signal::SIGTERM);
+    eventually("the daemon to end", || server[0].is_gone()).await;
+    assert!(!daemon.socket().exists());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn completions_are_printed() {
+    let daemon = Daemon::start().await;
+    for shell in ["bash", "zsh", "fish"] {
+        let result = daemon.heeler(["completions", shell]).await.ok();
+        assert!(result.stdout.contains("spawn"), "{shell}");
+    }
+}

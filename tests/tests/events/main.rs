@@ -1,0 +1,6 @@
+//! Events: the stream and the activity of sessions.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod sessions;
+mod stream;

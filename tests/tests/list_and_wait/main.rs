@@ -1,0 +1,9 @@
+//! List, Inspect, Wait, Remove and retention.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod inspect;
+mod list;
+mod remove;
+mod retention;
+mod wait;

@@ -1,0 +1,85 @@
+//! Disks that are or become read-only.
+
+use std::fs;
+
+use heeler_tests::{
+    Daemon, FailingDisk, Refusal, SmallDisk, eventually, request::cancel, shell, v1::*,
+};
+use nix::sys::signal::Signal::SIGKILL;
+use tonic::Code;
+
+use super::{
+    disk::{after, state},
+    refused,
+};
+
+/// O14
+#[tokio::test]
+async fn a_server_on_a_read_only_disk_reports_it_and_does_not_start() {
+    let Some((disk, mut daemon)) = SmallDisk::with_daemon(16).await else {
+        return;
+    };
+    daemon.terminate();
+    disk.remount("ro");
+    let stderr = refused(&daemon).await;
+    assert!(stderr.contains("Read-only file system"), "{stderr}");
+    disk.remount("rw");
+    daemon.restart().await;
+}
+
+fn assert_read_only<T: std::fmt::Debug>(result: Result<T, tonic::Status>) {
+    Refusal::expect(result, Code::Unavailable, "STORAGE_READ_ONLY");
+}
+
+/// O14: tasks go on, reads are answered, and no event is announced without a record.
+#[tokio::test]
+async fn on_a_disk_that_becomes_read_only_calls_are_refused_by_name_and_the_server_stays_up() {
+    let Some(disk) = FailingDisk::mount(32) else {
+        return;
+    };
+    let mut daemon = disk.daemon(Daemon::builder());
+    daemon.restart().await;
+    let api = daemon.api().await;
+    let finished = api.start(shell("echo before")).await.id;
+    api.ended(&finished).await;
+    let sleeper = api.start(shell("sleep 1000")).await.id;
+    let (gate, done) = (daemon.file("home/gate"), daemon.file("home/done"));
+    let script = format!("echo late; touch {done}; exit 7");
+    let ending = api.start(after(&gate, &script)).await.id;
+    let history = api.history().await;
+
+    disk.fail();
+    for _ in 0..3 {
+        assert_read_only(api.spawn(shell("true")).await);
+        assert_read_only(api.cancel(cancel(&sleeper)).await);
+        assert_read_only(api.remove([&finished]).await);
+    }
+    assert_eq!(state(&api, &sleeper).await, TaskState::Running);
+    assert_eq!(api.output(&finished).await, b"before\n");
+    fs::write(&gate, "").unwrap();
+    eventually("the task to go on", || fs::exists(&done).unwrap()).await;
+    assert_eq!(api.history().await, history, "an event without a record");
+
+    // A new mount needs every user of the disk gone.
+    daemon.kill9();
+    for process in daemon.processes() {
+        process.signal(SIGKILL);
+    }
+    daemon.no_processes().await;
+    disk.repair();
+    daemon.restart().await;
+    let api = daemon.api().await;
+    assert_eq!(api.output(&finished).await, b"before\n");
+    for id in [&sleeper, &ending] {
+        let task = api.ended(id).await;
+        assert_eq!(task.state(), TaskState::Lost, "an invented end: {task:?}");
+    }
+    let events = api.history().await;
+    assert_eq!(
+        events[..history.len()],
+        history,
+        "earlier events have changed"
+    );
+    let after = api.start(shell("echo after")).await.id;
+    assert_eq!(api.ended(&after).await.state(), TaskState::Completed);
+}
