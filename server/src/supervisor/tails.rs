@@ -183,6 +183,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        sync::atomic::{AtomicUsize, Ordering},
+        thread,
+    };
+
     use super::*;
 
     fn bytes(text: &'static str) -> Option<Bytes> {
@@ -200,6 +205,22 @@ mod tests {
         assert_eq!(cache.get(other), None);
         assert_eq!(cache.get_or_read(other, || bytes("other")), bytes("other"));
         assert_eq!(cache.get(one), None);
+    }
+
+    /// E5
+    #[test]
+    fn many_readers_at_once_cost_one_read() {
+        let (cache, reads) = (TailCache::new(), AtomicUsize::new(0));
+        let read = || {
+            reads.fetch_add(1, Ordering::Relaxed);
+            bytes("tail")
+        };
+        thread::scope(|scope| {
+            for _ in 0..16 {
+                scope.spawn(|| assert_eq!(cache.get_or_read(Seq(7), read), bytes("tail")));
+            }
+        });
+        assert_eq!(reads.into_inner(), 1);
     }
 
     /// L9

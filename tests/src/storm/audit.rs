@@ -194,7 +194,7 @@ impl Audit {
     fn events(&mut self, jobs: &[&Done]) {
         let seen = &self.aftermath.seen;
         self.wrong.extend(seen.faults.iter().cloned());
-        if seen.events != self.history {
+        if seen.events_now() != self.history {
             let (seen, kept) = (seen.events.len(), self.history.len());
             self.wrong.push(format!(
                 "the {seen} events of the watcher differ from the {kept} of the journal"
