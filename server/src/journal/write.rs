@@ -185,8 +185,14 @@ impl Writer {
 }
 
 impl Drop for Writer {
+    /// Waits for the thread, so that no connection of this journal is left when it is opened again.
     fn drop(&mut self) {
         self.end_thread();
+        let thread = self.thread.get_mut();
+        if let Some(thread) = thread.unwrap_or_else(PoisonError::into_inner).take() {
+            // The result of the last checkpoint is of no use to a journal that was not closed.
+            let _ = thread.join();
+        }
     }
 }
 
