@@ -212,7 +212,7 @@ async fn serve(
     };
     let broken = tokio::select! {
         () = ending => None,
-        () = end.asked() => None,
+        () = end.requested() => None,
         ended = &mut server => Some(ended),
         failed = serving => return failed,
     };

@@ -261,7 +261,7 @@ impl Supervisor {
 impl CancelRequest {
     /// How this task is to be stopped, its own policy considered.
     fn mode_for(&self, task: &Task) -> StopMode {
-        let mut policy = task.spec.stop_policy;
+        let mut policy = task.spec.stop;
         match self.mode {
             Some(CancelMode::Force) => return StopMode::Force,
             Some(CancelMode::Graceful { grace, signal }) => {

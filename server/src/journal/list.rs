@@ -31,6 +31,8 @@ pub struct ListQuery {
     pub filter: Filter,
     /// Those that were finished at the first page, too; where the filter has states, they decide.
     pub include_finished: bool,
+    /// Tasks that finished in the foreground, too, which are otherwise hidden unless named by id.
+    pub include_finished_foreground: bool,
     /// At most this many, and at least one; fewer where they would make the page too large.
     pub page_size: usize,
     /// Where the page before ended; the rest of the query is to be what it was there.

@@ -26,7 +26,7 @@ use crate::{
     crash,
     journal::JournalError,
     process::{link::Link, tree},
-    task::{Event, Filter, SentSignal, Signal, StopCause, Survivor, Task, Timestamp},
+    task::{Event, Filter, SentSignal, Signal, SignalTarget, StopCause, Survivor, Task, Timestamp},
 };
 
 /// How long a kill may take before the survivors are named.
@@ -205,7 +205,7 @@ impl TaskActor {
                 let sent = SentSignal {
                     signal: Signal(number),
                     at,
-                    processes,
+                    target: SignalTarget::Processes(processes),
                 };
                 self.learn(Input::Signalled(sent)).await;
             }

@@ -213,7 +213,7 @@ impl Life {
                 self.clients = hold;
                 Vec::new()
             }
-            Input::DeadlineReached => self.run_out(StopCause::Deadline, now),
+            Input::DeadlineReached => self.run_out(StopCause::Timeout, now),
             Input::ForegroundOver => self.foreground_over(now),
             Input::ClientDisconnected => self.holder_gone(now),
             Input::Silence {
@@ -304,7 +304,7 @@ impl Life {
         self.task.output_bytes = output_bytes;
         self.task.abandoned = others;
         let mut effects = vec![Effect::Record(EventKind::LeaderExited)];
-        match self.task.spec.rules.orphan_policy {
+        match self.task.spec.orphan_policy {
             OrphanPolicy::Track if held => effects.push(Effect::Spill),
             OrphanPolicy::Track => {}
             OrphanPolicy::Kill => effects.push(Effect::Kill),
@@ -383,11 +383,7 @@ impl Life {
             task.abandoned = Vec::new();
         }
         if let Some(stop) = &mut task.stop {
-            stop.proof = Some(Proof {
-                method: over.method,
-                at: over.at,
-                survivors: Vec::new(),
-            });
+            stop.proof = Some(Proof::proven(over.method, over.at));
         }
         let (state, reason) = verdict(task);
         task.ended = Some(Ended {
@@ -415,8 +411,8 @@ fn verdict(task: &Task) -> (EndState, EndReason) {
     if let Some(stop) = &task.stop {
         return match stop.cause {
             StopCause::Cancel => (EndState::Cancelled, EndReason::Cancelled),
-            StopCause::Deadline => (EndState::TimedOut, EndReason::Deadline),
-            StopCause::IdleDeadline => (EndState::TimedOut, EndReason::IdleDeadline),
+            StopCause::Timeout => (EndState::TimedOut, EndReason::Timeout),
+            StopCause::IdleTimeout => (EndState::TimedOut, EndReason::IdleTimeout),
             StopCause::Shutdown => (EndState::Cancelled, EndReason::ServerShutdown),
             StopCause::ClientDisconnected => (EndState::Cancelled, EndReason::ClientDisconnected),
             StopCause::Replaced => (EndState::Cancelled, EndReason::Replaced),

@@ -54,7 +54,7 @@ impl TaskActor {
     /// The task is over: in memory it keeps no more room than its output takes. What was detached has that
     /// on disk, also where its shim did not live to see to it.
     pub(super) async fn settle_output(&self) {
-        if self.life.task.spec.rules.foreground.is_none() {
+        if self.life.task.spec.foreground.is_none() {
             return;
         }
         self.shared.parts.task_dir.settle_memory(&self.life.task.id);

@@ -24,7 +24,7 @@ use crate::{
         sweep::{LeaderId, Sweep, Swept},
         task_file::{Place, Records, TaskFile},
     },
-    task::{LeaderEnd, Outcome, Placement, ProofMethod, SpawnFailure, Survivor, Timestamp},
+    task::{LeaderEnd, Outcome, Placement, ProofMethod, SpawnFailure, SpawnStage, Survivor, Timestamp},
 };
 
 /// How long a sweep goes on before the actor hears others again; then it goes on.
@@ -231,7 +231,7 @@ impl TaskActor {
             None => {}
         }
         let task = &self.life.task;
-        if task.spec.rules.foreground.is_some() && task.placement() == Placement::Background {
+        if task.spec.foreground.is_some() && task.placement() == Placement::Background {
             self.spill().await;
         }
         if self.life.task.stale.is_some() {
@@ -319,12 +319,13 @@ fn lost(loss: Loss, then: &str) -> String {
 }
 
 fn not_begun(hindrance: Hindrance) -> SpawnFailure {
-    let (operation, message) = match hindrance {
-        Hindrance::Forestalled => ("start its shim", "the shim ended before it began"),
-        Hindrance::PlaceTaken => ("make its task file", "something else is in its place"),
+    let (stage, message) = match hindrance {
+        Hindrance::Forestalled => (SpawnStage::Shim, "the shim ended before it began"),
+        Hindrance::PlaceTaken => (SpawnStage::TaskFile, "something else is in its place"),
     };
     SpawnFailure {
-        operation: operation.to_owned(),
+        stage,
+        path: String::new(),
         message: message.to_owned(),
         errno: 0,
     }

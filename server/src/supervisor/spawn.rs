@@ -24,7 +24,7 @@ use crate::{
         shim::Launch,
     },
     task::{
-        Command, Event, EventKind, Outcome, Placement, SpawnFailure, SpawnRequest, Spec, State,
+        Command, Event, EventKind, Outcome, Placement, SpawnFailure, SpawnRequest, SpawnStage, Spec, State,
         Task, TaskId, Timestamp, ampersand,
     },
 };
@@ -62,7 +62,7 @@ pub enum SpawnError {
         task_id: TaskId,
     },
     /// The system refused; a task has the details.
-    #[error("{task_id} could not be started: {}: {}", failure.operation, failure.message)]
+    #[error("task {task_id} could not be started: {failure}")]
     Failed {
         /// Which.
         task_id: TaskId,
@@ -114,7 +114,7 @@ impl Supervisor {
 
     async fn start(&self, request: SpawnRequest) -> Result<Spawned, SpawnError> {
         self.check_open()?;
-        let script = without_ampersand(&request.command).await;
+        let script = without_ampersand(&request.spec.command).await;
         let (spec, executable) = self.examine(&request, script)?;
         let journal = &self.parts().journal;
         let (task, ends) = self.shared.registry.admit(|| {
@@ -145,7 +145,7 @@ impl Supervisor {
     }
 
     fn check_parent(&self, request: &SpawnRequest) -> Result<(), SpawnError> {
-        let Some(parent) = &request.parent else {
+        let Some(parent) = &request.spec.parent else {
             return Ok(());
         };
         let state = self.live(parent).map(|handle| handle.task().state());
@@ -164,36 +164,22 @@ impl Supervisor {
         script: Option<Command>,
     ) -> Result<(Spec, Executable), SpawnError> {
         self.check_parent(request)?;
-        let directory = request
-            .working_directory
-            .as_ref()
-            .unwrap_or(&self.parts().working_directory);
+        let mut spec = request.spec.clone();
+        if spec.working_directory.as_os_str().is_empty() {
+            spec.working_directory = self.parts().working_directory.clone();
+        }
+        if let Some(command) = script {
+            spec.command = command;
+            spec.foreground = None;
+            spec.had_ampersand = true;
+        }
+        let directory = &spec.working_directory;
         program::check_directory(directory).map_err(|source| SpawnError::WorkingDirectory {
             path: directory.clone(),
             source,
         })?;
         let path = self.parts().base_env.path(request);
-        let had_ampersand = script.is_some();
-        let command = script.unwrap_or_else(|| request.command.clone());
-        let executable = program::resolve(&command, directory, path)?;
-        let mut rules = request.rules.clone();
-        if had_ampersand {
-            rules.foreground = None;
-        }
-        let spec = Spec {
-            kind: request.kind,
-            name: request.name.clone(),
-            session_id: request.session_id.clone(),
-            parent: request.parent.clone(),
-            labels: request.labels.clone(),
-            command,
-            working_directory: directory.clone(),
-            env_names: request.env.keys().cloned().collect(),
-            timeout: request.timeout,
-            stop_policy: request.stop_policy,
-            rules,
-            had_ampersand,
-        };
+        let executable = program::resolve(&spec.command, directory, path)?;
         Ok((spec, executable))
     }
 
@@ -306,7 +292,8 @@ async fn without_ampersand(command: &Command) -> Option<Command> {
 
 fn not_launched(error: &io::Error) -> SpawnFailure {
     SpawnFailure {
-        operation: "start its shim".to_owned(),
+        stage: SpawnStage::Shim,
+        path: String::new(),
         message: error_text(error),
         errno: error.raw_os_error().unwrap_or(0),
     }

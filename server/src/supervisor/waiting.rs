@@ -20,7 +20,7 @@ use crate::{
         error_text,
         program::{self, Executable},
     },
-    task::{Actor, Queued, SpawnFailure, StopCause, Task},
+    task::{Actor, Queued, SpawnFailure, SpawnStage, StopCause, Task},
 };
 
 /// Why a task whose turn has come cannot be launched.
@@ -83,19 +83,22 @@ impl TaskActor {
     }
 
     fn failure(&self, unready: Unready) -> SpawnFailure {
-        let (operation, errno) = match &unready {
-            Unready::Journal(_) | Unready::Forgotten => ("read its request".to_owned(), None),
+        let (stage, path, errno) = match &unready {
+            // Without its request there is nothing to tell a shim.
+            Unready::Journal(_) | Unready::Forgotten => (SpawnStage::Shim, String::new(), None),
             Unready::Directory(error) => {
                 let directory = self.life.task.spec.working_directory.display();
-                (format!("enter {directory}"), error.raw_os_error())
+                let stage = SpawnStage::WorkingDirectory;
+                (stage, directory.to_string(), error.raw_os_error())
             }
-            Unready::Program(unusable) => (
-                "execute its program".to_owned(),
-                unusable.source.raw_os_error(),
-            ),
+            Unready::Program(unusable) => {
+                let program = unusable.program.clone();
+                (SpawnStage::Exec, program, unusable.source.raw_os_error())
+            }
         };
         SpawnFailure {
-            operation,
+            stage,
+            path,
             message: unready.to_string(),
             errno: errno.unwrap_or(0),
         }

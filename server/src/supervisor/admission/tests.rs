@@ -1,13 +1,9 @@
 //! Whatever comes in whatever order, nobody gets what is not free, and nobody waits for what is.
 
-use std::path::PathBuf;
-
 use proptest::prelude::*;
 
 use super::*;
-use crate::task::{
-    Command, Exclusive, IdKey, Kind, Rules, Signal, Spec, StopPolicy, Task, Timestamp,
-};
+use crate::task::{Command, Exclusive, IdKey, Kind, Spec, Task, Timestamp};
 
 /// What a newcomer asks for.
 #[derive(Debug, Clone, Default)]
@@ -25,25 +21,11 @@ fn task(seq: u64, wish: &Wish) -> Task {
     };
     let label = |value: &str| ("repo".to_owned(), value.to_owned());
     let spec = Spec {
-        kind: Kind::Shell,
-        name: String::new(),
         session_id: wish.session.to_owned(),
-        parent: None,
         labels: wish.label.into_iter().map(label).collect(),
-        command: Command::Argv(vec!["true".to_owned()]),
-        working_directory: PathBuf::from("/"),
-        env_names: Vec::new(),
-        timeout: None,
-        stop_policy: StopPolicy {
-            grace: std::time::Duration::ZERO,
-            signal: Signal(15),
-        },
-        rules: Rules {
-            exclusive: wish.exclusive.map(exclusive),
-            queue: wish.queue.map(str::to_owned),
-            ..Rules::default()
-        },
-        had_ampersand: false,
+        exclusive: wish.exclusive.map(exclusive),
+        queue: wish.queue.map(str::to_owned),
+        ..Spec::new(Command::Argv(vec!["true".to_owned()]))
     };
     let id = IdKey(1).task_id(Kind::Shell, Seq(seq));
     Task::new(Seq(seq), id, spec, Timestamp(0))
@@ -352,7 +334,7 @@ proptest! {
                     let counts = |admission: &Admission| {
                         (admission.running(), admission.waiting.len(), admission.queues().count())
                     };
-                    let (was, key_taken) = (counts(&admission), task.spec.rules.exclusive.as_ref()
+                    let (was, key_taken) = (counts(&admission), task.spec.exclusive.as_ref()
                         .is_some_and(|exclusive| admission.first_for(&exclusive.key).is_some()));
                     match admission.claim(Claim::of(&task)) {
                         Ok(Standing::Begins) => {

@@ -4,7 +4,7 @@
 use super::{Clients, DetachRequest, Effect, Life, heeler};
 use crate::task::{
     DetachCause, EventKind, OnDisconnect, OnForegroundTimeout, OrphanPolicy, Placement,
-    StaleAction, StopCause, StopMode, Timestamp,
+    OnStale, StopCause, StopMode, Timestamp,
 };
 
 /// What a task waits for the clock for.
@@ -39,7 +39,7 @@ impl Life {
             };
         }
         // The rest is being killed or let go: no time is left to run out.
-        if task.leader_end.is_some() && task.spec.rules.orphan_policy != OrphanPolicy::Track {
+        if task.leader_end.is_some() && task.spec.orphan_policy != OrphanPolicy::Track {
             return None;
         }
         let timers = [
@@ -58,15 +58,15 @@ impl Life {
     }
 
     fn foreground_deadline(&self) -> Option<Timestamp> {
-        let rules = &self.task.spec.rules;
-        let foreground = rules.foreground.as_ref().filter(|_| self.holds())?;
+        let spec = &self.task.spec;
+        let foreground = spec.foreground.as_ref().filter(|_| self.holds())?;
         let started = self.task.started.as_ref()?;
         Some(started.at.saturating_add(foreground.timeout))
     }
 
     fn holder_deadline(&self) -> Option<Timestamp> {
-        let rules = &self.task.spec.rules;
-        let foreground = rules.foreground.as_ref().filter(|_| self.holds())?;
+        let spec = &self.task.spec;
+        let foreground = spec.foreground.as_ref().filter(|_| self.holds())?;
         match (foreground.on_disconnect, self.clients) {
             (OnDisconnect::Cancel | OnDisconnect::Detach, Clients::None(since)) => {
                 Some(since.saturating_add(foreground.reattach_window))
@@ -77,9 +77,9 @@ impl Life {
 
     /// When the first of the two spans of silence is over that it was given.
     fn silence_deadline(&self) -> Option<Timestamp> {
-        let rules = &self.task.spec.rules;
-        let stale = rules.stale.filter(|_| self.task.stale.is_none());
-        let spans = [stale.map(|stale| stale.after), rules.idle_timeout];
+        let spec = &self.task.spec;
+        let silence = spec.silence.filter(|_| self.task.stale.is_none());
+        let spans = [silence.map(|silence| silence.stale_after), spec.idle_timeout];
         let span = spans.into_iter().flatten().min()?;
         Some(self.silent_since()?.saturating_add(span))
     }
@@ -94,21 +94,21 @@ impl Life {
     }
 
     pub(super) fn foreground_over(&mut self, now: Timestamp) -> Vec<Effect> {
-        let rules = &self.task.spec.rules;
-        let Some(foreground) = rules.foreground.as_ref().filter(|_| self.holds()) else {
+        let spec = &self.task.spec;
+        let Some(foreground) = spec.foreground.as_ref().filter(|_| self.holds()) else {
             return Vec::new();
         };
         match foreground.on_timeout {
             OnForegroundTimeout::Detach => {
                 self.detach(DetachCause::ForegroundTimeout, unasked(), now)
             }
-            OnForegroundTimeout::Cancel => self.run_out(StopCause::Deadline, now),
+            OnForegroundTimeout::Cancel => self.run_out(StopCause::Timeout, now),
         }
     }
 
     pub(super) fn holder_gone(&mut self, now: Timestamp) -> Vec<Effect> {
-        let rules = &self.task.spec.rules;
-        let foreground = rules.foreground.as_ref().filter(|_| self.holds());
+        let spec = &self.task.spec;
+        let foreground = spec.foreground.as_ref().filter(|_| self.holds());
         let (Some(foreground), Clients::None(_)) = (foreground, self.clients) else {
             return Vec::new();
         };
@@ -129,11 +129,11 @@ impl Life {
         let Some(since) = self.silent_since().filter(|_| self.task.stop.is_none()) else {
             return Vec::new();
         };
-        let rules = &self.task.spec.rules;
+        let spec = &self.task.spec;
         let is_over = |span| now >= since.saturating_add(span);
-        let stale = rules.stale.filter(|stale| is_over(stale.after));
-        let is_idle = rules.idle_timeout.is_some_and(is_over)
-            || stale.is_some_and(|stale| stale.action == StaleAction::Cancel);
+        let stale = spec.silence.filter(|silence| is_over(silence.stale_after));
+        let is_idle = spec.idle_timeout.is_some_and(is_over)
+            || stale.is_some_and(|silence| silence.on_stale == OnStale::Cancel);
         let mut effects = Vec::new();
         if stale.is_some() && self.task.stale.is_none() {
             self.task.stale = Some(now);
@@ -141,7 +141,7 @@ impl Life {
             effects.extend([Effect::Record(EventKind::Stale), Effect::Listen]);
         }
         if is_idle {
-            effects.extend(self.run_out(StopCause::IdleDeadline, now));
+            effects.extend(self.run_out(StopCause::IdleTimeout, now));
         }
         effects
     }

@@ -2,8 +2,8 @@
 
 use super::{Children, Effect, Life, heeler};
 use crate::task::{
-    Actor, Containment, EventKind, OrphanPolicy, Proof, ProofMethod, SentSignal, Signal, Stop,
-    StopCause, StopMode, Survivor, Timestamp,
+    Actor, EventKind, OrphanPolicy, Proof, SentSignal, Signal, SignalTarget, Stop, StopCause,
+    StopMode, Survivor, Timestamp,
 };
 
 const SIGKILL: Signal = Signal(9);
@@ -40,7 +40,7 @@ impl Life {
             return None;
         }
         let Some(stop) = &self.task.stop else {
-            return match (self.task.spec.rules.orphan_policy, &self.task.leader_end) {
+            return match (self.task.spec.orphan_policy, &self.task.leader_end) {
                 (OrphanPolicy::Kill, Some(_)) => Some(StopOrder::Kill),
                 (OrphanPolicy::Abandon, Some(_)) => Some(StopOrder::Abandon),
                 (OrphanPolicy::Track, _) | (_, None) => None,
@@ -130,7 +130,7 @@ impl Life {
             stop.signals.push(SentSignal {
                 signal: SIGKILL,
                 at: now,
-                processes: 0,
+                target: SignalTarget::Tree,
             });
         }
         vec![Effect::Kill]
@@ -139,7 +139,7 @@ impl Life {
     /// The stop signal goes out before the kill, though it may be reported after it.
     pub(super) fn signalled(&mut self, sent: SentSignal) -> Vec<Effect> {
         if let Some(stop) = &mut self.task.stop {
-            let is_kill = |sent: &SentSignal| sent.signal == SIGKILL && sent.processes == 0;
+            let is_kill = |sent: &SentSignal| sent.target == SignalTarget::Tree;
             let kill = stop.signals.iter().position(is_kill);
             stop.signals
                 .insert(kill.unwrap_or(stop.signals.len()), sent);
@@ -148,30 +148,12 @@ impl Life {
     }
 
     pub(super) fn kill_overdue(&mut self, survivors: Vec<Survivor>, now: Timestamp) -> Vec<Effect> {
-        let method = self.proof_method();
         // Where nobody has asked for a stop, nobody waits to hear how it goes.
         let Some(stop) = &mut self.task.stop else {
             return Vec::new();
         };
-        stop.proof = Some(Proof {
-            method,
-            at: now,
-            survivors,
-        });
+        stop.proof = Some(Proof::survivors(survivors, now));
         vec![Effect::Record(EventKind::KillOverdue)]
-    }
-
-    fn proof_method(&self) -> ProofMethod {
-        match self
-            .task
-            .started
-            .as_ref()
-            .map(|started| started.containment)
-        {
-            Some(Containment::Cgroup) => ProofMethod::CgroupEmpty,
-            Some(Containment::Subreaper) => ProofMethod::NoChildren,
-            None => ProofMethod::NeverStarted,
-        }
     }
 
     /// Its time is over, whichever that was.
@@ -183,7 +165,7 @@ impl Life {
             cause,
             actor: heeler(),
             reason: None,
-            mode: StopMode::Graceful(self.task.spec.stop_policy),
+            mode: StopMode::Graceful(self.task.spec.stop),
             cascade: false,
         };
         self.begin_stop(request, now)

@@ -2,35 +2,20 @@
 
 mod clock;
 
-use std::path::PathBuf;
-
 use proptest::prelude::*;
 
 use super::*;
 use crate::task::{
     Command, Containment, Foreground, IdKey, Kind, OnDisconnect, OnForegroundTimeout, Queued,
-    Rules, Seq, Spec, State, StopMode, StopPolicy,
+    ProofResult, Seq, SignalTarget, SpawnStage, Spec, State, StopMode, StopPolicy,
 };
 
 const GRACE: Duration = Duration::from_secs(5);
 
 fn newborn(timeout: Option<Duration>) -> Life {
     let spec = Spec {
-        kind: Kind::Shell,
-        name: String::new(),
-        session_id: String::new(),
-        parent: None,
-        labels: Default::default(),
-        command: Command::Argv(vec!["true".to_owned()]),
-        working_directory: PathBuf::from("/"),
-        env_names: Vec::new(),
         timeout,
-        stop_policy: StopPolicy {
-            grace: GRACE,
-            signal: Signal(15),
-        },
-        rules: Rules::default(),
-        had_ampersand: false,
+        ..Spec::new(Command::Argv(vec!["true".to_owned()]))
     };
     let id = IdKey(1).task_id(Kind::Shell, Seq(1));
     Life::new(Task::new(Seq(1), id, spec, Timestamp(0)), Timestamp(0))
@@ -93,7 +78,7 @@ fn running() -> Life {
 fn waiting() -> Life {
     let mut life = newborn(Some(Duration::from_secs(1)));
     let mut spec = Spec::clone(&life.task.spec);
-    spec.rules.foreground = Some(Foreground {
+    spec.foreground = Some(Foreground {
         timeout: Duration::from_secs(1),
         on_timeout: OnForegroundTimeout::Cancel,
         on_disconnect: OnDisconnect::Cancel,
@@ -144,7 +129,7 @@ fn an_end_after_the_deadline_is_timed_out_whatever_the_code() {
         life.step(tree_ended(code), Timestamp(1_000_020));
         assert_eq!(
             end_of(&life),
-            Some((EndState::TimedOut, EndReason::Deadline)),
+            Some((EndState::TimedOut, EndReason::Timeout)),
             "{code}"
         );
     }
@@ -226,7 +211,7 @@ fn signals_are_told_in_the_order_in_which_they_went_out() {
     let term = SentSignal {
         signal: Signal(15),
         at: Timestamp(150),
-        processes: 2,
+        target: SignalTarget::Processes(2),
     };
     life.step(Input::Signalled(term), Timestamp(160));
     let sent = life.task.stop.expect("it is being stopped").signals;
@@ -316,8 +301,8 @@ fn what_is_stopped_while_it_waits_ends_without_a_signal() {
         );
         let stop = life.task.stop.expect("it was stopped");
         assert!(stop.signals.is_empty(), "nothing was sent");
-        let method = stop.proof.map(|proof| proof.method);
-        assert_eq!(method, Some(ProofMethod::NeverStarted));
+        let result = stop.proof.map(|proof| proof.result);
+        assert_eq!(result, Some(ProofResult::Proven(ProofMethod::NeverStarted)));
         assert_eq!(life.task.leader_end, None);
     }
 }
@@ -350,7 +335,8 @@ fn any_input() -> impl Strategy<Value = Input> {
     prop_oneof![
         Just(started()),
         Just(Input::SpawnFailed(SpawnFailure {
-            operation: "execute".to_owned(),
+            stage: SpawnStage::Exec,
+            path: "/missing".to_owned(),
             message: "No such file or directory".to_owned(),
             errno: 2,
         })),
@@ -387,7 +373,7 @@ fn any_input() -> impl Strategy<Value = Input> {
         Just(Input::Signalled(SentSignal {
             signal: Signal(15),
             at: Timestamp(1),
-            processes: 1
+            target: SignalTarget::Processes(1),
         })),
         Just(Input::Unseen {
             end: LeaderEnd {

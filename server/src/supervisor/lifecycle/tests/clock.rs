@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::task::{
-    DEFAULT_REATTACH_WINDOW, Foreground, OnDisconnect, OnForegroundTimeout, Stale, StaleAction,
+    DEFAULT_REATTACH_WINDOW, Foreground, OnDisconnect, OnForegroundTimeout, OnStale, Silence,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -22,11 +22,13 @@ fn foreground() -> Foreground {
     }
 }
 
-/// One that runs, by these rules.
-fn running_by(rules: Rules, timeout: Option<Duration>) -> Life {
-    let mut life = newborn(timeout);
-    let mut spec = Spec::clone(&life.task.spec);
-    spec.rules = rules;
+fn plain() -> Spec {
+    Spec::clone(&newborn(None).task.spec)
+}
+
+/// A running task with this specification.
+fn running_by(spec: Spec) -> Life {
+    let mut life = newborn(None);
     life.task.spec = spec.into();
     life.step(started(), Timestamp(10));
     life
@@ -34,11 +36,11 @@ fn running_by(rules: Rules, timeout: Option<Duration>) -> Life {
 
 /// One that runs in the foreground, and is held.
 fn held(foreground: Foreground, timeout: Option<Duration>) -> Life {
-    let rules = Rules {
+    let mut life = running_by(Spec {
         foreground: Some(foreground),
-        ..Rules::default()
-    };
-    let mut life = running_by(rules, timeout);
+        timeout,
+        ..plain()
+    });
     assert_eq!(life.step(Input::Clients(Clients::Attached), at(0)), []);
     life
 }
@@ -94,7 +96,7 @@ fn at_the_foreground_deadline_it_is_detached_or_timed_out() {
     life.step(tree_ended(0), at(61));
     assert_eq!(
         end_of(&life),
-        Some((EndState::TimedOut, EndReason::Deadline))
+        Some((EndState::TimedOut, EndReason::Timeout))
     );
 }
 
@@ -176,13 +178,13 @@ fn a_leader_that_exits_releases_its_holder_and_the_rest_runs_in_the_background()
 /// F11
 #[test]
 fn a_task_whose_rest_is_killed_runs_out_of_no_time() {
-    let rules = Rules {
+    let spec = Spec {
         foreground: Some(foreground()),
         orphan_policy: OrphanPolicy::Kill,
         idle_timeout: Some(SECOND),
-        ..Rules::default()
+        ..plain()
     };
-    let mut life = running_by(rules, None);
+    let mut life = running_by(spec);
     let exit = Input::LeaderExited {
         end: exited(0),
         output_bytes: 0,
@@ -202,10 +204,14 @@ fn a_task_whose_rest_is_killed_runs_out_of_no_time() {
     );
 }
 
-fn stale_after(after: Duration, action: StaleAction) -> Rules {
-    Rules {
-        stale: Some(Stale { after, action }),
-        ..Rules::default()
+fn stale_after(stale_after: Duration, on_stale: OnStale) -> Spec {
+    let silence = Silence {
+        stale_after,
+        on_stale,
+    };
+    Spec {
+        silence: Some(silence),
+        ..plain()
     }
 }
 
@@ -219,11 +225,11 @@ fn silence(last_output: Timestamp) -> Input {
 /// T4
 #[test]
 fn output_pushes_the_idle_deadline_back() {
-    let rules = Rules {
+    let spec = Spec {
         idle_timeout: Some(10 * SECOND),
-        ..Rules::default()
+        ..plain()
     };
-    let mut life = running_by(rules, None);
+    let mut life = running_by(spec);
     assert_eq!(life.timer(), Some((at(10), Timer::Silence)));
     assert_eq!(life.step(silence(at(4)), at(10)), [], "it wrote meanwhile");
     assert_eq!(life.timer(), Some((at(14), Timer::Silence)));
@@ -232,7 +238,7 @@ fn output_pushes_the_idle_deadline_back() {
     life.step(tree_ended(0), at(15));
     assert_eq!(
         end_of(&life),
-        Some((EndState::TimedOut, EndReason::IdleDeadline))
+        Some((EndState::TimedOut, EndReason::IdleTimeout))
     );
 }
 
@@ -240,7 +246,7 @@ fn output_pushes_the_idle_deadline_back() {
 #[test]
 fn stale_is_told_once_for_each_silence() {
     const STALE: [Effect; 2] = [Effect::Record(EventKind::Stale), Effect::Listen];
-    let mut life = running_by(stale_after(10 * SECOND, StaleAction::Notify), None);
+    let mut life = running_by(stale_after(10 * SECOND, OnStale::Notify), None);
     assert_eq!(life.step(silence(at(0)), at(10)), STALE);
     assert_eq!(life.timer(), None, "nothing to wait for but output");
     assert_eq!(life.step(silence(at(0)), at(30)), [], "the same silence");
@@ -255,14 +261,14 @@ fn stale_is_told_once_for_each_silence() {
 /// T5
 #[test]
 fn a_stale_task_is_stopped_if_that_was_asked_for() {
-    let mut life = running_by(stale_after(10 * SECOND, StaleAction::Cancel), None);
+    let mut life = running_by(stale_after(10 * SECOND, OnStale::Cancel), None);
     let told: Vec<Effect> = life.step(silence(at(0)), at(10));
     assert!(told.contains(&Effect::Record(EventKind::Stale)));
     assert!(told.contains(&Effect::Signal(Signal(15))));
     life.step(tree_ended(0), at(11));
     assert_eq!(
         end_of(&life),
-        Some((EndState::TimedOut, EndReason::IdleDeadline))
+        Some((EndState::TimedOut, EndReason::IdleTimeout))
     );
 }
 

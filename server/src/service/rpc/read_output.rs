@@ -1,0 +1,177 @@
+//! ReadOutput: a piece of a task's output, waited for if need be.
+
+use std::time::Duration;
+
+use heeler_proto::v1::{self, read_output_request::Start};
+use tokio::time::Instant;
+
+use crate::{
+    process::task_file::Reading,
+    service::{
+        Service,
+        wire::{check, convert, refusal::Refusal, text},
+    },
+    task::TaskId,
+};
+
+const DEFAULT_BYTES: usize = 256 * 1024;
+const LARGEST_READ: usize = 1024 * 1024;
+/// A text always gets on: there is room for any character.
+const LONGEST_CHARACTER: usize = 4;
+const LONGEST_WAIT: Duration = Duration::from_secs(300);
+
+/// What is to be read.
+#[derive(Debug)]
+pub(super) struct Read {
+    pub(super) id: TaskId,
+    pub(super) start: Start,
+    pub(super) max_bytes: usize,
+    pub(super) view: v1::OutputView,
+}
+
+impl Read {
+    /// Where it goes on, once something was read.
+    pub(super) fn offset(&self) -> u64 {
+        match self.start {
+            Start::Offset(offset) => offset,
+            Start::TailBytes(_) => 0,
+        }
+    }
+}
+
+pub(super) async fn read_output(
+    service: &Service,
+    request: v1::ReadOutputRequest,
+) -> Result<v1::ReadOutputResponse, Refusal> {
+    let deadline = Instant::now() + wait(&request)?;
+    let mut read = check(request)?;
+    loop {
+        let handle = service.supervisor.live(&read.id);
+        // Whether it is over is asked before what it wrote: what is over writes no more.
+        let task = service.find(&read.id).await?;
+        let complete = !task.is_live();
+        let mut answer = piece(service, &mut read, complete).await?;
+        let end = answer.end_offset;
+        if complete {
+            pass_over_lost(&mut answer, task.output_bytes);
+        }
+        if !answer.chunks.is_empty() || complete || Instant::now() >= deadline {
+            return Ok(answer);
+        }
+        let grown = async {
+            // Without a handle it has just ended: look again.
+            if let Some(handle) = handle {
+                handle.output_beyond(end).await;
+            }
+        };
+        tokio::select! {
+            () = grown => {}
+            () = tokio::time::sleep_until(deadline) => {}
+            () = service.closing.begun() => {
+                return Err(Refusal::shutting_down());
+            }
+        }
+    }
+}
+
+fn wait(request: &v1::ReadOutputRequest) -> Result<Duration, Refusal> {
+    let wait = check::optional_duration("wait", request.wait)?;
+    match wait.unwrap_or_default() {
+        wait if wait > LONGEST_WAIT => Err(Refusal::field("wait", "is longer than 5 minutes")),
+        wait => Ok(wait),
+    }
+}
+
+fn check(request: v1::ReadOutputRequest) -> Result<Read, Refusal> {
+    let view = check::enumerated("view", request.view)?;
+    let smallest = match view {
+        v1::OutputView::Unspecified | v1::OutputView::Raw => 1,
+        v1::OutputView::Text => LONGEST_CHARACTER,
+    };
+    Ok(Read {
+        id: check::task_id("task_id", &request.task_id)?,
+        start: request.start.unwrap_or(Start::Offset(0)),
+        max_bytes: match request.max_bytes as usize {
+            0 => DEFAULT_BYTES,
+            bytes => bytes.clamp(smallest, LARGEST_READ),
+        },
+        view,
+    })
+}
+
+/// What there is to read now; the next piece is behind it.
+pub(super) async fn piece(
+    service: &Service,
+    read: &mut Read,
+    complete: bool,
+) -> Result<v1::ReadOutputResponse, Refusal> {
+    let (offset, reading) = load(service, read, read.start).await?;
+    let answer = view(read, offset, reading, complete);
+    read.start = Start::Offset(answer.next_offset);
+    Ok(answer)
+}
+
+/// How much output there is.
+pub(super) async fn end(service: &Service, id: &TaskId) -> Result<u64, Refusal> {
+    let read = Read {
+        id: id.clone(),
+        start: Start::TailBytes(0),
+        max_bytes: 0,
+        view: v1::OutputView::Raw,
+    };
+    let (end, _) = load(service, &read, read.start).await?;
+    Ok(end)
+}
+
+async fn load(service: &Service, read: &Read, start: Start) -> Result<(u64, Reading), Refusal> {
+    let task_dir = service.supervisor.parts().task_dir.clone();
+    let (id, limit) = (read.id.clone(), read.max_bytes);
+    let loaded = tokio::task::spawn_blocking(move || {
+        let file = task_dir.open(&id)?;
+        let offset = match (start, &file) {
+            (Start::Offset(offset), _) => offset,
+            (Start::TailBytes(_), None) => 0,
+            (Start::TailBytes(bytes), Some(file)) => file.tail(0)?.end.saturating_sub(bytes),
+        };
+        let reading = file.map_or(Ok(Reading::default()), |file| file.read(offset, limit))?;
+        Ok::<_, std::io::Error>((offset, reading))
+    });
+    match loaded.await {
+        Ok(Ok(loaded)) => Ok(loaded),
+        Ok(Err(error)) => Err(Refusal::storage("read the task's output", &error)),
+        Err(error) => Err(Refusal::storage("read the task's output", &error)),
+    }
+}
+
+/// What a task that is over has written and nobody has any more, as after a restart of the machine that
+/// took what was in memory: it is counted, and whoever reads gets behind it.
+fn pass_over_lost(answer: &mut v1::ReadOutputResponse, written: u64) {
+    if answer.next_offset >= answer.end_offset {
+        answer.next_offset = answer.next_offset.max(written);
+    }
+    answer.end_offset = answer.end_offset.max(written);
+}
+
+fn view(read: &Read, offset: u64, reading: Reading, complete: bool) -> v1::ReadOutputResponse {
+    let end_offset = reading.end;
+    let (chunks, next_offset) = match read.view {
+        v1::OutputView::Unspecified | v1::OutputView::Raw => {
+            let last = reading.chunks.last();
+            let next = last.map_or(offset, |chunk| chunk.offset + chunk.data.len() as u64);
+            (
+                reading.chunks.into_iter().map(convert::raw_chunk).collect(),
+                next,
+            )
+        }
+        v1::OutputView::Text => {
+            let read_all = |next: u64| complete && next >= end_offset;
+            text::view(offset, reading.chunks, read_all)
+        }
+    };
+    v1::ReadOutputResponse {
+        chunks,
+        next_offset,
+        end_offset,
+        complete,
+    }
+}

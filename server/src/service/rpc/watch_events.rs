@@ -1,0 +1,228 @@
+//! WatchEvents: a cursor over the journal for each watcher.
+//!
+//! A watcher is a number. It is woken by a number, reads what it has not sent yet, and sends it as
+//! fast as its client takes it; one that stops reading stops here, and costs the few messages that it
+//! has read ahead. There is no end to what it sends, unless the server goes down or the journal cannot
+//! be read.
+
+use std::{collections::VecDeque, pin::Pin, sync::Arc, time::Duration, vec};
+
+use heeler_proto::{
+    Encoded,
+    v1::{self, watch_events_response::Item},
+};
+use prost::Message as _;
+use tokio::{
+    sync::watch,
+    time::{Instant, Sleep},
+};
+use tonic::Request;
+
+use crate::{
+    journal::Journal,
+    service::{
+        Closing, Service,
+        transport::layer::CallPermit,
+        wire::{
+            check,
+            encodings::Encodings,
+            filter,
+            refusal::Refusal,
+            stream::{Messages, Source},
+        },
+    },
+    task::{Fact, FactKind, Filter, Revision, Task},
+};
+
+/// Events that are read at once.
+const BATCH: usize = 256;
+/// Messages that wait for a client, in bytes: enough to keep its connection busy.
+const AHEAD: usize = 64 << 10;
+const DEFAULT_BOOKMARK: Duration = Duration::from_secs(15);
+const SHORTEST_BOOKMARK: Duration = Duration::from_millis(100);
+/// Past this a bookmark never comes, and the timer's arithmetic stays sound.
+const LONGEST_BOOKMARK: Duration = Duration::from_secs(24 * 3600);
+
+type Message = Encoded<v1::WatchEventsResponse>;
+
+/// One watcher.
+#[derive(Debug)]
+pub struct Watcher {
+    journal: Journal,
+    encodings: Arc<Encodings>,
+    filter: Filter,
+    kinds: Vec<FactKind>,
+    /// What is told before anything that happens.
+    initial: Option<vec::IntoIter<Arc<Task>>>,
+    cursor: Revision,
+    head: watch::Receiver<Revision>,
+    /// Events that were read, the first of them right after the cursor.
+    unsent: VecDeque<Fact>,
+    bookmark_every: Duration,
+    bookmark_due: Instant,
+    /// Goes off at `bookmark_due` or sooner: every event moves that, and most leave this alone.
+    alarm: Pin<Box<Sleep>>,
+    closing: Closing,
+    _permit: Option<CallPermit>,
+}
+
+pub(super) async fn watch_events(
+    service: &Service,
+    request: Request<v1::WatchEventsRequest>,
+) -> Result<Messages<Watcher>, Refusal> {
+    let permit = request.extensions().get::<CallPermit>().cloned();
+    let request = request.into_inner();
+    let journal = service.supervisor.parts().journal.clone();
+    let epoch = journal.epoch().to_string();
+    if !request.epoch.is_empty() && request.epoch != epoch {
+        return Err(Refusal::epoch_mismatch(&request.epoch, epoch));
+    }
+    let filter = filter::reading(request.filter)?;
+    let kinds = filter::event_kinds(&request.types, &filter)?;
+    let bookmark_every = bookmark_interval(request.bookmark_interval)?;
+    let (initial, cursor) = match (request.initial_state, request.after_revision) {
+        (true, Some(_)) => {
+            return Err(Refusal::field(
+                "after_revision",
+                "cannot be combined with initial_state",
+            ));
+        }
+        (true, None) => journal.snapshot(&filter),
+        (false, Some(after)) => {
+            // Said at once rather than as the stream's first item.
+            journal.facts_after(Revision(after), 1).await?;
+            (Vec::new(), Revision(after))
+        }
+        (false, None) => (Vec::new(), journal.head()),
+    };
+    let bookmark_due = Instant::now() + bookmark_every;
+    Ok(Messages::of(Watcher {
+        head: journal.watch(),
+        journal,
+        encodings: Arc::clone(&service.encodings),
+        filter,
+        kinds,
+        initial: Some(initial.into_iter()),
+        cursor,
+        unsent: VecDeque::new(),
+        bookmark_every,
+        bookmark_due,
+        alarm: Box::pin(tokio::time::sleep_until(bookmark_due)),
+        closing: service.closing.clone(),
+        _permit: permit,
+    }))
+}
+
+fn bookmark_interval(value: Option<prost_types::Duration>) -> Result<Duration, Refusal> {
+    let Some(value) = value else {
+        return Ok(DEFAULT_BOOKMARK);
+    };
+    let span = check::duration("bookmark_interval", value)?;
+    if span < SHORTEST_BOOKMARK {
+        return Err(Refusal::field(
+            "bookmark_interval",
+            "is shorter than 100 ms",
+        ));
+    }
+    Ok(span.min(LONGEST_BOOKMARK))
+}
+
+impl Source for Watcher {
+    type Message = Message;
+
+    async fn next(&mut self) -> Result<Vec<Message>, Refusal> {
+        loop {
+            // The ends of tasks that were stopped with the server come before the end of the stream.
+            if self.closing.has_begun() && (self.initial.is_some() || self.has_told_all()) {
+                return Err(Refusal::shutting_down());
+            }
+            if self.initial.is_some() {
+                return Ok(self.initial_state());
+            }
+            self.head.mark_unchanged();
+            self.read().await?;
+            let events = self.wanted_events();
+            if !events.is_empty() {
+                self.bookmark_due = Instant::now() + self.bookmark_every;
+                return Ok(events);
+            }
+            if Instant::now() >= self.bookmark_due {
+                return Ok(vec![self.bookmark()]);
+            }
+            if !self.has_told_all() {
+                continue;
+            }
+            tokio::select! {
+                _ = self.head.changed() => {}
+                () = self.alarm.as_mut() => self.alarm.as_mut().reset(self.bookmark_due),
+                () = self.closing.begun() => {}
+            }
+        }
+    }
+}
+
+impl Watcher {
+    fn has_told_all(&self) -> bool {
+        self.cursor >= self.journal.head()
+    }
+
+    /// Some of the initial state; a bookmark is its end.
+    fn initial_state(&mut self) -> Vec<Message> {
+        let mut messages = Vec::new();
+        let mut bytes = 0;
+        while bytes < AHEAD {
+            let Some(task) = self.initial.as_mut().and_then(Iterator::next) else {
+                self.initial = None;
+                messages.push(self.bookmark());
+                break;
+            };
+            let task = self.encodings.task(&task);
+            bytes += task.len();
+            messages.push(Encoded::from_bytes(task));
+        }
+        messages
+    }
+
+    async fn read(&mut self) -> Result<(), Refusal> {
+        if self.unsent.is_empty() {
+            let facts = self.journal.facts_after(self.cursor, BATCH).await?;
+            self.unsent = facts.into();
+        }
+        Ok(())
+    }
+
+    /// Takes from what was read as much as is to wait for the client.
+    fn wanted_events(&mut self) -> Vec<Message> {
+        let mut messages = Vec::new();
+        let mut bytes = 0;
+        while bytes < AHEAD
+            && let Some(fact) = self.unsent.pop_front()
+        {
+            self.cursor = fact.revision();
+            if self.wants(&fact) {
+                if let Some(event) = fact.event() {
+                    self.journal.note_delivered(&event.task);
+                }
+                let message = self.encodings.event(&fact);
+                bytes += message.encoded_len();
+                messages.push(message);
+            }
+        }
+        messages
+    }
+
+    fn wants(&self, fact: &Fact) -> bool {
+        (self.kinds.is_empty() || self.kinds.contains(&fact.kind())) && self.filter.admits(fact)
+    }
+
+    fn bookmark(&mut self) -> Message {
+        self.bookmark_due = Instant::now() + self.bookmark_every;
+        let bookmark = v1::Bookmark {
+            revision: self.cursor.0,
+            epoch: self.journal.epoch().to_string(),
+        };
+        Encoded::new(&v1::WatchEventsResponse {
+            item: Some(Item::Bookmark(bookmark)),
+        })
+    }
+}

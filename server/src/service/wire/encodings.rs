@@ -1,0 +1,192 @@
+//! What many clients get, encoded once: a bounded memory of events and tasks as they go out.
+//!
+//! A revision names one event, and with it one state of one task, for ever; so what was encoded
+//! under it never goes stale. Nothing depends on what is kept: who misses encodes.
+
+use std::sync::{Mutex, PoisonError};
+
+use heeler_proto::{
+    Encoded,
+    v1::{self, watch_events_response::Item},
+};
+use prost::{Message, bytes::Bytes};
+
+use super::convert;
+use crate::task::{Fact, Revision, Seq, Task};
+
+/// As many as the largest page, and as Remove tells at once.
+const SLOTS: usize = 1024;
+/// What is larger is encoded anew each time. The usual record with a full tail fits.
+const LARGEST: usize = 8 << 10;
+
+/// The memory, one for the whole server.
+#[derive(Debug)]
+pub(crate) struct Encodings {
+    events: Slots<Revision>,
+    tasks: Slots<(Seq, Revision)>,
+}
+
+impl Default for Encodings {
+    fn default() -> Self {
+        Self {
+            events: Slots::new(),
+            tasks: Slots::new(),
+        }
+    }
+}
+
+impl Encodings {
+    /// An event as a watcher gets it.
+    pub(crate) fn event(&self, fact: &Fact) -> Encoded<v1::WatchEventsResponse> {
+        let encode = || {
+            let item = Some(Item::Event(convert::fact(fact)));
+            v1::WatchEventsResponse { item }.encode_to_vec()
+        };
+        let revision = fact.revision();
+        Encoded::from_bytes(self.events.get(revision.0, revision, encode))
+    }
+
+    /// A task as the first field of an answer: `tasks` of List, `task` of Inspect and `initial` of
+    /// WatchEvents have the same number, and so the same bytes.
+    pub(crate) fn task(&self, task: &Task) -> Bytes {
+        let encode = || {
+            let tasks = vec![super::task::show(task)];
+            v1::ListResponse {
+                tasks,
+                ..v1::ListResponse::default()
+            }
+            .encode_to_vec()
+        };
+        // By their numbers, live tasks lie closer together than by their revisions.
+        self.tasks
+            .get(task.seq.0, (task.seq, task.revision), encode)
+    }
+}
+
+/// Each key has one slot that it can be in, so nothing is to be managed; the latest comer has it.
+#[derive(Debug)]
+struct Slots<K>(Vec<Mutex<Option<(K, Bytes)>>>);
+
+impl<K: Copy + PartialEq> Slots<K> {
+    fn new() -> Self {
+        Self((0..SLOTS).map(|_| Mutex::new(None)).collect())
+    }
+
+    fn get(&self, number: u64, key: K, encode: impl FnOnce() -> Vec<u8>) -> Bytes {
+        let slot = &self.0[(number % SLOTS as u64) as usize];
+        // A slot is replaced whole: it is sound whatever became of who held the lock.
+        let mut kept = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*kept {
+            Some((held, bytes)) if *held == key => bytes.clone(),
+            Some(_) | None => {
+                let bytes = Bytes::from(encode());
+                if bytes.len() <= LARGEST {
+                    *kept = Some((key, bytes.clone()));
+                }
+                bytes
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, sync::Arc};
+
+    use super::*;
+    use crate::task::{
+        Command, DEFAULT_GRACE, Event, EventKind, IdKey, Kind, Rules, Signal, Spec, StopPolicy,
+        Timestamp,
+    };
+
+    fn task(seq: u64, revision: u64) -> Task {
+        named(format!("task {seq}"), seq, revision)
+    }
+
+    fn named(name: String, seq: u64, revision: u64) -> Task {
+        let spec = Spec {
+            kind: Kind::Shell,
+            name,
+            session_id: "s1".into(),
+            parent: None,
+            labels: BTreeMap::from([("repo".into(), "heeler".into())]),
+            command: Command::Argv(vec!["/bin/true".into()]),
+            working_directory: "/tmp".into(),
+            env_names: Vec::new(),
+            timeout: None,
+            stop_policy: StopPolicy {
+                grace: DEFAULT_GRACE,
+                signal: Signal(15),
+            },
+            rules: Rules::default(),
+            had_ampersand: false,
+        };
+        let id = IdKey(1).task_id(spec.kind, Seq(seq));
+        Task {
+            revision: Revision(revision),
+            ..Task::new(Seq(seq), id, spec, Timestamp(1))
+        }
+    }
+
+    #[test]
+    fn a_task_is_the_same_bytes_in_every_answer() {
+        let (encodings, task) = (Encodings::default(), task(1, 2));
+        let bytes = encodings.task(&task);
+        let expected = super::task::show(&task);
+        let rest = v1::ListResponse {
+            revision: 7,
+            ..v1::ListResponse::default()
+        };
+        let page = Encoded::from_parts(&[bytes.clone(), bytes.clone()], &rest).into_bytes();
+        let page = v1::ListResponse::decode(page).expect("it is well formed");
+        assert_eq!(page.tasks, [expected.clone(), expected.clone()]);
+        assert_eq!(page.revision, 7);
+        let inspected = v1::InspectResponse::decode(bytes.clone()).expect("it is well formed");
+        assert_eq!(inspected.task.as_ref(), Some(&expected));
+        let initial = v1::WatchEventsResponse::decode(bytes).expect("it is well formed");
+        assert_eq!(initial.item, Some(Item::Initial(expected)));
+    }
+
+    #[test]
+    fn an_event_is_encoded_once() {
+        let encodings = Encodings::default();
+        let event = Fact::Task(Arc::new(Event {
+            revision: Revision(9),
+            at: Timestamp(1),
+            kind: EventKind::Created,
+            task: Arc::new(task(1, 9)),
+            tail: None,
+            activity: None,
+        }));
+        let first = encodings.event(&event).into_bytes();
+        assert_eq!(
+            first.as_ptr(),
+            encodings.event(&event).into_bytes().as_ptr()
+        );
+        let told = v1::WatchEventsResponse::decode(first).expect("it is well formed");
+        assert_eq!(told.item, Some(Item::Event(convert::fact(&event))));
+    }
+
+    #[test]
+    fn a_newer_state_and_a_task_of_the_same_slot_are_never_mistaken_for_it() {
+        let encodings = Encodings::default();
+        for task in [
+            task(1, 5),
+            task(1, 6),
+            task(1 + SLOTS as u64, 6),
+            task(1, 5),
+        ] {
+            let listed = v1::ListResponse::decode(encodings.task(&task)).expect("well formed");
+            assert_eq!(listed.tasks, [super::task::show(&task)]);
+        }
+    }
+
+    #[test]
+    fn a_giant_is_told_and_not_kept() {
+        let encodings = Encodings::default();
+        let giant = named("x".repeat(LARGEST), 1, 2);
+        assert!(encodings.task(&giant).len() > LARGEST);
+        let kept = encodings.tasks.0[1].lock().expect("nobody has failed");
+        assert!(kept.is_none());
+    }
+}
