@@ -2,7 +2,6 @@
 //! journal's own code, since to run them would take minutes.
 
 use std::{
-    collections::BTreeMap,
     fs::{self, File},
     path::{Path, PathBuf},
     time::Duration,
@@ -13,8 +12,8 @@ use heeler_server::{
     journal::{Boot, Durability, Entry, Journal},
     process::task_file::TaskDir,
     task::{
-        Command, Containment, DEFAULT_GRACE, EndReason, EndState, Ended, EventKind, Kind,
-        LeaderEnd, Outcome, Rules, Signal, Spec, Started, StopPolicy, Tail, Task, Timestamp,
+        Command, Containment, EndReason, EndState, Ended, EventKind, Kind, LeaderEnd, Outcome,
+        Spec, Started, Tail, Task, Timestamp,
     },
 };
 
@@ -80,21 +79,8 @@ async fn append(journal: &Journal, kind: EventKind, task: &Task) -> Result {
 fn newborn(journal: &Journal) -> Task {
     let seq = journal.next_seq();
     let spec = Spec {
-        kind: Kind::Shell,
-        name: String::new(),
-        session_id: String::new(),
-        parent: None,
-        labels: BTreeMap::new(),
-        command: Command::Argv(vec!["/bin/true".to_owned()]),
         working_directory: Path::new("/").to_owned(),
-        env_names: Vec::new(),
-        timeout: None,
-        stop_policy: StopPolicy {
-            grace: DEFAULT_GRACE,
-            signal: Signal(15),
-        },
-        rules: Rules::default(),
-        had_ampersand: false,
+        ..Spec::new(Command::Argv(vec!["/bin/true".to_owned()]))
     };
     let id = journal.id_key().task_id(Kind::Shell, seq);
     Task::new(seq, id, spec, Timestamp::now())

@@ -28,7 +28,9 @@ impl Filter {
 
     /// One of these ids. Several calls add up.
     pub fn tasks<S: Into<String>>(mut self, ids: impl IntoIterator<Item = S>) -> Self {
-        self.message.task_ids.extend(ids.into_iter().map(Into::into));
+        self.message
+            .task_ids
+            .extend(ids.into_iter().map(Into::into));
         self
     }
 

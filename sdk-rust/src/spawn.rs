@@ -3,9 +3,9 @@
 use std::{path::Path, time::Duration};
 
 use heeler_proto::v1::{
-    ArgvCommand, DisconnectAction, Environment, EnvironmentDefaults, ExclusiveMode, ExclusivePolicy,
-    ForegroundPolicy, ForegroundTimeoutAction, OrphanPolicy, ShellCommand, SilencePolicy,
-    SpawnRequest, StaleAction, StopPolicy, TaskKind, TaskSpec, task_spec::Command,
+    ArgvCommand, DisconnectAction, Environment, EnvironmentDefaults, ExclusiveMode,
+    ExclusivePolicy, ForegroundPolicy, ForegroundTimeoutAction, OrphanPolicy, ShellCommand,
+    SilencePolicy, SpawnRequest, StaleAction, StopPolicy, TaskKind, TaskSpec, task_spec::Command,
 };
 use uuid::Uuid;
 
@@ -275,7 +275,10 @@ mod tests {
         assert_eq!(plain.foreground, None);
         assert_eq!(plain.silence, None);
         assert_eq!(plain.environment, None);
-        let grace = spec(Spawn::shell("true").grace(Duration::ZERO)).stop.unwrap().grace;
+        let grace = spec(Spawn::shell("true").grace(Duration::ZERO))
+            .stop
+            .unwrap()
+            .grace;
         assert_eq!(grace, Some(prost_types::Duration::default()));
         let waits = Spawn::shell("true").on_disconnect(DisconnectAction::Keep);
         assert!(spec(waits).foreground.is_some());

@@ -16,10 +16,13 @@ use super::{
     finished::{self, Found, Slice},
     present::{LiveQuery, LiveTask, Present},
 };
-use crate::task::{Filter, Revision, Seq, State, Task};
+use crate::task::{Filter, Placement, Revision, Seq, State, Task};
 
 /// What a page may hold, as encoded: half of what a gRPC client takes unless told otherwise.
 const PAGE_BYTES: usize = 2 << 20;
+
+/// Maximum number of finished tasks that are read for one page.
+pub(super) const SCAN: usize = 1000;
 
 /// How many tasks are read sooner than another thread is woken, or nearly.
 const SHORT_PAGE: usize = 100;
@@ -143,13 +146,19 @@ impl Listing {
         archive: &Archive,
         connection: &Connection,
     ) -> Result<Page, JournalError> {
-        let wanted = self.query.limit() + 1;
         let below = self.query.position.map(|position| position.below);
+        let phase = self.query.phase();
         let live = std::mem::take(&mut self.live);
         let mut places: Vec<Place> = live.into_iter().map(Place::Memory).collect();
-        if self.query.phase() == Phase::Live && self.since < self.now {
+        if phase == Phase::Live && self.since < self.now {
             let slice = Slice::EndedBetween(self.since, self.now);
-            let found = finished::find(connection, &self.query.filter, slice, below, wanted)?;
+            // Some of them may not match, so the first few are not enough. No more are read than
+            // have ended since the first page.
+            let limit = match self.query.filter.has_record_fields() {
+                true => usize::MAX,
+                false => self.query.limit() + 1,
+            };
+            let found = finished::find(connection, &self.query.filter, slice, below, limit)?;
             places.extend(
                 found
                     .into_iter()
@@ -157,56 +166,124 @@ impl Listing {
             );
             places.sort_by_key(|place| Reverse(place.seq()));
         }
-        if places.len() < wanted && self.query.wants_finished() {
-            let slice = Slice::EndedBy(self.since);
-            let below = below.filter(|_| self.query.phase() == Phase::Finished);
-            let rest = wanted - places.len();
-            let found = finished::find(connection, &self.query.filter, slice, below, rest)?;
-            places.extend(
-                found
-                    .into_iter()
-                    .map(|found| Place::Disk(Phase::Finished, found)),
-            );
+        let below = below.filter(|_| phase == Phase::Finished);
+        let mut filling = Filling::new(self);
+        for place in places {
+            filling.add(place.read(archive, connection)?);
+            if filling.is_full() {
+                return Ok(filling.page);
+            }
         }
-        self.fill(
-            places
-                .into_iter()
-                .map(|place| place.read(archive, connection)),
-        )
+        if filling.query.wants_finished() {
+            filling.add_finished(archive, connection, below)?;
+        }
+        Ok(filling.page)
     }
 
-    /// Takes what fits, and one in any case. The one that does not tells that there is a next page.
     fn fill(
         self,
         listed: impl Iterator<Item = Result<Listed, JournalError>>,
     ) -> Result<Page, JournalError> {
-        let mut page = Page {
+        let mut filling = Filling::new(self);
+        for listed in listed {
+            filling.add(listed?);
+            if filling.is_full() {
+                break;
+            }
+        }
+        Ok(filling.page)
+    }
+}
+
+/// A page to which tasks are added in the order of the list.
+#[derive(Debug)]
+struct Filling {
+    query: ListQuery,
+    since: Revision,
+    page: Page,
+    /// The position of the latest task that was looked at.
+    last: Option<Position>,
+    count: usize,
+    bytes: usize,
+}
+
+impl Filling {
+    fn new(listing: Listing) -> Self {
+        let page = Page {
             tasks: Vec::new(),
             next: None,
-            revision: self.now,
+            revision: listing.now,
         };
-        let mut last = None;
-        let mut bytes = 0;
-        for (places, listed) in listed.enumerate() {
-            if places == self.query.limit() {
-                page.next = last;
-                break;
-            }
-            let Listed { phase, seq, record } = listed?;
-            let size = record.as_ref().map_or(0, |(_, size)| *size);
-            if bytes > 0 && bytes + size > PAGE_BYTES {
-                page.next = last;
-                break;
-            }
-            bytes += size;
-            last = Some(Position {
-                since: self.since,
-                phase,
-                below: seq,
-            });
-            page.tasks.extend(record.map(|(task, _)| task));
+        Self {
+            query: listing.query,
+            since: listing.since,
+            page,
+            last: None,
+            count: 0,
+            bytes: 0,
         }
-        Ok(page)
+    }
+
+    /// Adds a task if it belongs to the list. The first that does not fit shows that there is a next
+    /// page; one fits in any case.
+    fn add(&mut self, listed: Listed) {
+        let Listed { phase, seq, record } = listed;
+        let position = Position {
+            since: self.since,
+            phase,
+            below: seq,
+        };
+        let wanted = |(task, _): &(Arc<Task>, usize)| self.query.wants(phase, task);
+        if record.as_ref().is_some_and(|record| !wanted(record)) {
+            self.last = Some(position);
+            return;
+        }
+        let size = record.as_ref().map_or(0, |(_, size)| *size);
+        let is_too_large = self.bytes > 0 && self.bytes + size > PAGE_BYTES;
+        if self.count == self.query.limit() || is_too_large {
+            self.page.next = self.last;
+            return;
+        }
+        self.count += 1;
+        self.bytes += size;
+        self.last = Some(position);
+        self.page.tasks.extend(record.map(|(task, _)| task));
+    }
+
+    fn is_full(&self) -> bool {
+        self.page.next.is_some()
+    }
+
+    /// Adds tasks that were finished at the first page. It looks at [`SCAN`] tasks at most: if too few
+    /// of them match, the page is short and the next one continues.
+    fn add_finished(
+        &mut self,
+        archive: &Archive,
+        connection: &Connection,
+        mut below: Option<Seq>,
+    ) -> Result<(), JournalError> {
+        let slice = Slice::EndedBy(self.since);
+        let mut scanned = 0;
+        loop {
+            let rest = self.query.limit() + 1 - self.count;
+            let found = finished::find(connection, &self.query.filter, slice, below, rest)?;
+            let is_last = found.len() < rest;
+            for found in found {
+                below = Some(found.seq);
+                scanned += 1;
+                self.add(Place::Disk(Phase::Finished, found).read(archive, connection)?);
+                if self.is_full() {
+                    return Ok(());
+                }
+            }
+            if is_last {
+                return Ok(());
+            }
+            if scanned >= SCAN.max(self.query.limit()) {
+                self.page.next = self.last;
+                return Ok(());
+            }
+        }
     }
 }
 
@@ -262,6 +339,19 @@ impl ListQuery {
 
     fn phase(&self) -> Phase {
         self.position.map_or(Phase::Live, |position| position.phase)
+    }
+
+    /// The conditions for which the journal has no column.
+    fn wants(&self, phase: Phase, task: &Task) -> bool {
+        let is_shown = match phase {
+            Phase::Live => true,
+            Phase::Finished => {
+                self.include_finished_foreground
+                    || !self.filter.ids.is_empty()
+                    || task.placement() == Placement::Background
+            }
+        };
+        is_shown && self.filter.matches_record(task)
     }
 
     fn wants_finished(&self) -> bool {

@@ -17,9 +17,9 @@ use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use super::{Boot, Durability, Entry, Journal, file};
 use crate::task::{
-    Chunk, Command, Containment, EndReason, EndState, Ended, Environment, EnvironmentDefaults, Event, EventKind, Fact,
-    IdKey, Kind, LeaderEnd, Outcome, Revision, Seq, SpawnRequest, Spec, Started,
-    Stream, Tail, Task, Timestamp,
+    Chunk, Command, Containment, EndReason, EndState, Ended, Environment, EnvironmentDefaults,
+    Event, EventKind, Fact, IdKey, Kind, LeaderEnd, Outcome, Revision, Seq, SpawnRequest, Spec,
+    Started, Stream, Tail, Task, Timestamp,
 };
 
 pub(super) const BOOT: Boot = Boot([7; 16]);

@@ -96,7 +96,15 @@ impl BaseEnv {
         const PATH: &str = "PATH";
         match request.variables.get(PATH) {
             Some(path) => Some(OsStr::new(path)),
-            None if request.spec.environment.remove.iter().any(|name| name == PATH) => None,
+            None if request
+                .spec
+                .environment
+                .remove
+                .iter()
+                .any(|name| name == PATH) =>
+            {
+                None
+            }
             None => self.layer(request).get(PATH),
         }
     }
@@ -104,10 +112,11 @@ impl BaseEnv {
     /// Everything that a task is started with.
     pub fn for_task(&self, request: &SpawnRequest, id: &TaskId, uid: TaskUid) -> EnvBlock {
         let base = self.layer(request);
-        let mut block = match request.variables.is_empty() && request.spec.environment.remove.is_empty() {
-            true => base.block.clone(),
-            false => base.changed_by(request),
-        };
+        let mut block =
+            match request.variables.is_empty() && request.spec.environment.remove.is_empty() {
+                true => base.block.clone(),
+                false => base.changed_by(request),
+            };
         block.push(TASK_ID, id.as_str());
         block.push(MARK, uid.to_string());
         block.push(ADDRESS, &self.reach.address);
@@ -142,7 +151,13 @@ impl Layer {
         let mut block = EnvBlock::default();
         for (name, value) in &self.vars {
             let changed = name.to_str().is_some_and(|name| {
-                request.variables.contains_key(name) || request.spec.environment.remove.iter().any(|gone| gone == name)
+                request.variables.contains_key(name)
+                    || request
+                        .spec
+                        .environment
+                        .remove
+                        .iter()
+                        .any(|gone| gone == name)
             });
             if !changed {
                 block.push(name, value);

@@ -75,7 +75,9 @@ impl BackgroundTasks for Service {
         &self,
         request: Request<v1::WatchEventsRequest>,
     ) -> Result<Response<Self::WatchEventsStream>, Status> {
-        Ok(Response::new(watch_events::watch_events(self, request).await?))
+        Ok(Response::new(
+            watch_events::watch_events(self, request).await?,
+        ))
     }
 
     async fn wait(

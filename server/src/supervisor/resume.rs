@@ -24,7 +24,9 @@ use crate::{
         sweep::{LeaderId, Sweep, Swept},
         task_file::{Place, Records, TaskFile},
     },
-    task::{LeaderEnd, Outcome, Placement, ProofMethod, SpawnFailure, SpawnStage, Survivor, Timestamp},
+    task::{
+        LeaderEnd, Outcome, Placement, ProofMethod, SpawnFailure, SpawnStage, Survivor, Timestamp,
+    },
 };
 
 /// How long a sweep goes on before the actor hears others again; then it goes on.

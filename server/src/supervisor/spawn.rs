@@ -24,8 +24,8 @@ use crate::{
         shim::Launch,
     },
     task::{
-        Command, Event, EventKind, Outcome, Placement, SpawnFailure, SpawnRequest, SpawnStage, Spec, State,
-        Task, TaskId, Timestamp, ampersand,
+        Command, Event, EventKind, Outcome, Placement, SpawnFailure, SpawnRequest, SpawnStage,
+        Spec, State, Task, TaskId, Timestamp, ampersand,
     },
 };
 

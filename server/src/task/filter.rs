@@ -78,9 +78,20 @@ impl Filter {
             && is_unset_or(&self.session_id, &spec.session_id)
             && is_empty_or_has(&self.kinds, &spec.kind)
             && is_empty_or_has(&self.states, &task.state())
-            && self.labels.iter().all(|(key, value)| spec.labels.get(key) == Some(value))
+            && self
+                .labels
+                .iter()
+                .all(|(key, value)| spec.labels.get(key) == Some(value))
             && (self.parent.is_none() || self.parent == spec.parent)
             && self.matches_record(task)
+    }
+
+    /// True if a field is set for which the journal has no column.
+    pub fn has_record_fields(&self) -> bool {
+        self.stale.is_some()
+            || self.placement.is_some()
+            || self.directory.is_some()
+            || self.queue.is_some()
     }
 
     /// The part of [`Filter::matches`] for which the journal has no column.

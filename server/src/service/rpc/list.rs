@@ -37,7 +37,9 @@ pub(super) async fn list(
         position,
     };
     let page = service.supervisor.parts().journal.list(query).await?;
-    page.tasks.iter().for_each(|task| service.note_delivered(task));
+    page.tasks
+        .iter()
+        .for_each(|task| service.note_delivered(task));
     let next = page
         .next
         .map(|position| page_token::write(position, fingerprint));

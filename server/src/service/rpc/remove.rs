@@ -30,10 +30,16 @@ pub(super) async fn remove(
     })
 }
 
-/// Removes all or none.
+/// Removes all or none of the tasks that the filter names and that match the rest of it.
 async fn remove_named(service: &Service, filter: Filter) -> Result<Vec<TaskId>, Refusal> {
-    let tasks = named(service, &filter).await?;
-    let ids: Vec<TaskId> = tasks.iter().map(|task| task.id.clone()).collect();
+    let ids = match filter.set_fields().len() {
+        // The journal checks each id as it removes it.
+        1 => filter.ids,
+        _ => {
+            let tasks = named(service, &filter).await?;
+            tasks.iter().map(|task| task.id.clone()).collect()
+        }
+    };
     if ids.is_empty() {
         return Ok(ids);
     }

@@ -1,4 +1,4 @@
-//! One client's connection, whichever way it came in, and what is known of who is at its other end.
+//! A client's connection over any transport, and the identity of its peer.
 
 use std::{
     io,
@@ -13,26 +13,25 @@ use tokio::{
 use tokio_rustls::server::TlsStream;
 use tonic::transport::server::{Connected, UdsConnectInfo};
 
-use super::unauthenticated::{Proof, Watched};
+use super::unauthenticated::{Authentication, Guarded};
 
-/// A connection that calls can come over.
+/// A connection that carries calls.
 #[derive(Debug)]
 pub enum Connection {
-    /// Over a Unix socket.
     Unix(UnixStream),
-    /// Over TCP, in the clear.
-    Tcp(Watched<TcpStream>),
-    /// Over TCP and TLS.
-    Tls(Box<TlsStream<Watched<TcpStream>>>),
+    /// TCP without TLS.
+    Tcp(Guarded<TcpStream>),
+    /// TCP with TLS.
+    Tls(Box<TlsStream<Guarded<TcpStream>>>),
 }
 
-/// Who is at the other end.
+/// The peer of a connection.
 #[derive(Debug, Clone)]
 pub enum Peer {
-    /// Whom the kernel names.
+    /// A process that the kernel identifies.
     Local(UdsConnectInfo),
-    /// Whoever shows the token.
-    Remote(Proof),
+    /// A client that must present the token.
+    Remote(Authentication),
 }
 
 impl Connected for Connection {
@@ -41,8 +40,8 @@ impl Connected for Connection {
     fn connect_info(&self) -> Peer {
         match self {
             Self::Unix(stream) => Peer::Local(stream.connect_info()),
-            Self::Tcp(stream) => Peer::Remote(stream.proof()),
-            Self::Tls(stream) => Peer::Remote(stream.get_ref().0.proof()),
+            Self::Tcp(stream) => Peer::Remote(stream.authentication()),
+            Self::Tls(stream) => Peer::Remote(stream.get_ref().0.authentication()),
         }
     }
 }

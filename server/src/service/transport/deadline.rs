@@ -1,26 +1,25 @@
-//! A caller's own deadline, and the answer when it comes first.
+//! The caller's deadline (`grpc-timeout`), answered with DEADLINE_EXCEEDED.
 //!
-//! tonic keeps it as well, but calls its end CANCELLED, which is what a caller is told who has asked
-//! for that. So it is kept here, a moment earlier, by the name that the caller expects.
+//! tonic enforces the deadline too, but answers CANCELLED. So it is enforced here, slightly earlier.
 
 use std::{future::poll_fn, pin::pin, task::Poll, time::Duration};
 
 use http::HeaderMap;
 use tokio::time::{Instant, sleep_until};
 
-/// By how much the answer comes before the deadline: tonic's own timer must not be the first, and
-/// the answer has a way to go.
+/// The margin before the deadline: tonic's own timer must not fire first, and the answer has to
+/// travel.
 const EARLY: Duration = Duration::from_millis(2);
 
 const HEADER: &str = "grpc-timeout";
 
-/// By when a call that comes now is answered with DEADLINE_EXCEEDED; none: it may take for ever.
+/// The time at which a call that arrives now is answered with DEADLINE_EXCEEDED; `None`: never.
 pub(super) fn of(headers: &HeaderMap) -> Option<Instant> {
     let allowed = allowance(headers.get(HEADER)?.to_str().ok()?)?;
     Instant::now().checked_add(allowed)
 }
 
-/// What the call gives, if it does so in time.
+/// The answer of the call, if it comes in time.
 pub(super) async fn within<T>(
     deadline: Option<Instant>,
     call: impl Future<Output = T>,
@@ -33,7 +32,7 @@ pub(super) async fn within<T>(
         if let Poll::Ready(answer) = call.as_mut().poll(context) {
             return Poll::Ready(Some(answer));
         }
-        // The clock too: an alarm that is set late rings late, and tonic's may be set later yet.
+        // The clock too: a timer that is set late fires late, and tonic's may be set later still.
         match alarm.as_mut().poll(context).is_ready() || Instant::now() >= deadline {
             true => Poll::Ready(None),
             false => Poll::Pending,
@@ -47,7 +46,7 @@ fn allowance(text: &str) -> Option<Duration> {
     Some(given - EARLY.min(given / 2))
 }
 
-/// At most eight digits and a unit, as gRPC writes it. What cannot be read is no deadline.
+/// At most eight digits and a unit, as in the gRPC specification. A malformed value is no deadline.
 fn parse(text: &str) -> Option<Duration> {
     let (value, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     if !(1..=8).contains(&value.len()) || !value.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -71,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_unit_is_read_and_nonsense_is_none() {
+    fn every_unit_is_parsed_and_malformed_values_are_ignored() {
         assert_eq!(parse("2H"), Some(Duration::from_secs(7200)));
         assert_eq!(parse("3M"), Some(Duration::from_secs(180)));
         assert_eq!(parse("99999999S"), Some(Duration::from_secs(99_999_999)));

@@ -1,5 +1,5 @@
-//! What every call passes through before its handler: who calls, whether the server is ready, how
-//! many calls there are, its deadline, and a name for the log.
+//! The layer in front of every call: it identifies the caller, refuses calls while the server is not
+//! ready, limits their number, enforces the deadline and logs.
 
 use std::{
     future::Future,
@@ -35,17 +35,15 @@ const LONG_CALLS: usize = 16 * 1024;
 
 const REQUEST_ID: &str = "x-request-id";
 
-/// Whether calls are let in: not until every task has been taken back.
+/// Admits calls while it is open: from the end of recovery to the beginning of a shutdown.
 #[derive(Debug, Clone, Default)]
 pub struct Gate(Arc<AtomicBool>);
 
 impl Gate {
-    /// From now on they are.
     pub fn open(&self) {
         self.0.store(true, Ordering::Release);
     }
 
-    /// From now on they are not.
     pub fn close(&self) {
         self.0.store(false, Ordering::Release);
     }
@@ -55,13 +53,13 @@ impl Gate {
     }
 }
 
-/// A place among the calls that are being served; a stream keeps it for as long as it lasts.
+/// A place in a pool of calls. A stream keeps it until it ends.
 #[derive(Debug, Clone)]
 pub(crate) struct CallPermit(
     #[allow(dead_code, reason = "held, never read")] Arc<OwnedSemaphorePermit>,
 );
 
-/// The layer.
+/// The layer, one for the whole server.
 #[derive(Debug, Clone)]
 pub struct Edge {
     gate: Gate,
@@ -74,14 +72,14 @@ pub struct Edge {
 
 /// A service behind the [`Edge`].
 #[derive(Debug, Clone)]
-pub struct Guarded<S> {
+pub struct EdgeService<S> {
     edge: Edge,
     inner: S,
 }
 
 impl Edge {
-    /// One for the whole server. Whoever comes over TCP shows the token; a request that has more
-    /// bytes than the largest is not read.
+    /// Callers over TCP must present the token. A request with more than `largest_request` bytes is not
+    /// read.
     pub fn new(gate: Gate, token: Option<Token>, largest_request: usize) -> Self {
         Self {
             gate,
@@ -93,20 +91,20 @@ impl Edge {
         }
     }
 
-    /// Who calls must be this user, or know the token.
+    /// Accepts callers that run as the server's user or present the token.
     fn identify<B>(&self, request: &Request<B>) -> Result<(), Refusal> {
         match (request.extensions().get::<Peer>(), &self.token) {
             (Some(Peer::Local(info)), _) => check_user(info.peer_cred.map(|cred| cred.uid())),
-            (Some(Peer::Remote(proof)), Some(token)) => {
+            (Some(Peer::Remote(authentication)), Some(token)) => {
                 token.check(request.headers())?;
-                proof.give();
+                authentication.succeed();
                 Ok(())
             }
             (Some(Peer::Remote(_)), None) | (None, _) => check_user(None),
         }
     }
 
-    /// The answer as the caller gets it.
+    /// Completes the answer.
     fn finish(&self, mut response: Response<Body>, id: HeaderValue) -> Response<Body> {
         if is_too_large(response.headers()) {
             response = Status::from(Refusal::too_large(self.largest_request)).into_http();
@@ -118,7 +116,8 @@ impl Edge {
     async fn admit(&self, path: &str) -> Result<CallPermit, Status> {
         let target = methods::target(path);
         if target != Target::Other && !self.gate.is_open() {
-            let refusal = Refusal::not_serving("the server is starting or shutting down; try again");
+            let refusal =
+                Refusal::not_serving("the server is starting or shutting down; try again");
             return Err(refusal.into());
         }
         let permit = match target {
@@ -146,19 +145,19 @@ fn place(places: &Arc<Semaphore>, max: usize) -> Result<OwnedSemaphorePermit, Re
     })
 }
 
-/// The socket's mode keeps others out; this holds even where somebody has loosened it.
+/// The socket's mode keeps other users out. This check holds even if the mode was changed.
 fn check_user(uid: Option<u32>) -> Result<(), Refusal> {
     match uid {
         Some(uid) if uid == own_uid() => Ok(()),
         Some(uid) => {
-            let message = format!("this daemon belongs to another user than uid {uid}");
+            let message = format!("this server serves uid {} only, not uid {uid}", own_uid());
             Err(
                 Refusal::new(Code::PermissionDenied, ErrorReason::ForeignUser, message)
                     .with("uid", uid),
             )
         }
         None => {
-            let message = "the kernel does not say who calls";
+            let message = "the kernel does not identify the caller";
             Err(Refusal::new(
                 Code::PermissionDenied,
                 ErrorReason::ForeignUser,
@@ -168,7 +167,7 @@ fn check_user(uid: Option<u32>) -> Result<(), Refusal> {
     }
 }
 
-/// tonic's refusal of a message that is too large: our own have details.
+/// True for tonic's own refusal of a message that is too large: refusals of the server have details.
 fn is_too_large(headers: &HeaderMap) -> bool {
     let out_of_range = headers
         .get(Status::GRPC_STATUS)
@@ -177,17 +176,17 @@ fn is_too_large(headers: &HeaderMap) -> bool {
 }
 
 impl<S> Layer<S> for Edge {
-    type Service = Guarded<S>;
+    type Service = EdgeService<S>;
 
-    fn layer(&self, inner: S) -> Guarded<S> {
-        Guarded {
+    fn layer(&self, inner: S) -> EdgeService<S> {
+        EdgeService {
             edge: self.clone(),
             inner,
         }
     }
 }
 
-impl<S, B> Service<Request<B>> for Guarded<S>
+impl<S, B> Service<Request<B>> for EdgeService<S>
 where
     S: Service<Request<B>, Response = Response<Body>> + Clone + Send + 'static,
     S::Future: Send,
@@ -202,14 +201,14 @@ where
     }
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        // The one that is ready is used now; its clone is for the next call.
+        // The service that is ready takes this call; its clone takes the next.
         let clone = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, clone);
         let edge = self.edge.clone();
         let id = request_id(&request);
         let method = request.uri().path().to_owned();
         let caller = edge.identify(&request);
-        // Nothing further in has any use for it.
+        // No handler needs the token.
         request.headers_mut().remove(AUTHORIZATION);
         let deadline = deadline::of(request.headers());
         Box::pin(async move {
@@ -225,7 +224,9 @@ where
             let response = match deadline::within(deadline, answer).await {
                 Some(Ok(answered)) => answered?,
                 Some(Err(status)) => status.into_http(),
-                None => Status::deadline_exceeded("the caller's deadline has passed").into_http(),
+                None => {
+                    Status::deadline_exceeded("the deadline of the call has passed").into_http()
+                }
             };
             let response = edge.finish(response, id.clone());
             let status = response
@@ -239,7 +240,7 @@ where
     }
 }
 
-/// The caller's own name for the call, or a new one.
+/// The caller's id for the call, or a new one.
 fn request_id<B>(request: &Request<B>) -> HeaderValue {
     match request.headers().get(REQUEST_ID) {
         Some(given) if given.len() <= 128 => given.clone(),

@@ -1,4 +1,4 @@
-//! Where clients come in: every listening socket's connections, as one stream.
+//! The listening sockets, whose connections form one stream.
 
 use std::{
     io,
@@ -13,51 +13,37 @@ use tokio_stream::wrappers::ReceiverStream;
 use super::{connection::Connection, tcp::Tcp, tls::TlsError, token::TokenError};
 use crate::{process::socket::PrivateSocket, service::Closing};
 
-/// Connections that wait to be served.
+/// Maximum number of connections that wait to be served.
 const BACKLOG: usize = 128;
-/// How long to wait when the system has no descriptor left for a new connection.
+/// The delay after a failed accept, for example when no descriptor is left.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Where connections go that are to be served.
+/// The sender of new connections.
 pub(super) type Connections = mpsc::Sender<io::Result<Connection>>;
 
-/// Why nobody can come in.
+/// The reason why the server cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// A Unix socket could not be had.
     #[error("cannot listen on unix:{}: {source}", path.display())]
-    Unix {
-        /// Where.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// A TCP socket could not be had.
+    Unix { path: PathBuf, source: io::Error },
     #[error("cannot listen on tcp:{address}: {source}")]
     Tcp {
-        /// Where.
         address: SocketAddr,
-        /// Why not.
         source: io::Error,
     },
-    /// Others could read the token on its way.
+    /// The token would cross the network in the clear.
     #[error(
-        "tcp:{address} can be reached from other machines, and there is no TLS: give --tls-cert FILE and --tls-key FILE, or listen on tcp:127.0.0.1:{}",
+        "tcp:{address} is reachable from other machines and TLS is not configured: give --tls-cert FILE and --tls-key FILE, or listen on tcp:127.0.0.1:{}",
         address.port()
     )]
-    Exposed {
-        /// Where.
-        address: SocketAddr,
-    },
-    /// There can be no TLS.
-    #[error("no TLS: {0}")]
+    Exposed { address: SocketAddr },
+    #[error("cannot set up TLS: {0}")]
     Tls(#[from] TlsError),
-    /// There can be no token.
     #[error(transparent)]
     Token(#[from] TokenError),
 }
 
-/// The sockets that are listened on.
+/// The listening sockets.
 #[derive(Debug)]
 pub struct Listener {
     unix: Vec<(PrivateSocket, UnixListener)>,
@@ -65,7 +51,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Binds every path, beside what is bound already.
+    /// Binds every path, in addition to the TCP sockets that are bound already.
     pub fn bind<'a>(paths: impl Iterator<Item = &'a Path>, tcp: Tcp) -> Result<Self, ListenError> {
         let bind = |path: &Path| {
             let (socket, listener) = PrivateSocket::bind(path)?;
@@ -83,7 +69,7 @@ impl Listener {
         })
     }
 
-    /// What comes in, until the server closes.
+    /// Accepts connections until the server shuts down.
     pub fn connections(self, closing: &Closing) -> ReceiverStream<io::Result<Connection>> {
         let (sender, connections) = mpsc::channel(BACKLOG);
         self.tcp.open(&sender, closing);
@@ -114,8 +100,8 @@ async fn accept(listener: &UnixListener, sender: Connections) {
     }
 }
 
-/// Between a connection that could not be accepted and the next.
+/// Waits after a connection that could not be accepted.
 pub(super) async fn pause(error: &io::Error) {
-    tracing::warn!(%error, "a connection could not be accepted");
+    tracing::warn!(%error, "could not accept a connection; will retry");
     tokio::time::sleep(PAUSE).await;
 }

@@ -1,4 +1,4 @@
-//! The way in over TCP: for whoever shows the token, and beyond this machine by TLS alone.
+//! Listening on TCP: callers present the token, and an address beyond loopback requires TLS.
 
 use std::{
     io,
@@ -16,7 +16,7 @@ use super::{
     listen::{Connections, ListenError, pause},
     tls::Tls,
     token::Token,
-    unauthenticated::{Lobby, Watched},
+    unauthenticated::{Guarded, Unauthenticated},
 };
 use crate::{
     config::{Config, Listen},
@@ -24,29 +24,29 @@ use crate::{
     service::Closing,
 };
 
-/// The TCP sockets that are listened on, if there are any.
+/// The listening TCP sockets, if there are any.
 #[derive(Debug, Default)]
 pub struct Tcp {
-    doors: Vec<Door>,
-    guard: Option<Guard>,
+    sockets: Vec<TcpSocket>,
+    secret: Option<Secret>,
 }
 
-/// What is needed as soon as there is one.
+/// The token, which every TCP socket needs.
 #[derive(Debug)]
-struct Guard {
+struct Secret {
     token: Token,
     token_file: PathBuf,
 }
 
 #[derive(Debug)]
-struct Door {
+struct TcpSocket {
     listener: TcpListener,
     address: SocketAddr,
     tls: Option<Tls>,
 }
 
 impl Tcp {
-    /// Binds every TCP address that was asked for. A connection waits until it is served.
+    /// Binds every configured TCP address. Connections wait until they are served.
     pub fn bind(config: &Config) -> Result<Self, ListenError> {
         let addresses: Vec<SocketAddr> = config.listen.iter().filter_map(Listen::tcp).collect();
         if addresses.is_empty() {
@@ -57,54 +57,57 @@ impl Tcp {
         if let (None, Some(address)) = (&tls, exposed) {
             return Err(ListenError::Exposed { address: *address });
         }
-        let doors = addresses
+        let sockets = addresses
             .iter()
             .map(|address| {
-                Door::bind(*address, tls.clone()).map_err(|source| ListenError::Tcp {
+                TcpSocket::bind(*address, tls.clone()).map_err(|source| ListenError::Tcp {
                     address: *address,
                     source,
                 })
             })
             .collect::<Result<_, _>>()?;
-        let guard = Guard {
+        let secret = Secret {
             token: Token::of(&config.state_dir)?,
             token_file: Token::file(&config.state_dir),
         };
         Ok(Self {
-            doors,
-            guard: Some(guard),
+            sockets,
+            secret: Some(secret),
         })
     }
 
-    /// Where clients find it, in the order in which it was asked for.
+    /// The addresses for clients, in the order of the configuration.
     pub fn addresses(&self) -> impl Iterator<Item = String> {
-        self.doors.iter().map(|door| door.named(door.address))
+        self.sockets
+            .iter()
+            .map(|socket| socket.name_of(socket.address))
     }
 
-    /// Where the server's own tasks find it.
+    /// The address for the server's own tasks.
     pub fn own_address(&self) -> Option<String> {
-        let door = self.doors.first()?;
-        Some(door.named(reachable(door.address)))
+        let socket = self.sockets.first()?;
+        Some(socket.name_of(reachable(socket.address)))
     }
 
-    /// What a caller has to show.
+    /// The token that callers must present.
     pub fn token(&self) -> Option<Token> {
-        self.guard.as_ref().map(|guard| guard.token.clone())
+        self.secret.as_ref().map(|secret| secret.token.clone())
     }
 
-    /// Where a caller of this user finds it.
+    /// The path of the token file.
     pub fn token_file(&self) -> Option<PathBuf> {
-        self.guard.as_ref().map(|guard| guard.token_file.clone())
+        self.secret.as_ref().map(|secret| secret.token_file.clone())
     }
 
-    /// Lets callers in until the server closes.
+    /// Accepts connections until the server shuts down.
     pub(super) fn open(self, sender: &mpsc::Sender<io::Result<Connection>>, closing: &Closing) {
-        let lobby = Lobby::default();
-        for door in self.doors {
-            let (sender, closing, lobby) = (sender.clone(), closing.clone(), lobby.clone());
+        let unauthenticated = Unauthenticated::default();
+        for socket in self.sockets {
+            let (sender, closing) = (sender.clone(), closing.clone());
+            let unauthenticated = unauthenticated.clone();
             tokio::spawn(async move {
                 tokio::select! {
-                    () = door.accept(&lobby, &sender, &closing) => {}
+                    () = socket.accept(&unauthenticated, &sender, &closing) => {}
                     () = closing.begun() => {}
                 }
             });
@@ -112,7 +115,7 @@ impl Tcp {
     }
 }
 
-impl Door {
+impl TcpSocket {
     fn bind(address: SocketAddr, tls: Option<Tls>) -> io::Result<Self> {
         let listener = std::net::TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
@@ -125,14 +128,19 @@ impl Door {
         })
     }
 
-    fn named(&self, address: SocketAddr) -> String {
+    fn name_of(&self, address: SocketAddr) -> String {
         match self.tls {
             Some(_) => format!("tls:{address}"),
             None => format!("tcp:{address}"),
         }
     }
 
-    async fn accept(&self, lobby: &Lobby, sender: &Connections, closing: &Closing) {
+    async fn accept(
+        &self,
+        unauthenticated: &Unauthenticated,
+        sender: &Connections,
+        closing: &Closing,
+    ) {
         loop {
             let stream = match self.listener.accept().await {
                 Ok((stream, _)) => stream,
@@ -142,10 +150,10 @@ impl Door {
                 }
             };
             if let Err(error) = tune(&stream) {
-                tracing::debug!(%error, "a connection was gone as it came");
+                tracing::debug!(%error, "could not configure a new connection");
                 continue;
             }
-            let stream = lobby.enter(stream);
+            let stream = unauthenticated.admit(stream);
             match &self.tls {
                 None => {
                     if sender.send(Ok(Connection::Tcp(stream))).await.is_err() {
@@ -158,16 +166,16 @@ impl Door {
     }
 }
 
-/// Beside the others: whoever is slow at it delays himself alone. The lobby bounds how many there
-/// are, and for how long.
-fn shake_hands(tls: Tls, stream: Watched<TcpStream>, sender: Connections, closing: Closing) {
+/// Performs the handshake in a future of its own, so that a slow client delays no other. The limits on
+/// unauthenticated connections apply to it.
+fn shake_hands(tls: Tls, stream: Guarded<TcpStream>, sender: Connections, closing: Closing) {
     tokio::spawn(async move {
         let handshake = tokio::select! {
             handshake = tls.accept(stream) => handshake,
             () = closing.begun() => return,
         };
         match handshake {
-            // A server that is closing takes no more of them.
+            // A server that is shutting down accepts no more connections.
             Ok(stream) => drop(sender.send(Ok(Connection::Tls(Box::new(stream)))).await),
             Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
         }
@@ -183,7 +191,7 @@ fn is_loopback(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }
 
-/// "Any address" is nowhere to connect to.
+/// Replaces "any address", to which a client cannot connect.
 fn reachable(mut address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
@@ -200,7 +208,7 @@ mod tests {
 
     /// N2
     #[test]
-    fn loopback_is_told_in_every_spelling() {
+    fn loopback_is_recognised_in_every_spelling() {
         for own in ["127.0.0.1", "127.8.9.1", "::1", "::ffff:127.0.0.1"] {
             assert!(is_loopback(own.parse().unwrap()), "{own}");
         }
@@ -210,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_are_told_an_address_that_can_be_connected_to() {
+    fn tasks_get_an_address_that_they_can_connect_to() {
         let told = |text: &str| reachable(text.parse().unwrap()).to_string();
         assert_eq!(told("0.0.0.0:7"), "127.0.0.1:7");
         assert_eq!(told("[::]:7"), "[::1]:7");

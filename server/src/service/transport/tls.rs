@@ -1,4 +1,4 @@
-//! TLS for whoever comes over TCP: a certificate and its key, read once at start-up.
+//! TLS for connections over TCP: a certificate and its key, read once at start-up.
 
 use std::{
     fmt, fs, io,
@@ -23,40 +23,25 @@ use tokio_rustls::{
 
 use crate::config::TlsFiles;
 
-/// Why there can be no TLS. No text of it has anything from the files themselves.
+/// The reason why TLS cannot be set up. The texts contain nothing of the files' content.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file could not be read.
     #[error("cannot read {}: {source}", path.display())]
-    Read {
-        /// Which.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// A file has nothing in it that could be used.
-    #[error("{} holds no {what} in PEM form", path.display())]
-    NotPem {
-        /// Which.
-        path: PathBuf,
-        /// What was looked for.
-        what: &'static str,
-    },
-    /// The two do not go together, or one cannot be used.
+    Read { path: PathBuf, source: io::Error },
+    #[error("{} contains no {what} in PEM form", path.display())]
+    NotPem { path: PathBuf, what: &'static str },
+    /// The two do not belong together, or one is invalid.
     #[error(
         "the certificate {} and the key {} cannot be used: {source}", certificate.display(), key.display()
     )]
     Refused {
-        /// The certificate.
         certificate: PathBuf,
-        /// The key.
         key: PathBuf,
-        /// Why not.
         source: rustls::Error,
     },
 }
 
-/// What takes TLS connections. It holds the key, and so is not shown.
+/// Accepts TLS connections. It has the private key, so its `Debug` shows nothing.
 #[derive(Clone)]
 pub(super) struct Tls(TlsAcceptor);
 
@@ -67,12 +52,11 @@ impl fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// With this certificate and this key.
     pub(super) fn new(files: &TlsFiles) -> Result<Self, TlsError> {
         acceptor(files).map(Self)
     }
 
-    /// The handshake.
+    /// Performs the handshake.
     pub(super) fn accept<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         stream: S,
@@ -114,7 +98,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
 
 fn key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
     if fs::metadata(path).is_ok_and(|found| found.mode() & 0o007 != 0) {
-        tracing::warn!(path = %path.display(), "the key is open to every user of this machine");
+        tracing::warn!(path = %path.display(), "the TLS key is readable by every user of this machine");
     }
     PrivateKeyDer::from_pem_file(path).map_err(|error| unusable(path, "private key", error))
 }

@@ -1,6 +1,5 @@
-//! The token that callers over TCP show: made once, kept in a private file, compared in constant time.
-//!
-//! Nothing else ever holds its text: it is in no log, no error and no event.
+//! The token that callers over TCP present: created once, kept in a private file, compared in constant
+//! time. Its text never appears in a log, an error or an event.
 
 use std::{
     fmt::{self, Write as _},
@@ -19,45 +18,34 @@ use crate::{process::own_uid, service::wire::refusal::Refusal};
 
 /// The file's name in the state directory.
 const FILE: &str = "token";
-/// What is made has so many bytes of randomness, and is written with twice as many characters.
+/// Random bytes of a new token, which is written as twice as many hexadecimal digits.
 const RANDOM_BYTES: usize = 32;
-/// What an operator has put there may be of another length, but not so short that it can be guessed.
+/// An operator's own token may be shorter, but not so short that it can be guessed.
 const SHORTEST: usize = 32;
 const LONGEST: usize = 512;
 
-/// Why there is no token to compare with.
+/// The reason why there is no usable token.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
-    /// The file could not be made or read.
     #[error("cannot {operation} the token file {}: {source}", path.display())]
     Io {
-        /// What.
         operation: &'static str,
-        /// Which file.
         path: PathBuf,
-        /// Why not.
         source: io::Error,
     },
-    /// Others may know it.
+    /// Other users may know the token.
     #[error(
-        "the token file {} is not private to uid {}: remove it to have another made", path.display(), own_uid()
+        "the token file {} is not private to uid {}: remove it, and the server creates a new one", path.display(), own_uid()
     )]
-    NotPrivate {
-        /// Which file.
-        path: PathBuf,
-    },
-    /// It is none.
+    NotPrivate { path: PathBuf },
+    /// The content is not a token.
     #[error(
-        "the token file {} must hold {SHORTEST} to {LONGEST} visible ASCII characters: remove it to have one made",
+        "the token file {} must contain {SHORTEST} to {LONGEST} visible ASCII characters: remove it, and the server creates a new one",
         path.display()
     )]
-    Unusable {
-        /// Which file.
-        path: PathBuf,
-    },
+    Unusable { path: PathBuf },
 }
 
-/// The token.
 #[derive(Clone)]
 pub struct Token(Box<[u8]>);
 
@@ -68,17 +56,17 @@ impl fmt::Debug for Token {
 }
 
 impl Token {
-    /// Where it is kept.
+    /// The path of the token file.
     pub fn file(state_dir: &Path) -> PathBuf {
         state_dir.join(FILE)
     }
 
-    /// The one of this state directory, made if there is none. The caller holds the directory's lock.
+    /// Reads the token of this state directory, or creates it. The caller has the directory's lock.
     pub fn of(state_dir: &Path) -> Result<Self, TokenError> {
         let path = Self::file(state_dir);
         match File::open(&path) {
             Ok(file) => Self::read(file, path),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::make(path),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::create(path),
             Err(source) => Err(TokenError::Io {
                 operation: "open",
                 path,
@@ -119,8 +107,8 @@ impl Token {
         Ok(Self(token.into()))
     }
 
-    fn make(path: PathBuf) -> Result<Self, TokenError> {
-        let made = || -> io::Result<Self> {
+    fn create(path: PathBuf) -> Result<Self, TokenError> {
+        let create = || -> io::Result<Self> {
             let mut bytes = [0; RANDOM_BYTES];
             getrandom::fill(&mut bytes)?;
             let mut text = String::with_capacity(2 * RANDOM_BYTES);
@@ -130,29 +118,29 @@ impl Token {
             write_private(&path, &text)?;
             Ok(Self(text.into_bytes().into()))
         };
-        let operation = "make";
-        made().map_err(|source| TokenError::Io {
+        let operation = "create";
+        create().map_err(|source| TokenError::Io {
             operation,
             path: path.clone(),
             source,
         })
     }
 
-    /// Whether a caller has shown it.
+    /// Accepts a call that presents the token.
     pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
-        let Some(shown) = headers.get(AUTHORIZATION) else {
+        let Some(header) = headers.get(AUTHORIZATION) else {
             return Err(refused(
-                "no token was shown: send `authorization: Bearer TOKEN`, with what the daemon's token file holds",
+                "the call has no token: send `authorization: Bearer TOKEN` with the content of the server's token file",
             ));
         };
-        let Some(shown) = bearer(shown.as_bytes()) else {
+        let Some(token) = bearer(header.as_bytes()) else {
             return Err(refused(
-                "no token was shown: `authorization` must read `Bearer TOKEN`",
+                "the call has no token: `authorization` must be `Bearer TOKEN`",
             ));
         };
-        match bool::from(self.0.ct_eq(shown)) {
+        match bool::from(self.0.ct_eq(token)) {
             true => Ok(()),
-            false => Err(refused("the token that was shown is not this daemon's")),
+            false => Err(refused("the token of the call is not the server's")),
         }
     }
 }
@@ -161,7 +149,7 @@ fn refused(message: &str) -> Refusal {
     Refusal::new(Code::Unauthenticated, ErrorReason::TokenRefused, message)
 }
 
-/// What follows the scheme, whose case does not matter.
+/// The token after the scheme, whose case does not matter.
 fn bearer(value: &[u8]) -> Option<&[u8]> {
     const SCHEME: &[u8] = b"bearer ";
     let (scheme, token) = value.split_at_checked(SCHEME.len())?;
@@ -170,7 +158,7 @@ fn bearer(value: &[u8]) -> Option<&[u8]> {
         .then(|| token.trim_ascii())
 }
 
-/// Whole or not at all, whenever the machine stops.
+/// Writes the file whole or not at all, even across a power cut.
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
     let unfinished = path.with_extension("new");
     match fs::remove_file(&unfinished) {
@@ -209,7 +197,7 @@ mod tests {
 
     /// N2
     #[test]
-    fn a_token_is_made_once_and_private() {
+    fn a_token_is_created_once_and_private() {
         let dir = tempfile::tempdir().unwrap();
         let token = Token::of(dir.path()).unwrap();
         let first = text(dir.path());
@@ -225,7 +213,7 @@ mod tests {
 
     /// N2
     #[test]
-    fn only_the_whole_token_after_the_scheme_is_taken() {
+    fn only_the_whole_token_after_the_scheme_is_accepted() {
         let token = Token(b"abc".as_slice().into());
         for good in ["Bearer abc", "bearer abc", "BEARER  abc "] {
             assert!(token.check(&headers(good)).is_ok(), "{good}");
@@ -247,7 +235,7 @@ mod tests {
 
     /// N2
     #[test]
-    fn a_file_that_others_can_read_or_that_holds_no_token_is_refused() {
+    fn a_file_that_others_can_read_or_that_contains_no_token_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = Token::file(dir.path());
         for (content, mode) in [
@@ -273,7 +261,7 @@ mod tests {
 
     /// N4
     #[test]
-    fn a_token_is_not_shown() {
+    fn the_debug_text_does_not_contain_the_token() {
         let token = Token(b"secret".as_slice().into());
         assert!(!format!("{token:?}").contains("secret"));
     }

@@ -1,8 +1,8 @@
-//! TCP connections that have not shown the token yet: how many there may be, and for how long.
+//! Connections that have not presented the token yet: a bounded number, for a bounded time.
 //!
-//! Anybody can open one and say nothing, half a handshake or nonsense. So strangers have a bounded
-//! number of places, of which the one who has waited longest loses his to the next who comes: those
-//! who know the token are through in milliseconds, however many others stand there.
+//! Any process can open a connection and send nothing, half a handshake or garbage. When the limit is
+//! reached, the oldest unauthenticated connection is closed for a new one. A client that knows the token
+//! authenticates within milliseconds, however many others are waiting.
 
 use std::{
     collections::VecDeque,
@@ -23,136 +23,131 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-/// How many strangers there may be: each is a descriptor, and perhaps a handshake.
-const PLACES: usize = 256;
-/// How long one may stay.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Maximum number of unauthenticated connections: each is a descriptor and perhaps a handshake.
+const MAX_CONNECTIONS: usize = 256;
+/// Time in which a connection must authenticate.
+const TIME_LIMIT: Duration = Duration::from_secs(30);
 
-/// Whether a connection has shown the token.
+/// The state of a connection: authenticated or not. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct Proof(Arc<AtomicBool>);
+pub struct Authentication(Arc<AtomicBool>);
 
-impl Proof {
-    /// It has.
-    pub(super) fn give(&self) {
+impl Authentication {
+    pub(super) fn succeed(&self) {
         self.0.store(true, Ordering::Release);
     }
 
-    fn is_given(&self) -> bool {
+    fn has_succeeded(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
 }
 
-/// Where strangers stand.
+/// The unauthenticated connections of all TCP sockets.
 #[derive(Debug, Clone)]
-pub(super) struct Lobby {
-    strangers: Arc<Mutex<VecDeque<Stranger>>>,
-    patience: Duration,
+pub(super) struct Unauthenticated {
+    connections: Arc<Mutex<VecDeque<Entry>>>,
+    time_limit: Duration,
 }
 
-impl Default for Lobby {
+impl Default for Unauthenticated {
     fn default() -> Self {
         Self {
-            strangers: Arc::default(),
-            patience: PATIENCE,
+            connections: Arc::default(),
+            time_limit: TIME_LIMIT,
         }
     }
 }
 
 #[derive(Debug)]
-struct Stranger {
-    proof: Proof,
-    send_away: oneshot::Sender<()>,
+struct Entry {
+    authentication: Authentication,
+    close: oneshot::Sender<()>,
 }
 
-impl Stranger {
-    fn is_here(&self) -> bool {
-        !self.proof.is_given() && !self.send_away.is_closed()
+impl Entry {
+    fn is_waiting(&self) -> bool {
+        !self.authentication.has_succeeded() && !self.close.is_closed()
     }
 }
 
-impl Lobby {
-    /// Gives a connection a place, if need be that of another.
-    pub(super) fn enter<S>(&self, stream: S) -> Watched<S> {
-        let proof = Proof::default();
-        let (send_away, sent_away) = oneshot::channel();
-        let mut strangers = self
-            .strangers
+impl Unauthenticated {
+    /// Adds a connection. At the limit, the oldest unauthenticated one is closed.
+    pub(super) fn admit<S>(&self, stream: S) -> Guarded<S> {
+        let authentication = Authentication::default();
+        let (close, closed) = oneshot::channel();
+        let mut connections = self
+            .connections
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        if strangers.len() >= PLACES {
-            strangers.retain(Stranger::is_here);
+        if connections.len() >= MAX_CONNECTIONS {
+            connections.retain(Entry::is_waiting);
         }
-        if strangers.len() >= PLACES
-            && let Some(first) = strangers.pop_front()
+        if connections.len() >= MAX_CONNECTIONS
+            && let Some(oldest) = connections.pop_front()
         {
-            // It may be gone already.
-            let _ = first.send_away.send(());
+            // It may have ended already.
+            let _ = oldest.close.send(());
         }
-        strangers.push_back(Stranger {
-            proof: proof.clone(),
-            send_away,
+        connections.push_back(Entry {
+            authentication: authentication.clone(),
+            close,
         });
-        Watched {
+        Guarded {
             stream,
-            proof,
-            visit: Visit::Stranger {
-                sent_away,
-                patience: Box::pin(sleep(self.patience)),
+            authentication,
+            stage: Stage::Unauthenticated {
+                closed,
+                timer: Box::pin(sleep(self.time_limit)),
             },
         }
     }
 }
 
-/// A connection that ends when its time as a stranger is over.
+/// A connection that is closed unless it authenticates in time.
 #[derive(Debug)]
-pub struct Watched<S> {
+pub struct Guarded<S> {
     stream: S,
-    proof: Proof,
-    visit: Visit,
+    authentication: Authentication,
+    stage: Stage,
 }
 
 #[derive(Debug)]
-enum Visit {
-    Stranger {
-        sent_away: oneshot::Receiver<()>,
-        patience: Pin<Box<Sleep>>,
+enum Stage {
+    Unauthenticated {
+        closed: oneshot::Receiver<()>,
+        timer: Pin<Box<Sleep>>,
     },
-    Known,
-    Over,
+    Authenticated,
+    Closed,
 }
 
-impl<S> Watched<S> {
-    /// Whether it has shown the token, to be said by whoever reads its calls.
-    pub(super) fn proof(&self) -> Proof {
-        self.proof.clone()
+impl<S> Guarded<S> {
+    /// The state to be set by the layer that reads the calls.
+    pub(super) fn authentication(&self) -> Authentication {
+        self.authentication.clone()
     }
 
     fn check(&mut self, context: &mut Context<'_>) -> io::Result<()> {
-        if let Visit::Stranger {
-            sent_away,
-            patience,
-        } = &mut self.visit
-        {
-            if self.proof.is_given() {
-                self.visit = Visit::Known;
-            } else if Pin::new(sent_away).poll(context).is_ready()
-                || patience.as_mut().poll(context).is_ready()
+        if let Stage::Unauthenticated { closed, timer } = &mut self.stage {
+            if self.authentication.has_succeeded() {
+                self.stage = Stage::Authenticated;
+            } else if Pin::new(closed).poll(context).is_ready()
+                || timer.as_mut().poll(context).is_ready()
             {
-                self.visit = Visit::Over;
+                self.stage = Stage::Closed;
             }
         }
-        match self.visit {
-            Visit::Stranger { .. } | Visit::Known => Ok(()),
-            Visit::Over => Err(io::Error::new(
+        match self.stage {
+            Stage::Unauthenticated { .. } | Stage::Authenticated => Ok(()),
+            Stage::Closed => Err(io::Error::new(
                 io::ErrorKind::TimedOut,
-                "no token was shown in time",
+                "the connection did not authenticate in time",
             )),
         }
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -164,7 +159,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
     fn poll_write(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -201,49 +196,52 @@ mod tests {
 
     use super::*;
 
-    fn impatient() -> Lobby {
-        Lobby {
-            patience: Duration::ZERO,
-            ..Lobby::default()
+    fn without_time() -> Unauthenticated {
+        Unauthenticated {
+            time_limit: Duration::ZERO,
+            ..Unauthenticated::default()
         }
     }
 
-    fn visitor(lobby: &Lobby) -> (Watched<DuplexStream>, DuplexStream) {
+    fn connect(all: &Unauthenticated) -> (Guarded<DuplexStream>, DuplexStream) {
         let (ours, theirs) = duplex(16);
-        (lobby.enter(ours), theirs)
+        (all.admit(ours), theirs)
     }
 
     /// N3
     #[tokio::test]
-    async fn a_stranger_who_shows_nothing_is_sent_away() {
-        let (mut watched, _theirs) = visitor(&impatient());
-        let error = watched.read_u8().await.unwrap_err();
+    async fn a_connection_that_does_not_authenticate_is_closed() {
+        let (mut connection, _theirs) = connect(&without_time());
+        let error = connection.read_u8().await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        assert!(watched.read_u8().await.is_err(), "and does not come back");
+        assert!(connection.read_u8().await.is_err(), "and stays closed");
     }
 
     /// N3
     #[tokio::test]
-    async fn whoever_has_shown_the_token_may_stay() {
-        let (mut watched, mut theirs) = visitor(&impatient());
-        watched.proof().give();
+    async fn an_authenticated_connection_stays_open() {
+        let (mut connection, mut theirs) = connect(&without_time());
+        connection.authentication().succeed();
         theirs.write_u8(7).await.unwrap();
-        assert_eq!(watched.read_u8().await.unwrap(), 7);
+        assert_eq!(connection.read_u8().await.unwrap(), 7);
     }
 
     /// N3
     #[tokio::test]
-    async fn the_stranger_who_has_waited_longest_makes_room() {
-        let lobby = Lobby::default();
-        let (mut known, mut known_peer) = visitor(&lobby);
-        known.proof().give();
-        let mut strangers: Vec<_> = (0..PLACES).map(|_| visitor(&lobby)).collect();
+    async fn at_the_limit_the_oldest_unauthenticated_connection_is_closed() {
+        let all = Unauthenticated::default();
+        let (mut known, mut known_peer) = connect(&all);
+        known.authentication().succeed();
+        let mut waiting: Vec<_> = (0..MAX_CONNECTIONS).map(|_| connect(&all)).collect();
         known_peer.write_u8(1).await.unwrap();
-        assert_eq!(known.read_u8().await.unwrap(), 1, "its place was given up");
-        let (mut next, mut next_peer) = visitor(&lobby);
-        assert!(strangers[0].0.read_u8().await.is_err(), "the first goes");
-        strangers[1].1.write_u8(2).await.unwrap();
-        assert_eq!(strangers[1].0.read_u8().await.unwrap(), 2, "no other does");
+        assert_eq!(known.read_u8().await.unwrap(), 1, "it no longer counts");
+        let (mut next, mut next_peer) = connect(&all);
+        assert!(
+            waiting[0].0.read_u8().await.is_err(),
+            "the oldest is closed"
+        );
+        waiting[1].1.write_u8(2).await.unwrap();
+        assert_eq!(waiting[1].0.read_u8().await.unwrap(), 2, "no other is");
         next_peer.write_u8(3).await.unwrap();
         assert_eq!(next.read_u8().await.unwrap(), 3);
     }

@@ -7,9 +7,7 @@ use heeler_proto::v1;
 use super::task;
 use crate::{
     process::{signal_name, tree::Process},
-    task::{
-        Activity, Chunk, Containment, Event, EventKind, Fact, Signal, Stream, Tail, Timestamp,
-    },
+    task::{Activity, Chunk, Containment, Event, EventKind, Fact, Signal, Stream, Tail, Timestamp},
 };
 
 pub(crate) fn fact(fact: &Fact) -> v1::TaskEvent {

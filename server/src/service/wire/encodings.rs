@@ -11,7 +11,7 @@ use heeler_proto::{
 };
 use prost::{Message, bytes::Bytes};
 
-use super::convert;
+use super::{convert, task};
 use crate::task::{Fact, Revision, Seq, Task};
 
 /// As many as the largest page, and as Remove tells at once.
@@ -50,7 +50,7 @@ impl Encodings {
     /// WatchEvents have the same number, and so the same bytes.
     pub(crate) fn task(&self, task: &Task) -> Bytes {
         let encode = || {
-            let tasks = vec![super::task::show(task)];
+            let tasks = vec![task::show(task)];
             v1::ListResponse {
                 tasks,
                 ..v1::ListResponse::default()
@@ -94,32 +94,18 @@ mod tests {
     use std::{collections::BTreeMap, sync::Arc};
 
     use super::*;
-    use crate::task::{
-        Command, DEFAULT_GRACE, Event, EventKind, IdKey, Kind, Rules, Signal, Spec, StopPolicy,
-        Timestamp,
-    };
+    use crate::task::{Command, Event, EventKind, IdKey, Spec, Timestamp};
 
-    fn task(seq: u64, revision: u64) -> Task {
+    fn numbered(seq: u64, revision: u64) -> Task {
         named(format!("task {seq}"), seq, revision)
     }
 
     fn named(name: String, seq: u64, revision: u64) -> Task {
         let spec = Spec {
-            kind: Kind::Shell,
             name,
             session_id: "s1".into(),
-            parent: None,
             labels: BTreeMap::from([("repo".into(), "heeler".into())]),
-            command: Command::Argv(vec!["/bin/true".into()]),
-            working_directory: "/tmp".into(),
-            env_names: Vec::new(),
-            timeout: None,
-            stop_policy: StopPolicy {
-                grace: DEFAULT_GRACE,
-                signal: Signal(15),
-            },
-            rules: Rules::default(),
-            had_ampersand: false,
+            ..Spec::new(Command::Argv(vec!["/bin/true".into()]))
         };
         let id = IdKey(1).task_id(spec.kind, Seq(seq));
         Task {
@@ -130,9 +116,9 @@ mod tests {
 
     #[test]
     fn a_task_is_the_same_bytes_in_every_answer() {
-        let (encodings, task) = (Encodings::default(), task(1, 2));
+        let (encodings, task) = (Encodings::default(), numbered(1, 2));
         let bytes = encodings.task(&task);
-        let expected = super::task::show(&task);
+        let expected = task::show(&task);
         let rest = v1::ListResponse {
             revision: 7,
             ..v1::ListResponse::default()
@@ -154,7 +140,7 @@ mod tests {
             revision: Revision(9),
             at: Timestamp(1),
             kind: EventKind::Created,
-            task: Arc::new(task(1, 9)),
+            task: Arc::new(numbered(1, 9)),
             tail: None,
             activity: None,
         }));
@@ -171,13 +157,13 @@ mod tests {
     fn a_newer_state_and_a_task_of_the_same_slot_are_never_mistaken_for_it() {
         let encodings = Encodings::default();
         for task in [
-            task(1, 5),
-            task(1, 6),
-            task(1 + SLOTS as u64, 6),
-            task(1, 5),
+            numbered(1, 5),
+            numbered(1, 6),
+            numbered(1 + SLOTS as u64, 6),
+            numbered(1, 5),
         ] {
             let listed = v1::ListResponse::decode(encodings.task(&task)).expect("well formed");
-            assert_eq!(listed.tasks, [super::task::show(&task)]);
+            assert_eq!(listed.tasks, [task::show(&task)]);
         }
     }
 

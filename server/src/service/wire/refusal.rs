@@ -128,7 +128,10 @@ impl Refusal {
 
     /// A client's text, cut and escaped, for a message.
     pub(crate) fn shown(text: &str) -> String {
-        text.chars().take(64).flat_map(char::escape_default).collect()
+        text.chars()
+            .take(64)
+            .flat_map(char::escape_default)
+            .collect()
     }
 
     fn details(&self) -> ErrorDetails {

@@ -41,8 +41,7 @@ pub(crate) fn request(request: v1::SpawnRequest) -> Result<SpawnRequest, Refusal
             "cannot be REPLACE together with spec.queue",
         ));
     }
-    let directory =
-        check::optional_path("spec.working_directory", message.working_directory)?;
+    let directory = check::optional_path("spec.working_directory", message.working_directory)?;
     let spec = Spec {
         kind: kind(check::enumerated("spec.kind", message.kind)?),
         name: check::text("spec.name", message.name, check::LONG_TEXT)?,

@@ -29,9 +29,7 @@ pub(crate) fn show(task: &Task) -> v1::BackgroundTask {
         leader: started.map(|started| v1::Leader {
             pid: started.pid as i32,
         }),
-        containment: containment
-            .unwrap_or(v1::Containment::Unspecified)
-            .into(),
+        containment: containment.unwrap_or(v1::Containment::Unspecified).into(),
         create_time: Some(timestamp(task.created)),
         start_time: started.map(|started| timestamp(started.at)),
         end_time: ended.map(|ended| timestamp(ended.at)),

@@ -3,8 +3,8 @@
 
 use super::{Clients, DetachRequest, Effect, Life, heeler};
 use crate::task::{
-    DetachCause, EventKind, OnDisconnect, OnForegroundTimeout, OrphanPolicy, Placement,
-    OnStale, StopCause, StopMode, Timestamp,
+    DetachCause, EventKind, OnDisconnect, OnForegroundTimeout, OnStale, OrphanPolicy, Placement,
+    StopCause, StopMode, Timestamp,
 };
 
 /// What a task waits for the clock for.
@@ -79,7 +79,10 @@ impl Life {
     fn silence_deadline(&self) -> Option<Timestamp> {
         let spec = &self.task.spec;
         let silence = spec.silence.filter(|_| self.task.stale.is_none());
-        let spans = [silence.map(|silence| silence.stale_after), spec.idle_timeout];
+        let spans = [
+            silence.map(|silence| silence.stale_after),
+            spec.idle_timeout,
+        ];
         let span = spans.into_iter().flatten().min()?;
         Some(self.silent_since()?.saturating_add(span))
     }

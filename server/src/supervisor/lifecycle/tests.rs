@@ -6,8 +6,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::task::{
-    Command, Containment, Foreground, IdKey, Kind, OnDisconnect, OnForegroundTimeout, Queued,
-    ProofResult, Seq, SignalTarget, SpawnStage, Spec, State, StopMode, StopPolicy,
+    Command, Containment, Foreground, IdKey, Kind, OnDisconnect, OnForegroundTimeout, ProofResult,
+    Queued, Seq, SignalTarget, SpawnStage, Spec, State, StopMode, StopPolicy,
 };
 
 const GRACE: Duration = Duration::from_secs(5);

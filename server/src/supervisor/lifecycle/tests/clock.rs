@@ -246,7 +246,7 @@ fn output_pushes_the_idle_deadline_back() {
 #[test]
 fn stale_is_told_once_for_each_silence() {
     const STALE: [Effect; 2] = [Effect::Record(EventKind::Stale), Effect::Listen];
-    let mut life = running_by(stale_after(10 * SECOND, OnStale::Notify), None);
+    let mut life = running_by(stale_after(10 * SECOND, OnStale::Notify));
     assert_eq!(life.step(silence(at(0)), at(10)), STALE);
     assert_eq!(life.timer(), None, "nothing to wait for but output");
     assert_eq!(life.step(silence(at(0)), at(30)), [], "the same silence");
@@ -261,7 +261,7 @@ fn stale_is_told_once_for_each_silence() {
 /// T5
 #[test]
 fn a_stale_task_is_stopped_if_that_was_asked_for() {
-    let mut life = running_by(stale_after(10 * SECOND, OnStale::Cancel), None);
+    let mut life = running_by(stale_after(10 * SECOND, OnStale::Cancel));
     let told: Vec<Effect> = life.step(silence(at(0)), at(10));
     assert!(told.contains(&Effect::Record(EventKind::Stale)));
     assert!(told.contains(&Effect::Signal(Signal(15))));
