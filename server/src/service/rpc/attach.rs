@@ -1,4 +1,8 @@
-//! Attach: a task's output from an offset on, and a hold on the task for as long as the caller stays.
+//! Attach: streams a task's output and, for a foreground task, keeps the client attached.
+//!
+//! ```text
+//! New ──attached──> Following ──detached, leader exited, finished──> Ending ──ended──> Done
+//! ```
 
 use std::sync::Arc;
 
@@ -21,45 +25,44 @@ use crate::{
     task::{AttachEnd, Placement, Task},
 };
 
-/// How much is read at once: what a client costs that does not read on.
+/// Bytes that are read at a time: the memory that a client costs that has stopped reading.
 const PIECE: usize = 32 * 1024;
 
-/// Whoever is attached to a task.
+/// The stream of one attached client.
 #[derive(Debug)]
 pub struct Attachment {
     service: Service,
     read: Read,
     stage: Stage,
     expects: Expectation,
-    /// Until it is released, if it was in the foreground.
+    /// Present while the task is in the foreground.
     client: Option<AttachedClient>,
     _permit: Option<CallPermit>,
 }
 
-/// What a caller takes the task for.
+/// The placement that a client expects of the task.
 #[derive(Debug, Clone, Copy)]
 enum Expectation {
-    /// Whatever it is when the caller comes.
-    AsItIs,
-    /// One that holds the caller, who is released if it does not.
+    /// Its placement when the client attaches.
+    Present,
+    /// The foreground: the stream ends if the task is not there.
     Foreground,
 }
 
-/// How far it has come.
 #[derive(Debug)]
 enum Stage {
-    /// What is held is still to be said.
+    /// `attached` is not sent yet.
     New,
-    /// Output is being sent.
+    /// Output is being sent. The client attached in this placement.
     Following { from: Placement },
-    /// All is sent that was written before the release, but for what is before this offset.
+    /// The output up to this offset is being sent, then `ended`.
     Ending {
         task: Arc<Task>,
         reason: v1::AttachEndReason,
         until: u64,
     },
-    /// The release is said.
-    Over,
+    /// `ended` is sent.
+    Done,
 }
 
 pub(super) async fn attach(
@@ -79,7 +82,7 @@ pub(super) async fn attach(
         max_bytes: PIECE,
         view: check::enumerated("view", request.view)?,
     };
-    // Said at once rather than as the stream's first item.
+    // An unknown task is refused before the stream begins.
     service.find(&read.id).await?;
     Ok(Messages::of(Attachment {
         service: service.clone(),
@@ -87,7 +90,7 @@ pub(super) async fn attach(
         stage: Stage::New,
         expects: match request.foreground_only {
             true => Expectation::Foreground,
-            false => Expectation::AsItIs,
+            false => Expectation::Present,
         },
         client: None,
         _permit: permit,
@@ -103,7 +106,7 @@ impl Source for Attachment {
                 Stage::New => Some(self.begin().await?),
                 Stage::Following { from } => self.follow(from).await?,
                 Stage::Ending { until, .. } => self.finish(until).await?,
-                Stage::Over => return Ok(Vec::new()),
+                Stage::Done => return Ok(Vec::new()),
             };
             if let Some(item) = item {
                 return Ok(vec![v1::AttachResponse { item: Some(item) }]);
@@ -122,7 +125,7 @@ impl Attachment {
             self.client = None;
         }
         let from = match self.expects {
-            Expectation::AsItIs => task.placement(),
+            Expectation::Present => task.placement(),
             Expectation::Foreground => Placement::Foreground,
         };
         self.stage = Stage::Following { from };
@@ -131,13 +134,13 @@ impl Attachment {
         }))
     }
 
-    /// The next piece of output; none if something else is to be done first.
+    /// Returns the next piece of output; `None` if the stage changed or there was nothing to send.
     async fn follow(&mut self, from: Placement) -> Result<Option<Item>, Refusal> {
         let handle = self.service.supervisor.live(&self.read.id);
-        // Whether it is released is asked before what it wrote: see `finish`.
+        // The end is checked before the output is read, so that `finish` sends all of it.
         let task = self.service.find(&self.read.id).await?;
-        if let Some(release) = task.attach_end(from) {
-            let reason = reason(release);
+        if let Some(end) = task.attach_end(from) {
+            let reason = reason(end);
             let until = read_output::end(&self.service, &self.read.id).await?;
             self.stage = Stage::Ending {
                 task,
@@ -154,27 +157,27 @@ impl Attachment {
         Ok(Some(output_item(piece)))
     }
 
-    /// Waits until there is something to look at.
+    /// Waits for more output or for the end.
     async fn grown(
         &mut self,
         handle: Option<Handle>,
         from: Placement,
         end: u64,
     ) -> Result<(), Refusal> {
-        // Without a handle it has just ended: look again.
+        // Without a handle the task has just ended.
         let Some(handle) = handle else { return Ok(()) };
         tokio::select! {
             () = handle.output_beyond(end) => Ok(()),
             _ = handle.attach_ended(from) => Ok(()),
             () = self.service.closing.begun() => {
-                // It is the server that goes: the holder has not let go.
+                // The server ends, and the client has not disconnected.
                 std::mem::forget(self.client.take());
                 Err(Refusal::shutting_down())
             }
         }
     }
 
-    /// What was written before the release, and then the release.
+    /// Sends the output written before the end, then `ended`.
     async fn finish(&mut self, until: u64) -> Result<Option<Item>, Refusal> {
         if self.read.offset() < until {
             let complete = !self.service.find(&self.read.id).await?.is_live();
@@ -184,7 +187,7 @@ impl Attachment {
             }
         }
         self.client = None;
-        let Stage::Ending { task, reason, .. } = std::mem::replace(&mut self.stage, Stage::Over)
+        let Stage::Ending { task, reason, .. } = std::mem::replace(&mut self.stage, Stage::Done)
         else {
             return Ok(None);
         };
@@ -196,8 +199,8 @@ impl Attachment {
     }
 }
 
-fn reason(release: AttachEnd) -> v1::AttachEndReason {
-    match release {
+fn reason(end: AttachEnd) -> v1::AttachEndReason {
+    match end {
         AttachEnd::Detached => v1::AttachEndReason::Detached,
         AttachEnd::LeaderExited => v1::AttachEndReason::LeaderExited,
         AttachEnd::Finished => v1::AttachEndReason::Finished,

@@ -1,4 +1,4 @@
-//! Inspect: one task whole, with what only the operating system knows of it.
+//! Inspect: returns one task with its processes, its resource use and the end of its output.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ use crate::{
 
 const DEFAULT_TAIL: u32 = 4096;
 const LARGEST_TAIL: u32 = 256 * 1024;
-/// Up to this, reading it takes less than waking another thread.
+/// Up to this size, reading is cheaper than waking another thread.
 const SHORT_TAIL: usize = 4096;
 
 pub(super) async fn inspect(
@@ -45,7 +45,7 @@ pub(super) async fn inspect(
     Ok(Encoded::from_parts(&[service.encodings.task(&task)], &rest))
 }
 
-/// What the system knows of a task.
+/// Reads the end of the output and the process tree.
 async fn observe(
     service: &Service,
     task: &Arc<Task>,
@@ -57,7 +57,7 @@ async fn observe(
         return look(task_dir, task, tail_bytes).map_err(unreadable);
     }
     let (task_dir, task) = (task_dir.clone(), Arc::clone(task));
-    // A process that hangs may hold up whoever looks at it: not a thread that serves others too.
+    // A hanging process may block the reader, so it runs on a thread of its own.
     match tokio::task::spawn_blocking(move || look(&task_dir, &task, tail_bytes)).await {
         Ok(looked) => looked.map_err(unreadable),
         Err(error) => Err(Refusal::storage("look at the task's processes", &error)),
@@ -65,7 +65,7 @@ async fn observe(
 }
 
 fn look(task_dir: &TaskDir, task: &Task, tail_bytes: usize) -> io::Result<(Tail, Tree)> {
-    // One that is over and wrote nothing has no end of output to look for.
+    // A finished task without output has nothing to read.
     if !task.is_live() && task.output_bytes == 0 {
         return Ok(Default::default());
     }
@@ -79,8 +79,8 @@ fn look(task_dir: &TaskDir, task: &Task, tail_bytes: usize) -> io::Result<(Tail,
     Ok((file.tail(tail_bytes)?, tree))
 }
 
-/// The processes below the task's shim. By the time they were looked at it may have had another
-/// task; then this one has ended.
+/// Returns the processes below the task's shim. If the tree ended in the meantime, the shim may already
+/// have another task, and the result is empty.
 fn tree(file: &TaskFile) -> io::Result<Tree> {
     let Some(shim) = file.records()?.identity.whole() else {
         return Ok(Tree::default());

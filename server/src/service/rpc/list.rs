@@ -1,4 +1,4 @@
-//! List: pages of tasks, read from the journal.
+//! List: returns pages of tasks from the journal.
 
 use heeler_proto::{Encoded, v1};
 use prost::Message;

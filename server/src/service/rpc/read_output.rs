@@ -1,4 +1,4 @@
-//! ReadOutput: a piece of a task's output, waited for if need be.
+//! ReadOutput: returns a piece of a task's output and, on request, waits for it.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ use crate::{
 
 const DEFAULT_BYTES: usize = 256 * 1024;
 const LARGEST_READ: usize = 1024 * 1024;
-/// A text always gets on: there is room for any character.
+/// The smallest limit for text: any character fits.
 const LONGEST_CHARACTER: usize = 4;
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
 
-/// What is to be read.
+/// The piece of output to read.
 #[derive(Debug)]
 pub(super) struct Read {
     pub(super) id: TaskId,
@@ -30,7 +30,7 @@ pub(super) struct Read {
 }
 
 impl Read {
-    /// Where it goes on, once something was read.
+    /// The offset of the next piece, once one was read.
     pub(super) fn offset(&self) -> u64 {
         match self.start {
             Start::Offset(offset) => offset,
@@ -47,19 +47,19 @@ pub(super) async fn read_output(
     let mut read = check(request)?;
     loop {
         let handle = service.supervisor.live(&read.id);
-        // Whether it is over is asked before what it wrote: what is over writes no more.
+        // The end is checked before the output is read: a finished task writes no more.
         let task = service.find(&read.id).await?;
         let complete = !task.is_live();
         let mut answer = piece(service, &mut read, complete).await?;
         let end = answer.end_offset;
         if complete {
-            pass_over_lost(&mut answer, task.output_bytes);
+            skip_lost(&mut answer, task.output_bytes);
         }
         if !answer.chunks.is_empty() || complete || Instant::now() >= deadline {
             return Ok(answer);
         }
         let grown = async {
-            // Without a handle it has just ended: look again.
+            // Without a handle the task has just ended: read again.
             if let Some(handle) = handle {
                 handle.output_beyond(end).await;
             }
@@ -99,7 +99,7 @@ fn check(request: v1::ReadOutputRequest) -> Result<Read, Refusal> {
     })
 }
 
-/// What there is to read now; the next piece is behind it.
+/// Reads what there is now, and moves on to the next piece.
 pub(super) async fn piece(
     service: &Service,
     read: &mut Read,
@@ -111,7 +111,7 @@ pub(super) async fn piece(
     Ok(answer)
 }
 
-/// How much output there is.
+/// Returns the number of bytes written so far.
 pub(super) async fn end(service: &Service, id: &TaskId) -> Result<u64, Refusal> {
     let read = Read {
         id: id.clone(),
@@ -143,9 +143,9 @@ async fn load(service: &Service, read: &Read, start: Start) -> Result<(u64, Read
     }
 }
 
-/// What a task that is over has written and nobody has any more, as after a restart of the machine that
-/// took what was in memory: it is counted, and whoever reads gets behind it.
-fn pass_over_lost(answer: &mut v1::ReadOutputResponse, written: u64) {
+/// Skips output of a finished task that is lost, for example output in memory before a restart of the
+/// machine. It still counts, and a reader continues after it.
+fn skip_lost(answer: &mut v1::ReadOutputResponse, written: u64) {
     if answer.next_offset >= answer.end_offset {
         answer.next_offset = answer.next_offset.max(written);
     }

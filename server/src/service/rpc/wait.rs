@@ -1,4 +1,4 @@
-//! Wait: a long poll until tasks are finished. It holds nothing: ending it ends nothing.
+//! Wait: a long poll until tasks are finished or out of the foreground. Its end never ends a task.
 
 use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
 
@@ -14,27 +14,27 @@ use crate::{
     task::{EventKind, Fact, Filter, Revision, Task, TaskId},
 };
 
-/// What is waited for.
+/// The tasks to wait for.
 enum Goal {
-    /// This many of these.
+    /// This many of these tasks.
     Tasks { ids: Vec<TaskId>, count: usize },
-    /// Everything in this session, as it is then.
+    /// Every task of a session, including those that start during the wait.
     Session(Filter),
 }
 
-/// What a task is waited for to be.
+/// The condition to wait for.
 #[derive(Debug, Clone, Copy)]
 enum Until {
     Finished,
     OutOfForeground,
 }
 
-/// Events that are read at once.
+/// Events that are read at a time.
 const BATCH: usize = 256;
 
-/// How long after a task without an end its session is looked at again: a server that goes down
-/// refuses the wait meanwhile.
-const LET_GO: Duration = Duration::from_millis(10);
+/// The delay after a task disappears without an end, before its session is checked again. If the server
+/// is shutting down, the wait is refused in that time.
+const RECHECK: Duration = Duration::from_millis(10);
 
 pub(super) async fn wait(
     service: &Service,
@@ -59,7 +59,7 @@ impl Until {
         }
     }
 
-    /// The task as it was when it came true; `None` if the server lets go of it first.
+    /// Returns the task that meets the condition; `None` if the server stops supervising it first.
     async fn met(self, handle: &Handle) -> Option<Arc<Task>> {
         match self {
             Self::Finished => handle.ended().await,
@@ -135,11 +135,11 @@ async fn wait_for_tasks(
     Ok(answer(service, &met, &pending, satisfied))
 }
 
-/// A live task, once it is what is waited for; `None` if the server lets go of it first.
+/// Waits until a live task meets the condition; `None` if the server stops supervising it first.
 async fn met(service: &Service, id: &TaskId, until: Until) -> Option<Arc<Task>> {
     match service.supervisor.live(id) {
         Some(handle) => until.met(&handle).await,
-        // It has just ended.
+        // The task has just ended.
         None => service.find(id).await.ok().filter(|task| !task.is_live()),
     }
 }
@@ -158,27 +158,27 @@ async fn wait_for_session(
             let Some(first) = live.into_iter().find(unmet) else {
                 return;
             };
-            // One that never began is no reason to think that the others are over.
+            // A task that was never recorded says nothing about the others.
             if until.met(&first).await.is_none() {
-                tokio::time::sleep(LET_GO).await;
+                tokio::time::sleep(RECHECK).await;
             }
         }
     };
-    let over = within(service, timeout, quiet).await?;
+    let waited = within(service, timeout, quiet).await?;
     let live = service.supervisor.live_matching(filter);
     let (mut met, mut pending): (Vec<_>, Vec<_>) = live
         .iter()
         .map(Handle::task)
         .partition(|task| until.is_met(task));
-    if over == Over::Done {
+    if waited == Waited::Met {
         pending.clear();
     }
     let ended = ended_since(service, since, filter).await?;
     met.extend(ended.into_iter().rev());
-    Ok(answer(service, &met, &pending, over == Over::Done))
+    Ok(answer(service, &met, &pending, waited == Waited::Met))
 }
 
-/// The tasks that have ended since a revision, in the order of their ends.
+/// Returns the tasks that ended after a revision, in the order of their ends.
 async fn ended_since(
     service: &Service,
     since: Revision,
@@ -189,7 +189,7 @@ async fn ended_since(
     let mut cursor = since;
     loop {
         let facts = match journal.facts_after(cursor, BATCH).await {
-            // What ended longest ago is told by no event any more; its task is there.
+            // The oldest events are pruned; the tasks they ended are still there.
             Err(ReadError::OutOfRange { oldest, .. }) if cursor < oldest => {
                 ended.extend(journal.ended_within(cursor, oldest, filter.clone()).await?);
                 cursor = Revision(oldest.0.saturating_sub(1));
@@ -210,19 +210,19 @@ async fn ended_since(
     }
 }
 
-/// Why a wait is over.
+/// The result of a wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Over {
-    Done,
+enum Waited {
+    Met,
     TimedOut,
 }
 
-/// Lets a future run until it is done or the time is over; a server that closes is a refusal.
+/// Runs a future until it is done or the time is over. A server that shuts down is a refusal.
 async fn within(
     service: &Service,
     timeout: Option<Duration>,
     done: impl Future<Output = ()>,
-) -> Result<Over, Refusal> {
+) -> Result<Waited, Refusal> {
     let timed_out = async {
         match timeout {
             Some(span) => tokio::time::sleep(span.min(LONGEST)).await,
@@ -233,21 +233,21 @@ async fn within(
     tokio::select! {
         biased;
         () = service.closing.begun() => {
-            // A server that has stopped all its tasks closes after their ends: this wait is over too.
+            // A server that stopped all its tasks shuts down after their ends: the condition is met.
             match service.supervisor.live_matching(&Filter::default()).is_empty() {
                 true => {
                     done.await;
-                    Ok(Over::Done)
+                    Ok(Waited::Met)
                 }
                 false => Err(Refusal::shutting_down()),
             }
         }
-        () = &mut done => Ok(Over::Done),
-        () = timed_out => Ok(Over::TimedOut),
+        () = &mut done => Ok(Waited::Met),
+        () = timed_out => Ok(Waited::TimedOut),
     }
 }
 
-/// No caller waits longer than a year, and the timer's arithmetic stays sound.
+/// A longer timeout is shortened to a year, so that the timer's arithmetic cannot overflow.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
 fn answer(

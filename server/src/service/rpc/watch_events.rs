@@ -1,9 +1,8 @@
 //! WatchEvents: a cursor over the journal for each watcher.
 //!
-//! A watcher is a number. It is woken by a number, reads what it has not sent yet, and sends it as
-//! fast as its client takes it; one that stops reading stops here, and costs the few messages that it
-//! has read ahead. There is no end to what it sends, unless the server goes down or the journal cannot
-//! be read.
+//! A watcher is a revision. It wakes when the head passes it, reads the events in between, and sends
+//! them as fast as its client reads. A client that stops reading costs the few messages that were read
+//! ahead. The stream ends only if the server shuts down or the journal cannot be read.
 
 use std::{collections::VecDeque, pin::Pin, sync::Arc, time::Duration, vec};
 
@@ -34,13 +33,13 @@ use crate::{
     task::{Fact, FactKind, Filter, Revision, Task},
 };
 
-/// Events that are read at once.
+/// Events that are read at a time.
 const BATCH: usize = 256;
-/// Messages that wait for a client, in bytes: enough to keep its connection busy.
+/// Bytes of messages that are prepared at a time: enough to keep a connection busy.
 const AHEAD: usize = 64 << 10;
 const DEFAULT_BOOKMARK: Duration = Duration::from_secs(15);
 const SHORTEST_BOOKMARK: Duration = Duration::from_millis(100);
-/// Past this a bookmark never comes, and the timer's arithmetic stays sound.
+/// A longer interval is shortened, so that the timer's arithmetic cannot overflow.
 const LONGEST_BOOKMARK: Duration = Duration::from_secs(24 * 3600);
 
 type Message = Encoded<v1::WatchEventsResponse>;
@@ -52,15 +51,15 @@ pub struct Watcher {
     encodings: Arc<Encodings>,
     filter: Filter,
     kinds: Vec<FactKind>,
-    /// What is told before anything that happens.
+    /// The initial state, until it is sent.
     initial: Option<vec::IntoIter<Arc<Task>>>,
     cursor: Revision,
     head: watch::Receiver<Revision>,
-    /// Events that were read, the first of them right after the cursor.
+    /// Events that were read and not sent, beginning right after the cursor.
     unsent: VecDeque<Fact>,
     bookmark_every: Duration,
     bookmark_due: Instant,
-    /// Goes off at `bookmark_due` or sooner: every event moves that, and most leave this alone.
+    /// Fires at `bookmark_due` or earlier: each event moves the former, and few need to reset the timer.
     alarm: Pin<Box<Sleep>>,
     closing: Closing,
     _permit: Option<CallPermit>,
@@ -89,7 +88,7 @@ pub(super) async fn watch_events(
         }
         (true, None) => journal.snapshot(&filter),
         (false, Some(after)) => {
-            // Said at once rather than as the stream's first item.
+            // A revision out of range is refused before the stream begins.
             journal.facts_after(Revision(after), 1).await?;
             (Vec::new(), Revision(after))
         }
@@ -132,8 +131,8 @@ impl Source for Watcher {
 
     async fn next(&mut self) -> Result<Vec<Message>, Refusal> {
         loop {
-            // The ends of tasks that were stopped with the server come before the end of the stream.
-            if self.closing.has_begun() && (self.initial.is_some() || self.has_told_all()) {
+            // The ends of tasks that a shutdown stopped are sent before the stream ends.
+            if self.closing.has_begun() && (self.initial.is_some() || self.has_sent_all()) {
                 return Err(Refusal::shutting_down());
             }
             if self.initial.is_some() {
@@ -149,7 +148,7 @@ impl Source for Watcher {
             if Instant::now() >= self.bookmark_due {
                 return Ok(vec![self.bookmark()]);
             }
-            if !self.has_told_all() {
+            if !self.has_sent_all() {
                 continue;
             }
             tokio::select! {
@@ -162,11 +161,11 @@ impl Source for Watcher {
 }
 
 impl Watcher {
-    fn has_told_all(&self) -> bool {
+    fn has_sent_all(&self) -> bool {
         self.cursor >= self.journal.head()
     }
 
-    /// Some of the initial state; a bookmark is its end.
+    /// Returns a part of the initial state; a bookmark follows the last part.
     fn initial_state(&mut self) -> Vec<Message> {
         let mut messages = Vec::new();
         let mut bytes = 0;
@@ -191,7 +190,7 @@ impl Watcher {
         Ok(())
     }
 
-    /// Takes from what was read as much as is to wait for the client.
+    /// Returns as many events as are prepared at a time.
     fn wanted_events(&mut self) -> Vec<Message> {
         let mut messages = Vec::new();
         let mut bytes = 0;

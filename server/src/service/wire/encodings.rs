@@ -1,7 +1,7 @@
-//! What many clients get, encoded once: a bounded memory of events and tasks as they go out.
+//! A cache of encoded events and tasks, so that a message for many clients is encoded once.
 //!
-//! A revision names one event, and with it one state of one task, for ever; so what was encoded
-//! under it never goes stale. Nothing depends on what is kept: who misses encodes.
+//! A revision identifies one event, and with it one state of one task, for good: an entry never becomes
+//! wrong. The cache is bounded, and a miss only costs the encoding.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -14,12 +14,12 @@ use prost::{Message, bytes::Bytes};
 use super::{convert, task};
 use crate::task::{Fact, Revision, Seq, Task};
 
-/// As many as the largest page, and as Remove tells at once.
+/// As many entries as the largest page, or as one Remove produces.
 const SLOTS: usize = 1024;
-/// What is larger is encoded anew each time. The usual record with a full tail fits.
+/// Maximum size of an entry. An ordinary event with a full tail fits.
 const LARGEST: usize = 8 << 10;
 
-/// The memory, one for the whole server.
+/// The cache, one for the whole server.
 #[derive(Debug)]
 pub(crate) struct Encodings {
     events: Slots<Revision>,
@@ -36,7 +36,7 @@ impl Default for Encodings {
 }
 
 impl Encodings {
-    /// An event as a watcher gets it.
+    /// An event as a message of WatchEvents.
     pub(crate) fn event(&self, fact: &Fact) -> Encoded<v1::WatchEventsResponse> {
         let encode = || {
             let item = Some(Item::Event(convert::fact(fact)));
@@ -47,7 +47,7 @@ impl Encodings {
     }
 
     /// A task as the first field of an answer: `tasks` of List, `task` of Inspect and `initial` of
-    /// WatchEvents have the same number, and so the same bytes.
+    /// WatchEvents have the same field number, and so the same bytes.
     pub(crate) fn task(&self, task: &Task) -> Bytes {
         let encode = || {
             let tasks = vec![task::show(task)];
@@ -57,13 +57,13 @@ impl Encodings {
             }
             .encode_to_vec()
         };
-        // By their numbers, live tasks lie closer together than by their revisions.
+        // Sequence numbers of live tasks are denser than their revisions.
         self.tasks
             .get(task.seq.0, (task.seq, task.revision), encode)
     }
 }
 
-/// Each key has one slot that it can be in, so nothing is to be managed; the latest comer has it.
+/// A direct-mapped cache: each key has one slot, and the latest entry replaces the one before it.
 #[derive(Debug)]
 struct Slots<K>(Vec<Mutex<Option<(K, Bytes)>>>);
 
@@ -74,10 +74,10 @@ impl<K: Copy + PartialEq> Slots<K> {
 
     fn get(&self, number: u64, key: K, encode: impl FnOnce() -> Vec<u8>) -> Bytes {
         let slot = &self.0[(number % SLOTS as u64) as usize];
-        // A slot is replaced whole: it is sound whatever became of who held the lock.
+        // A slot is replaced as a whole, so it is sound even after a panic under the lock.
         let mut kept = slot.lock().unwrap_or_else(PoisonError::into_inner);
         match &*kept {
-            Some((held, bytes)) if *held == key => bytes.clone(),
+            Some((kept, bytes)) if *kept == key => bytes.clone(),
             Some(_) | None => {
                 let bytes = Bytes::from(encode());
                 if bytes.len() <= LARGEST {
@@ -149,12 +149,12 @@ mod tests {
             first.as_ptr(),
             encodings.event(&event).into_bytes().as_ptr()
         );
-        let told = v1::WatchEventsResponse::decode(first).expect("it is well formed");
-        assert_eq!(told.item, Some(Item::Event(convert::fact(&event))));
+        let sent = v1::WatchEventsResponse::decode(first).expect("it is well formed");
+        assert_eq!(sent.item, Some(Item::Event(convert::fact(&event))));
     }
 
     #[test]
-    fn a_newer_state_and_a_task_of_the_same_slot_are_never_mistaken_for_it() {
+    fn a_newer_state_or_another_task_in_the_same_slot_is_encoded_again() {
         let encodings = Encodings::default();
         for task in [
             numbered(1, 5),
@@ -168,11 +168,11 @@ mod tests {
     }
 
     #[test]
-    fn a_giant_is_told_and_not_kept() {
+    fn a_message_above_the_limit_is_sent_and_not_cached() {
         let encodings = Encodings::default();
-        let giant = named("x".repeat(LARGEST), 1, 2);
-        assert!(encodings.task(&giant).len() > LARGEST);
-        let kept = encodings.tasks.0[1].lock().expect("nobody has failed");
+        let large = named("x".repeat(LARGEST), 1, 2);
+        assert!(encodings.task(&large).len() > LARGEST);
+        let kept = encodings.tasks.0[1].lock().expect("no test has panicked");
         assert!(kept.is_none());
     }
 }

@@ -1,5 +1,8 @@
 //! A TaskFilter, and the event types that go with it.
 
+#[cfg(test)]
+mod tests;
+
 use heeler_proto::v1;
 
 use super::{check, refusal::Refusal};

@@ -1,4 +1,4 @@
-//! The opaque token of a page: where the next one begins, and for which request.
+//! The opaque token of a page: the position of the next page, and the request it belongs to.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use super::refusal::Refusal;
 use crate::journal::Position;
 
-/// What a token holds. The request's fingerprint keeps it from being used with another one.
+/// The content of a token. The fingerprint ties it to its request.
 #[derive(Debug, Serialize, Deserialize)]
 struct Token {
     request: u64,
     position: Position,
 }
 
-/// What a page is for: the request without its token.
+/// A hash of the request without its token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fingerprint(u64);
 
@@ -26,17 +26,17 @@ impl Fingerprint {
     }
 }
 
-/// As text of hexadecimal digits.
+/// Encodes a token as hexadecimal digits.
 pub(crate) fn write(position: Position, request: Fingerprint) -> String {
     let token = Token {
         request: request.0,
         position,
     };
-    let json = serde_json::to_vec(&token).expect("a token is numbers only");
+    let json = serde_json::to_vec(&token).expect("a token consists of numbers");
     json.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// From its text; `None` for the first page.
+/// Decodes a token; `None` for the first page.
 pub(crate) fn read(text: &str, request: Fingerprint) -> Result<Option<Position>, Refusal> {
     if text.is_empty() {
         return Ok(None);

@@ -134,6 +134,11 @@ impl Refusal {
             .collect()
     }
 
+    #[cfg(test)]
+    pub(super) fn bad_field(&self) -> Option<&str> {
+        self.field.as_deref()
+    }
+
     fn details(&self) -> ErrorDetails {
         let metadata: HashMap<String, String> = self
             .metadata

@@ -1,5 +1,8 @@
 //! A TaskSpec, in and out. An option of a task is read and shown here and nowhere else.
 
+#[cfg(test)]
+mod tests;
+
 use std::{collections::BTreeMap, time::Duration};
 
 use heeler_proto::v1::{self, task_spec::Command as CommandMessage};

@@ -235,3 +235,46 @@ fn actor(actor: &Actor) -> v1::Actor {
         pid: actor.pid,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::Timestamp;
+
+    /// C17
+    #[test]
+    fn a_proof_is_either_a_method_or_the_survivors() {
+        let at = Timestamp(1_000_000);
+        let shown = proof(&Proof::proven(ProofMethod::Sweep, at));
+        let method = v1::ProofMethod::Sweep.into();
+        assert_eq!(shown.result, Some(v1::proof::Result::Proven(method)));
+        let process = Survivor {
+            pid: 7,
+            parent_pid: 1,
+            command: "stuck".to_owned(),
+            state: "D".to_owned(),
+        };
+        let shown = proof(&Proof::survivors(vec![process], at));
+        assert_eq!(shown.check_time, Some(timestamp(at)));
+        let Some(v1::proof::Result::Survivors(left)) = shown.result else {
+            panic!("no survivors in {shown:?}");
+        };
+        let [left] = &left.processes[..] else {
+            panic!("one process is left");
+        };
+        assert_eq!((left.pid, &*left.command, &*left.state), (7, "stuck", "D"));
+    }
+
+    /// C4
+    #[test]
+    fn a_kill_of_the_whole_tree_has_no_count() {
+        let sent = |target| SentSignal {
+            signal: crate::task::Signal(9),
+            at: Timestamp(0),
+            target,
+        };
+        assert_eq!(sent_signal(&sent(SignalTarget::Tree)).processes, None);
+        let counted = sent_signal(&sent(SignalTarget::Processes(0)));
+        assert_eq!(counted.processes, Some(0));
+    }
+}

@@ -1,15 +1,15 @@
-//! Output as text: valid UTF-8 that never ends, or begins, inside a character.
+//! Output as text: valid UTF-8 that never begins or ends inside a character.
 //!
-//! Each stream is decoded by itself, so that a character which the other stream interrupts comes out
-//! whole, in the chunk that completes it. What is incomplete at the end of an answer is not part of
-//! it: the next read begins there, unless nothing can come any more.
+//! Each stream is decoded separately: a character that the other stream interrupts is returned whole, in
+//! the chunk that completes it. An incomplete character at the end of an answer is left for the next
+//! read, unless no byte will follow.
 
 use heeler_proto::v1;
 
 use super::convert;
 use crate::task::{Chunk, Stream};
 
-/// The longest that a character can be without being complete.
+/// Maximum length of an incomplete character.
 const LONGEST_PARTIAL: usize = 3;
 
 /// An incomplete character of one stream.
@@ -19,8 +19,8 @@ struct Partial {
     bytes: Vec<u8>,
 }
 
-/// The text of `chunks`, which were read from `offset` on, and where to go on. `is_end` tells
-/// whether nothing will ever come after an offset.
+/// Returns the text of `chunks`, which were read from `offset`, and the offset to continue from.
+/// `is_end` is true for an offset that no byte will follow.
 pub(crate) fn view(
     offset: u64,
     mut chunks: Vec<Chunk>,
@@ -30,7 +30,7 @@ pub(crate) fn view(
     let mut next = last.map_or(offset, |chunk| chunk.offset + chunk.data.len() as u64);
     if !is_end(next)
         && let Some(held) = first_partial(&chunks)
-        // A stream that stops inside a character must not hold back the other one for ever.
+        // A stream that stops inside a character must not delay the other one for good.
         && (held > offset || next - held <= LONGEST_PARTIAL as u64)
     {
         cut(&mut chunks, held);
@@ -39,7 +39,7 @@ pub(crate) fn view(
     (decode(chunks), next)
 }
 
-/// Where the earliest character begins that its stream has not completed.
+/// The offset of the earliest incomplete character.
 fn first_partial(chunks: &[Chunk]) -> Option<u64> {
     let open = [Stream::Stdout, Stream::Stderr].map(|stream| {
         let mut partial: Option<Partial> = None;
@@ -70,7 +70,7 @@ fn decode(chunks: Vec<Chunk>) -> Vec<v1::OutputChunk> {
             out.push(text_chunk(chunk, chunk.offset, &whole));
         }
     }
-    // What is still open here will never be completed.
+    // A character that is still incomplete will never be completed.
     for partial in partials.into_iter().flatten() {
         if let Some(chunk) = chunks.iter().rfind(|chunk| chunk.stream == partial.stream) {
             out.push(text_chunk(chunk, partial.offset, &partial.bytes));
@@ -90,7 +90,8 @@ fn text_chunk(chunk: &Chunk, offset: u64, bytes: &[u8]) -> v1::OutputChunk {
     }
 }
 
-/// What a chunk makes whole, with what its stream had open before it; and what it leaves open.
+/// Returns the complete characters of a chunk, continuing an incomplete one, and the incomplete
+/// character at its end.
 fn split(open: Option<Partial>, chunk: &Chunk) -> (Vec<u8>, Option<Partial>) {
     let start = open.as_ref().map_or(chunk.offset, |partial| partial.offset);
     let carried = open.as_ref().map_or(0, |partial| partial.bytes.len());
@@ -110,7 +111,7 @@ fn split(open: Option<Partial>, chunk: &Chunk) -> (Vec<u8>, Option<Partial>) {
     (bytes, partial)
 }
 
-/// How many bytes at the end are the beginning of a character that is not complete.
+/// The number of bytes at the end that begin an incomplete character.
 fn incomplete_tail(bytes: &[u8]) -> usize {
     for len in 1..=LONGEST_PARTIAL.min(bytes.len()) {
         let tail = &bytes[bytes.len() - len..];
@@ -162,7 +163,7 @@ mod tests {
 
     /// O5
     #[test]
-    fn a_character_that_the_other_stream_interrupts_comes_out_whole() {
+    fn a_character_that_the_other_stream_interrupts_is_returned_whole() {
         let chunks = vec![
             chunk(0, Stream::Stdout, &[b'a', 0xC3]),
             chunk(2, Stream::Stderr, b"!"),
@@ -175,7 +176,7 @@ mod tests {
 
     /// O5
     #[test]
-    fn what_can_never_be_completed_is_replaced() {
+    fn an_incomplete_character_at_the_end_of_the_output_is_replaced() {
         let (chunks, next) = view(0, vec![chunk(0, Stream::Stdout, &[b'a', 0xC3])], |_| true);
         assert_eq!(texts(&chunks).concat(), "a\u{FFFD}");
         assert_eq!(next, 2);
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_stops_inside_a_character_does_not_hold_back_the_other() {
+    fn a_stream_that_stops_inside_a_character_does_not_delay_the_other() {
         let chunks = vec![
             chunk(0, Stream::Stdout, &[0xC3]),
             chunk(1, Stream::Stderr, b"errors"),
