@@ -1,25 +1,22 @@
-//! Turns `proto/heeler/v1/*.proto` into Rust with protox, a protobuf compiler written in Rust, so
-//! that nobody has to install protoc. The descriptor set is kept for reflection and for JSON.
+//! Compiles `proto/heeler/v1/*.proto` with protox, a protobuf compiler written in Rust, so that no
+//! protoc has to be installed. The descriptor set is kept for reflection and for JSON.
 //!
-//! The server's stub is made apart from the rest, since some of its answers are given as bytes.
+//! The server's stub is generated separately, because some of its responses are encoded bytes.
 
 use std::{env, error::Error, fs, path::PathBuf};
 
 use prost::Message;
 
-/// Answers that the server encodes by itself: they are made of pieces that many clients get.
+/// Responses that the server encodes itself, from pieces that are shared between clients.
 const ENCODED: [&str; 3] = ["InspectResponse", "ListResponse", "WatchEventsResponse"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=proto");
-    let files = [
-        "heeler/v1/background_tasks.proto",
-        "heeler/v1/error.proto",
-        "heeler/v1/event.proto",
-        "heeler/v1/output.proto",
-        "heeler/v1/process.proto",
-        "heeler/v1/task.proto",
-    ];
+    let mut files = fs::read_dir("proto/heeler/v1")?
+        .map(|entry| Ok(PathBuf::from("heeler/v1").join(entry?.file_name())))
+        .collect::<Result<Vec<_>, std::io::Error>>()?;
+    // The same order on every machine, so that the descriptor set is the same bytes.
+    files.sort();
     let descriptors = protox::compile(files, ["proto"])?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
     fs::write(out.join("heeler.bin"), descriptors.encode_to_vec())?;

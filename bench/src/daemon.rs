@@ -11,7 +11,7 @@ use std::{
 };
 
 use heeler_proto::v1::{
-    CancelMode, CancelRequest, ListRequest, TaskFilter, TaskState, cancel_request::Target,
+    CancelRequest, ForcedStop, ListRequest, TaskFilter, TaskState, cancel_request::How,
 };
 use nix::{
     sys::signal::{Signal, kill},
@@ -118,13 +118,13 @@ impl Daemon {
     pub(crate) async fn stop_tasks(&self) -> Result {
         let live = [TaskState::Starting, TaskState::Running, TaskState::Stopping];
         let states = live.map(i32::from).to_vec();
-        let target = Target::Filter(TaskFilter {
+        let filter = TaskFilter {
             states,
             ..TaskFilter::default()
-        });
+        };
         let request = CancelRequest {
-            target: Some(target),
-            mode: CancelMode::Force.into(),
+            filter: Some(filter),
+            how: Some(How::Force(ForcedStop {})),
             wait: true,
             ..CancelRequest::default()
         };

@@ -2,7 +2,6 @@
 //! journal's own code, since to run them would take minutes.
 
 use std::{
-    collections::BTreeMap,
     fs::{self, File},
     path::{Path, PathBuf},
     time::Duration,
@@ -10,11 +9,11 @@ use std::{
 
 use crate::Result;
 use heeler_server::{
-    Durability,
-    internal::{
-        Boot, Command, Containment, DEFAULT_GRACE, EndReason, EndState, Ended, Entry, EventKind,
-        Journal, Kind, LeaderEnd, Outcome, Rules, Signal, Spec, Started, StopPolicy, Task, TaskDir,
-        TaskId, Timestamp,
+    journal::{Boot, Durability, Entry, Journal},
+    process::task_file::TaskDir,
+    task::{
+        Command, Containment, EndReason, EndState, Ended, EventKind, Kind, LeaderEnd, Outcome,
+        Spec, Started, Tail, Task, Timestamp,
     },
 };
 
@@ -38,7 +37,7 @@ pub(crate) async fn make(dir: PathBuf, tasks: u64) -> Result<PathBuf> {
 }
 
 /// The three facts of a task that ran and exited.
-async fn add(journal: &Journal) -> Result<TaskId> {
+async fn add(journal: &Journal) -> Result<heeler_server::task::TaskId> {
     let mut task = newborn(journal);
     append(journal, EventKind::Created, &task).await?;
     let at = Timestamp::now();
@@ -65,10 +64,12 @@ async fn add(journal: &Journal) -> Result<TaskId> {
 }
 
 async fn append(journal: &Journal, kind: EventKind, task: &Task) -> Result {
+    let tail = (kind == EventKind::Ended).then(Tail::default);
     journal
         .append(Entry {
             kind,
             task: task.clone(),
+            tail,
             request: None,
         })
         .await?;
@@ -78,21 +79,8 @@ async fn append(journal: &Journal, kind: EventKind, task: &Task) -> Result {
 fn newborn(journal: &Journal) -> Task {
     let seq = journal.next_seq();
     let spec = Spec {
-        kind: Kind::Shell,
-        name: String::new(),
-        session_id: String::new(),
-        parent: None,
-        labels: BTreeMap::new(),
-        command: Command::Argv(vec!["/bin/true".to_owned()]),
         working_directory: Path::new("/").to_owned(),
-        env_names: Vec::new(),
-        timeout: None,
-        stop_policy: StopPolicy {
-            grace: DEFAULT_GRACE,
-            signal: Signal(15),
-        },
-        rules: Rules::default(),
-        had_ampersand: false,
+        ..Spec::new(Command::Argv(vec!["/bin/true".to_owned()]))
     };
     let id = journal.id_key().task_id(Kind::Shell, seq);
     Task::new(seq, id, spec, Timestamp::now())

@@ -11,8 +11,8 @@ use std::{
 };
 
 use heeler_proto::v1::{
-    ArgvCommand, SpawnRequest, TaskEventType, WatchEventsRequest, spawn_request::Command,
-    watch_events_response::Item,
+    ArgvCommand, SpawnRequest, TaskEventType, TaskFilter, TaskSpec, WatchEventsRequest,
+    task_spec::Command, watch_events_response::Item,
 };
 use tokio::{
     sync::oneshot,
@@ -33,10 +33,22 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A request for a program.
 fn request(args: &[&str]) -> SpawnRequest {
     let args = args.iter().map(|arg| (*arg).to_owned()).collect();
-    SpawnRequest {
+    let spec = TaskSpec {
         command: Some(Command::Argv(ArgvCommand { args })),
         working_directory: "/".to_owned(),
-        ..SpawnRequest::default()
+        ..TaskSpec::default()
+    };
+    SpawnRequest {
+        request_id: String::new(),
+        spec: Some(spec),
+    }
+}
+
+/// The filter that selects one task.
+pub(crate) fn named(id: String) -> TaskFilter {
+    TaskFilter {
+        task_ids: vec![id],
+        ..TaskFilter::default()
     }
 }
 

@@ -1,5 +1,9 @@
 use std::time::Duration;
 
+use heeler_client::v1::{
+    ProofMethod,
+    proof::Result::{Proven, Survivors},
+};
 use heeler_client::{CancelOptions, Client, Error, Spawn};
 
 #[tokio::main]
@@ -9,19 +13,21 @@ async fn main() -> Result<(), Error> {
         .spawn(Spawn::shell("setsid sleep 1000 & sleep 1000"))
         .await?;
 
-    let grace = Duration::from_secs(1);
     let options = CancelOptions::graceful()
-        .grace(grace)
+        .grace(Duration::from_secs(1))
         .reason("not needed any more");
-    let result = task.cancel(options).await?;
+    let ended = task.cancel(options).await?.task.unwrap_or_default();
 
-    let (ended, proof) = (
-        result.task.unwrap_or_default(),
-        result.proof.unwrap_or_default(),
-    );
-    let reason = ended.stop.as_ref().map_or("", |stop| stop.reason.as_str());
-    println!("{:?} because {reason}", ended.state());
-    println!("proven by {:?}", proof.method());
-    println!("survivors: {}", proof.survivors.len());
+    let state = ended.state();
+    let stop = ended.stop.unwrap_or_default();
+    println!("{state:?} because {}", stop.reason);
+    match stop.proof.and_then(|proof| proof.result) {
+        Some(Proven(method)) => {
+            let method = ProofMethod::try_from(method).unwrap_or_default();
+            println!("proven by {method:?}");
+        }
+        Some(Survivors(left)) => println!("cannot be killed: {:?}", left.processes),
+        None => println!("not stopped"),
+    }
     Ok(())
 }

@@ -13,7 +13,7 @@ async fn main() -> Result<(), Error> {
         let ended = run.ended(show).await?;
 
         if ended.reason == AttachEndReason::Detached {
-            println!("goes on in the background");
+            println!("continues in the background");
         } else {
             println!("{:?}", ended.task.state());
         }

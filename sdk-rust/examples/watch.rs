@@ -9,11 +9,12 @@ async fn main() -> Result<(), Error> {
 
     let mut watch = client.watch(options);
     while let Some(item) = watch.next().await {
-        // What else comes is bookmarks: keep one, and a later watch can go on after it.
+        // The other items are bookmarks: keep one, and a later watch can resume after it.
         if let WatchItem::Event(event) = item? {
             let task = event.task.unwrap_or_default();
-            println!("{} {:?}", task.name, task.state());
-            if task.name == "last" {
+            let name = task.spec.as_ref().map_or("", |spec| &spec.name);
+            println!("{name} {:?}", task.state());
+            if name == "last" {
                 break;
             }
         }

@@ -1,12 +1,13 @@
-//! How tasks are stopped.
+//! The options of Cancel.
 
 use std::time::Duration;
 
-use heeler_proto::v1::{CancelMode, CancelRequest, cancel_request::Target};
+use heeler_proto::v1::{CancelRequest, ForcedStop, StopPolicy, TaskFilter, cancel_request::How};
 
 use crate::time;
 
-/// How to stop a task. Unless told otherwise, the answer comes when every process is proven gone.
+/// The options of a cancel. By default the answer comes when every process is proven gone, or after
+/// 10 s of killing with the survivors in `task.stop.proof`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -21,66 +22,77 @@ pub struct CancelOptions {
 }
 
 impl CancelOptions {
-    /// The stop signal, then the grace, then a kill of the whole tree.
+    /// The task's own stop policy: the signal, the grace, then a kill of the whole tree.
     pub fn graceful() -> Self {
-        Self::with_mode(CancelMode::Graceful)
+        Self::new(None)
     }
 
     /// A kill of the whole tree at once.
     pub fn force() -> Self {
-        Self::with_mode(CancelMode::Force)
+        Self::new(Some(How::Force(ForcedStop {})))
     }
 
-    fn with_mode(mode: CancelMode) -> Self {
+    fn new(how: Option<How>) -> Self {
         let message = CancelRequest {
-            mode: mode.into(),
+            how,
             wait: true,
             ..CancelRequest::default()
         };
         Self { message }
     }
 
-    /// Instead of the task's own grace. Only with graceful.
+    /// Overrides the task's own grace. A forced stop becomes a graceful one.
     pub fn grace(mut self, grace: Duration) -> Self {
-        self.message.grace = Some(time::to_proto(grace));
+        self.policy().grace = Some(time::to_proto(grace));
         self
     }
 
-    /// Instead of the task's own stop signal, e.g. `SIGINT`. Only with graceful.
+    /// Overrides the task's own signal, such as `SIGINT`. A forced stop becomes a graceful one.
     pub fn signal(mut self, name: impl Into<String>) -> Self {
-        self.message.signal = name.into();
+        self.policy().signal = name.into();
         self
     }
 
-    /// Why; kept with the task.
+    /// The reason, which is kept with the task.
     pub fn reason(mut self, reason: impl Into<String>) -> Self {
         self.message.reason = reason.into();
         self
     }
 
-    /// Who asks; kept with the task.
+    /// The name of the requester, which is kept with the task.
     pub fn actor(mut self, actor: impl Into<String>) -> Self {
         self.message.actor = actor.into();
         self
     }
 
-    /// Answer as soon as the intent is durable.
+    /// Answers as soon as the intent is durable.
     pub fn no_wait(mut self) -> Self {
         self.message.wait = false;
         self
     }
 
-    /// First stop the tasks that it spawned, and theirs.
+    /// Stops the tasks that it spawned, and theirs, first.
     pub fn cascade(mut self) -> Self {
         self.message.cascade = true;
         self
     }
 
-    /// The request that stops these in this way.
-    pub fn of(self, target: Target) -> CancelRequest {
+    /// The request that stops the tasks of this filter.
+    pub fn of(self, filter: impl Into<TaskFilter>) -> CancelRequest {
         CancelRequest {
-            target: Some(target),
+            filter: Some(filter.into()),
             ..self.message
+        }
+    }
+
+    fn policy(&mut self) -> &mut StopPolicy {
+        let how = &mut self.message.how;
+        if !matches!(how, Some(How::Graceful(_))) {
+            *how = Some(How::Graceful(StopPolicy::default()));
+        }
+        match how {
+            Some(How::Graceful(policy)) => policy,
+            Some(How::Force(_)) | None => unreachable!("it was set above"),
         }
     }
 }

@@ -11,7 +11,6 @@ use heeler_proto::v1::{
     ListResponse, ReadOutputRequest, ReadOutputResponse, RemoveRequest, RemoveResponse,
     ShutdownRequest, ShutdownResponse, SpawnRequest, SpawnResponse, UpdateQueueRequest,
     UpdateQueueResponse, WaitRequest, WaitResponse, background_tasks_client::BackgroundTasksClient,
-    cancel_request::Target, detach_request, remove_request,
 };
 use tokio::time::sleep;
 use tonic::{Response, Status, service::interceptor::InterceptedService, transport::Channel};
@@ -131,10 +130,10 @@ impl Client {
     ///
     /// # async fn example(client: Client) -> Result<(), Error> {
     /// let mut run = client.run(Spawn::shell("make test").session("s1")).await?;
-    /// let released = run.released(|chunk| print!("{}", String::from_utf8_lossy(&chunk.data))).await?;
-    /// match released.reason {
-    ///     AttachEndReason::Detached => println!("{} goes on", released.task.id),
-    ///     _ => println!("{:?}", released.task.outcome),
+    /// let ended = run.ended(|chunk| print!("{}", String::from_utf8_lossy(&chunk.data))).await?;
+    /// match ended.reason {
+    ///     AttachEndReason::Detached => println!("{} continues", ended.task.id),
+    ///     _ => println!("{:?}", ended.task.outcome),
     /// }
     /// # Ok(())
     /// # }
@@ -164,8 +163,8 @@ impl Client {
         session: impl Into<String>,
         options: DetachOptions,
     ) -> Result<Vec<DetachResult>, Error> {
-        let target = detach_request::Target::SessionId(session.into());
-        Ok(self.detach(options.of(target)).await?.results)
+        let filter = Filter::all().session(session);
+        Ok(self.detach(options.of(filter)).await?.results)
     }
 
     /// Stops what the request names.
@@ -183,8 +182,8 @@ impl Client {
         session: impl Into<String>,
         options: CancelOptions,
     ) -> Result<Vec<CancelResult>, Error> {
-        let target = Target::SessionId(session.into());
-        Ok(self.cancel(options.of(target)).await?.results)
+        let filter = Filter::all().session(session);
+        self.cancel_matching(filter, options).await
     }
 
     /// Stops every live task that matches. A filter that matches all is refused.
@@ -193,8 +192,7 @@ impl Client {
         filter: Filter,
         options: CancelOptions,
     ) -> Result<Vec<CancelResult>, Error> {
-        let target = Target::Filter(filter.into());
-        Ok(self.cancel(options.of(target)).await?.results)
+        Ok(self.cancel(options.of(filter)).await?.results)
     }
 
     /// Every task that is asked for, page after page.
@@ -280,11 +278,9 @@ impl Client {
 
     /// Forgets every finished task that matches, and gives their ids.
     pub async fn remove_finished(&self, filter: Filter) -> Result<Vec<String>, Error> {
-        let target = Some(remove_request::Target::Finished(filter.into()));
-        Ok(self
-            .remove(RemoveRequest { target })
-            .await?
-            .removed_task_ids)
+        let filter = Some(filter.into());
+        let removed = self.remove(RemoveRequest { filter }).await?;
+        Ok(removed.removed_task_ids)
     }
 
     /// Changes a queue, and gives it as it is then.

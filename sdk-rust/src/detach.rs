@@ -1,12 +1,12 @@
-//! How tasks are put into the background.
+//! The options of Detach.
 
 use std::time::Duration;
 
-use heeler_proto::v1::{DetachRequest, detach_request::Target};
+use heeler_proto::v1::{DetachRequest, TaskFilter};
 
 use crate::time;
 
-/// How to put a task into the background: the same processes, no foreground timeout any more.
+/// The options of a detach: the same processes continue, without the foreground timeout.
 ///
 /// ```
 /// use std::time::Duration;
@@ -20,33 +20,33 @@ pub struct DetachOptions {
 }
 
 impl DetachOptions {
-    /// With the timeout that the task was spawned with, and no reason.
+    /// The task keeps its own timeout; no reason.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How long the task may run from here on, instead of the timeout it was spawned with.
+    /// The timeout from here on. It replaces the task's own.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.message.timeout = Some(time::to_proto(timeout));
         self
     }
 
-    /// Why; kept with the task.
+    /// The reason, which is kept with the task.
     pub fn reason(mut self, reason: impl Into<String>) -> Self {
         self.message.reason = reason.into();
         self
     }
 
-    /// Who asks; kept with the task.
+    /// The name of the requester, which is kept with the task.
     pub fn actor(mut self, actor: impl Into<String>) -> Self {
         self.message.actor = actor.into();
         self
     }
 
-    /// The request that detaches these in this way.
-    pub fn of(self, target: Target) -> DetachRequest {
+    /// The request that detaches the tasks of this filter.
+    pub fn of(self, filter: impl Into<TaskFilter>) -> DetachRequest {
         DetachRequest {
-            target: Some(target),
+            filter: Some(filter.into()),
             ..self.message
         }
     }

@@ -1,8 +1,8 @@
-//! Which tasks are meant.
+//! A selection of tasks.
 
-use heeler_proto::v1::{TaskFilter, TaskKind, TaskState};
+use heeler_proto::v1::{Placement, TaskFilter, TaskKind, TaskState};
 
-/// Which tasks are meant. Everything that is set must match; nothing set matches all.
+/// A selection of tasks: a task is selected if it matches every field that is set.
 ///
 /// ```
 /// use heeler_client::{Filter, v1::TaskKind};
@@ -20,31 +20,39 @@ impl Filter {
         Self::default()
     }
 
-    /// This task, or another that was named like this.
+    /// One of these ids. Several calls add up.
     pub fn task(mut self, id: impl Into<String>) -> Self {
         self.message.task_ids.push(id.into());
         self
     }
 
-    /// Of this session.
+    /// One of these ids. Several calls add up.
+    pub fn tasks<S: Into<String>>(mut self, ids: impl IntoIterator<Item = S>) -> Self {
+        self.message
+            .task_ids
+            .extend(ids.into_iter().map(Into::into));
+        self
+    }
+
+    /// This session.
     pub fn session(mut self, id: impl Into<String>) -> Self {
         self.message.session_id = id.into();
         self
     }
 
-    /// Of this kind, or of another that was named like this.
+    /// One of these kinds. Several calls add up.
     pub fn kind(mut self, kind: TaskKind) -> Self {
         self.message.kinds.push(kind.into());
         self
     }
 
-    /// In this state, or in another that was named like this.
+    /// One of these states. Several calls add up.
     pub fn state(mut self, state: TaskState) -> Self {
         self.message.states.push(state.into());
         self
     }
 
-    /// With this label at this value.
+    /// With this label. Several calls must all match.
     pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.message.labels.insert(key.into(), value.into());
         self
@@ -53,6 +61,30 @@ impl Filter {
     /// Spawned by this task.
     pub fn parent(mut self, id: impl Into<String>) -> Self {
         self.message.parent_id = id.into();
+        self
+    }
+
+    /// Stale, or not stale.
+    pub fn stale(mut self, stale: bool) -> Self {
+        self.message.stale = Some(stale);
+        self
+    }
+
+    /// In the foreground, or in the background.
+    pub fn placement(mut self, placement: Placement) -> Self {
+        self.message.placement = placement.into();
+        self
+    }
+
+    /// Started in this directory or below it: an absolute path.
+    pub fn directory(mut self, path: impl Into<String>) -> Self {
+        self.message.directory = path.into();
+        self
+    }
+
+    /// In this queue.
+    pub fn queue(mut self, name: impl Into<String>) -> Self {
+        self.message.queue = name.into();
         self
     }
 }

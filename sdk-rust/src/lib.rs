@@ -12,9 +12,9 @@
 //! let ended = task.wait().await?;
 //! println!("{:?}", ended.outcome);
 //!
-//! // Cancel means gone: the answer says how the emptiness of the tree was proven.
+//! // Cancel means gone: `stop.proof` says how the emptiness of the tree was proven.
 //! let result = task.cancel(CancelOptions::graceful().reason("not needed")).await?;
-//! println!("{:?}", result.proof);
+//! println!("{:?}", result.task.and_then(|task| task.stop));
 //! # Ok(())
 //! # }
 //! ```

@@ -45,6 +45,12 @@ impl ListOptions {
         }
     }
 
+    /// Tasks that finished in the foreground, too, which are otherwise hidden unless named by id.
+    pub fn with_finished_foreground(mut self) -> Self {
+        self.message.include_finished_foreground = true;
+        self
+    }
+
     /// Only these.
     pub fn matching(mut self, filter: Filter) -> Self {
         self.message.filter = Some(filter.into());

@@ -1,21 +1,21 @@
-//! What to start, and how.
+//! The task to start.
 
 use std::{path::Path, time::Duration};
 
 use heeler_proto::v1::{
-    ArgvCommand, DisconnectAction, EnvDefaults, ExclusiveMode, ForegroundTimeoutAction,
-    OrphanPolicy, Placement, ShellCommand, SpawnRequest, StaleAction, StopPolicy, TaskKind,
-    spawn_request::Command,
+    ArgvCommand, DisconnectAction, EnvironmentDefaults, ExclusiveMode, ExclusivePolicy,
+    ForegroundPolicy, ForegroundTimeoutAction, OrphanPolicy, ShellCommand, SilencePolicy,
+    SpawnRequest, StaleAction, StopPolicy, TaskEnvironment, TaskKind, TaskSpec, task_spec::Command,
 };
 use uuid::Uuid;
 
 use crate::time;
 
-/// What to start, and how.
+/// The task to start.
 ///
-/// Each one has a fresh `request_id` from the beginning, so that a lost answer can be asked for
-/// again and nothing is started twice; [`Spawn::request_id`] replaces it by the caller's own, which
-/// then also holds across crashes of the caller. Spawning a clone gives the same task.
+/// Each has a fresh `request_id`, so that a lost answer can be asked for again and nothing is started
+/// twice. [`Spawn::request_id`] replaces it by the caller's own, which then also holds across crashes
+/// of the caller. Spawning a clone returns the same task.
 ///
 /// ```
 /// use std::time::Duration;
@@ -29,11 +29,12 @@ use crate::time;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spawn {
-    message: SpawnRequest,
+    request_id: String,
+    spec: TaskSpec,
 }
 
 impl Spawn {
-    /// A script, run by `bash` where there is one, else by `/bin/sh`.
+    /// A script, run by `bash` if there is one, else by `/bin/sh`.
     pub fn shell(script: impl Into<String>) -> Self {
         let script = script.into();
         Self::new(Command::Shell(ShellCommand {
@@ -42,24 +43,22 @@ impl Spawn {
         }))
     }
 
-    /// A program and its arguments, run as they are.
+    /// A program and its arguments, run without a shell.
     pub fn argv<S: Into<String>>(args: impl IntoIterator<Item = S>) -> Self {
         let args = args.into_iter().map(Into::into).collect();
         Self::new(Command::Argv(ArgvCommand { args }))
     }
 
     fn new(command: Command) -> Self {
-        let message = SpawnRequest {
-            request_id: Uuid::now_v7().to_string(),
+        Self::from(TaskSpec {
             command: Some(command),
-            ..SpawnRequest::default()
-        };
-        Self { message }
+            ..TaskSpec::default()
+        })
     }
 
-    /// Which shell runs the script: an absolute path. A program given as arguments has none.
+    /// The absolute path of the shell that runs the script. No effect on [`Spawn::argv`].
     pub fn shell_program(mut self, path: impl Into<String>) -> Self {
-        if let Some(Command::Shell(shell)) = &mut self.message.command {
+        if let Some(Command::Shell(shell)) = &mut self.spec.command {
             shell.program = path.into();
         }
         self
@@ -67,117 +66,118 @@ impl Spawn {
 
     /// The conversation that the task belongs to.
     pub fn session(mut self, id: impl Into<String>) -> Self {
-        self.message.session_id = id.into();
+        self.spec.session_id = id.into();
         self
     }
 
     /// A name for people.
     pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.message.name = name.into();
+        self.spec.name = name.into();
         self
     }
 
     /// Data for the client's own filters.
     pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        self.message.labels.insert(key.into(), value.into());
+        self.spec.labels.insert(key.into(), value.into());
         self
     }
 
-    /// A variable of the task's environment.
-    pub fn env(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        self.message.env.insert(key.into(), value.into());
+    /// An environment variable to set.
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        let variables = &mut self.environment().variables;
+        variables.insert(name.into(), value.into());
         self
     }
 
-    /// A variable to take out of the environment that the task would otherwise inherit.
-    pub fn env_remove(mut self, key: impl Into<String>) -> Self {
-        self.message.env_remove.push(key.into());
+    /// An environment variable to remove.
+    pub fn env_remove(mut self, name: impl Into<String>) -> Self {
+        self.environment().remove.push(name.into());
         self
     }
 
-    /// Whether the task is told by its environment that nobody is looking.
-    pub fn env_defaults(mut self, defaults: EnvDefaults) -> Self {
-        self.message.env_defaults = defaults.into();
+    /// The default variables: NON_INTERACTIVE unless set.
+    pub fn env_defaults(mut self, defaults: EnvironmentDefaults) -> Self {
+        self.environment().defaults = defaults.into();
         self
     }
 
-    /// The absolute path to start in. Bytes that are no UTF-8 are replaced, and so will not be found.
+    /// The absolute path of the directory to start in. Bytes that are not UTF-8 are replaced, so such a
+    /// directory is not found.
     pub fn working_directory(mut self, path: impl AsRef<Path>) -> Self {
-        self.message.working_directory = path.as_ref().to_string_lossy().into_owned();
+        self.spec.working_directory = path.as_ref().to_string_lossy().into_owned();
         self
     }
 
-    /// In the foreground: it holds whoever attaches to it, until it is released. See [`Client::run`].
+    /// Starts the task in the foreground: a client attaches to it and waits. See [`Client::run`].
     ///
     /// [`Client::run`]: crate::Client::run
     pub fn foreground(mut self) -> Self {
-        self.message.placement = Placement::Foreground.into();
+        self.foreground_policy();
         self
     }
 
-    /// How long it may stay in the foreground: 60 s if not said, `Duration::MAX` for as long as it
-    /// takes. Only with [`Spawn::foreground`], as the next three.
+    /// Starts in the foreground, for at most this long: 60 s unless set, `Duration::MAX` for no limit.
     pub fn foreground_timeout(mut self, timeout: Duration) -> Self {
-        self.message.foreground_timeout = Some(time::to_proto(timeout));
+        self.foreground_policy().timeout = Some(time::to_proto(timeout));
         self
     }
 
-    /// What happens then: it is detached, if not said.
+    /// Starts in the foreground, with this action when that time is over: DETACH unless set.
     pub fn on_foreground_timeout(mut self, action: ForegroundTimeoutAction) -> Self {
-        self.message.on_foreground_timeout = action.into();
+        self.foreground_policy().on_timeout = action.into();
         self
     }
 
-    /// What happens when nobody holds it any more: it is stopped, if not said.
+    /// Starts in the foreground, with this action when the last attached client disconnects: CANCEL
+    /// unless set.
     pub fn on_disconnect(mut self, action: DisconnectAction) -> Self {
-        self.message.on_disconnect = action.into();
+        self.foreground_policy().on_disconnect = action.into();
         self
     }
 
-    /// How long nobody may hold it before that happens: 10 s if not said.
+    /// Starts in the foreground, with this time to attach first or again: 10 s unless set.
     pub fn reattach_window(mut self, window: Duration) -> Self {
-        self.message.reattach_window = Some(time::to_proto(window));
+        self.foreground_policy().reattach_window = Some(time::to_proto(window));
         self
     }
 
-    /// What happens when the leader exits and others of its tree do not: the task goes on until they
-    /// are gone, if not said.
+    /// Treatment of processes that outlive the leader: TRACK unless set.
     pub fn orphan_policy(mut self, policy: OrphanPolicy) -> Self {
-        self.message.orphan_policy = policy.into();
+        self.spec.orphan_policy = policy.into();
         self
     }
 
-    /// How long the task may run in the background.
+    /// Maximum time in the background.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.message.timeout = Some(time::to_proto(timeout));
+        self.spec.timeout = Some(time::to_proto(timeout));
         self
     }
 
-    /// How long the task may write no output before it is stopped.
+    /// Maximum time without output, after which the task is stopped.
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
-        self.message.idle_timeout = Some(time::to_proto(timeout));
+        self.spec.idle_timeout = Some(time::to_proto(timeout));
         self
     }
 
-    /// How long the task may write no output before it counts as stale, which an event tells.
+    /// Time without output after which the task is stale, which an event announces.
     pub fn stale_after(mut self, span: Duration) -> Self {
-        self.message.stale_after = Some(time::to_proto(span));
+        self.silence().stale_after = Some(time::to_proto(span));
         self
     }
 
-    /// What else happens to a stale task. Only with [`Spawn::stale_after`].
-    pub fn stale_action(mut self, action: StaleAction) -> Self {
-        self.message.stale_action = action.into();
+    /// Action when the task becomes stale, besides the event. Needs [`Spawn::stale_after`].
+    pub fn on_stale(mut self, action: StaleAction) -> Self {
+        self.silence().on_stale = action.into();
         self
     }
 
-    /// How long the tree may take to obey the stop signal before it is killed.
+    /// Time between the stop signal and the kill: 5 s unless set.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.stop_policy().grace = Some(time::to_proto(grace));
         self
     }
 
-    /// The signal to ask with, e.g. `SIGINT`.
+    /// Name of the stop signal, such as `SIGINT`: SIGTERM unless set.
     pub fn stop_signal(mut self, name: impl Into<String>) -> Self {
         self.stop_policy().signal = name.into();
         self
@@ -185,51 +185,69 @@ impl Spawn {
 
     /// The live task that spawns this one.
     pub fn parent(mut self, id: impl Into<String>) -> Self {
-        self.message.parent_id = id.into();
+        self.spec.parent_id = id.into();
         self
     }
 
-    /// What kind of work it is.
+    /// The kind of work: SHELL unless set.
     pub fn kind(mut self, kind: TaskKind) -> Self {
-        self.message.kind = kind.into();
+        self.spec.kind = kind.into();
         self
     }
 
-    /// The queue in which the task waits for its turn: any text up to 256 bytes.
+    /// The queue in which the task waits for a slot: any text up to 256 bytes.
     pub fn queue(mut self, name: impl Into<String>) -> Self {
-        self.message.queue = name.into();
+        self.spec.queue = name.into();
         self
     }
 
-    /// Of the tasks with this key, one lives at a time; `mode` says what happens if another has it.
+    /// A key that only one live task has at a time, and the behaviour if it has a holder.
     pub fn exclusive(mut self, key: impl Into<String>, mode: ExclusiveMode) -> Self {
-        self.message.exclusive_key = key.into();
-        self.message.exclusive_mode = mode.into();
+        self.spec.exclusive = Some(ExclusivePolicy {
+            key: key.into(),
+            mode: mode.into(),
+        });
         self
     }
 
-    /// By what the daemon knows this request again: up to 128 bytes. Empty: it does not, and the
-    /// call is repeated only while it cannot have been heard.
+    /// Makes the call safe to repeat: up to 128 bytes. Empty: the call is repeated only if the daemon
+    /// cannot have received it.
     pub fn request_id(mut self, id: impl Into<String>) -> Self {
-        self.message.request_id = id.into();
+        self.request_id = id.into();
         self
+    }
+
+    fn environment(&mut self) -> &mut TaskEnvironment {
+        self.spec.environment.get_or_insert_default()
+    }
+
+    fn foreground_policy(&mut self) -> &mut ForegroundPolicy {
+        self.spec.foreground.get_or_insert_default()
+    }
+
+    fn silence(&mut self) -> &mut SilencePolicy {
+        self.spec.silence.get_or_insert_default()
     }
 
     fn stop_policy(&mut self) -> &mut StopPolicy {
-        self.message.stop_policy.get_or_insert_default()
+        self.spec.stop.get_or_insert_default()
     }
 }
 
-impl From<SpawnRequest> for Spawn {
-    /// As it is: without a `request_id` of its own it is not safe to repeat.
-    fn from(message: SpawnRequest) -> Self {
-        Self { message }
+impl From<TaskSpec> for Spawn {
+    /// A task with this specification, and a fresh `request_id`.
+    fn from(spec: TaskSpec) -> Self {
+        let request_id = Uuid::now_v7().to_string();
+        Self { request_id, spec }
     }
 }
 
 impl From<Spawn> for SpawnRequest {
     fn from(spawn: Spawn) -> Self {
-        spawn.message
+        Self {
+            request_id: spawn.request_id,
+            spec: Some(spawn.spec),
+        }
     }
 }
 
@@ -237,22 +255,32 @@ impl From<Spawn> for SpawnRequest {
 mod tests {
     use super::*;
 
-    #[test]
-    fn each_spawn_has_a_request_id_of_its_own_unless_told() {
-        let [first, second] = [Spawn::shell("true"), Spawn::shell("true")].map(SpawnRequest::from);
-        assert!(!first.request_id.is_empty());
-        assert_ne!(first.request_id, second.request_id);
-        assert_eq!(
-            SpawnRequest::from(Spawn::shell("true").request_id("r")).request_id,
-            "r"
-        );
+    fn spec(spawn: Spawn) -> TaskSpec {
+        SpawnRequest::from(spawn).spec.unwrap()
     }
 
     #[test]
-    fn a_spawn_that_says_nothing_of_stopping_leaves_it_to_the_daemon() {
-        assert_eq!(SpawnRequest::from(Spawn::shell("true")).stop_policy, None);
-        let request = SpawnRequest::from(Spawn::shell("true").grace(Duration::ZERO));
-        let grace = request.stop_policy.unwrap().grace;
+    fn each_spawn_has_its_own_request_id_unless_set() {
+        let [first, second] = [Spawn::shell("true"), Spawn::shell("true")].map(SpawnRequest::from);
+        assert!(!first.request_id.is_empty());
+        assert_ne!(first.request_id, second.request_id);
+        let chosen = SpawnRequest::from(Spawn::shell("true").request_id("r"));
+        assert_eq!(chosen.request_id, "r");
+    }
+
+    #[test]
+    fn a_group_is_absent_until_one_of_its_options_is_set() {
+        let plain = spec(Spawn::shell("true"));
+        assert_eq!(plain.stop, None);
+        assert_eq!(plain.foreground, None);
+        assert_eq!(plain.silence, None);
+        assert_eq!(plain.environment, None);
+        let grace = spec(Spawn::shell("true").grace(Duration::ZERO))
+            .stop
+            .unwrap()
+            .grace;
         assert_eq!(grace, Some(prost_types::Duration::default()));
+        let waits = Spawn::shell("true").on_disconnect(DisconnectAction::Keep);
+        assert!(spec(waits).foreground.is_some());
     }
 }

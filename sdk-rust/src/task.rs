@@ -9,7 +9,7 @@ use std::{
 
 use heeler_proto::v1::{
     BackgroundTask, CancelResult, DetachResult, InspectRequest, InspectResponse, RemoveRequest,
-    TaskEvent, TaskEventType, TaskIds, cancel_request, detach_request, remove_request,
+    TaskEvent, TaskEventType,
 };
 use tokio_stream::Stream;
 
@@ -98,8 +98,7 @@ impl Task {
     /// Puts it into the background: whoever is attached is released, and the task depends on nobody.
     /// One that is in the background or over already is no error: the result says so.
     pub async fn detach(&self, options: DetachOptions) -> Result<DetachResult, Error> {
-        let target = detach_request::Target::TaskId(self.id.to_string());
-        let answer = self.client.detach(options.of(target)).await?;
+        let answer = self.client.detach(options.of(self.filter())).await?;
         answer
             .results
             .into_iter()
@@ -109,15 +108,11 @@ impl Task {
 
     /// Stops it. A task that is over already is no error: the result says so.
     pub async fn cancel(&self, options: CancelOptions) -> Result<CancelResult, Error> {
-        let target = cancel_request::Target::TaskId(self.id.to_string());
-        let answer = self.client.cancel(options.of(target)).await?;
-        // With a cascade there are others; ours is the one with our id.
-        let own =
-            |result: &CancelResult| result.task.as_ref().is_some_and(|task| task.id == *self.id);
+        let answer = self.client.cancel(options.of(self.filter())).await?;
         answer
             .results
             .into_iter()
-            .find(own)
+            .next()
             .ok_or(Error::Incomplete { field: "results" })
     }
 
@@ -136,7 +131,7 @@ impl Task {
     pub async fn events(&self) -> Result<TaskEvents, Error> {
         // A watch of an unknown task would wait for ever for it to appear.
         self.snapshot().await?;
-        let options = WatchOptions::after(0).matching(Filter::all().task(self.id()));
+        let options = WatchOptions::after(0).matching(self.filter());
         Ok(TaskEvents {
             watch: Some(self.client.watch(options)),
         })
@@ -154,10 +149,13 @@ impl Task {
 
     /// Forgets it and its output. It must be over.
     pub async fn remove(&self) -> Result<(), Error> {
-        let task_ids = vec![self.id.to_string()];
-        let target = Some(remove_request::Target::Tasks(TaskIds { task_ids }));
-        self.client.remove(RemoveRequest { target }).await?;
+        let filter = Some(self.filter().into());
+        self.client.remove(RemoveRequest { filter }).await?;
         Ok(())
+    }
+
+    fn filter(&self) -> Filter {
+        Filter::all().task(self.id())
     }
 }
 

@@ -1,12 +1,12 @@
-//! What to wait for.
+//! The condition of a wait.
 
 use std::time::Duration;
 
 use heeler_proto::v1::{WaitCondition, WaitRequest};
 
-use crate::time;
+use crate::{filter::Filter, time};
 
-/// What to wait for. Ending a wait, however it ends, ends no task.
+/// The condition of a wait. The end of a wait never ends a task.
 ///
 /// ```
 /// use std::time::Duration;
@@ -21,46 +21,44 @@ pub struct Wait {
 }
 
 impl Wait {
-    /// Until all of these are over.
+    /// Until all of these tasks are finished.
     pub fn all<S: Into<String>>(ids: impl IntoIterator<Item = S>) -> Self {
-        let task_ids = ids.into_iter().map(Into::into).collect();
-        Self {
-            message: WaitRequest {
-                task_ids,
-                ..WaitRequest::default()
-            },
-        }
+        Self::new(Filter::all().tasks(ids))
     }
 
-    /// Until one of these is over.
+    /// Until one of these tasks is finished.
     pub fn any<S: Into<String>>(ids: impl IntoIterator<Item = S>) -> Self {
         Self::count(1, ids)
     }
 
-    /// Until so many of these are over.
+    /// Until this many of these tasks are finished.
     pub fn count<S: Into<String>>(count: u32, ids: impl IntoIterator<Item = S>) -> Self {
         let mut wait = Self::all(ids);
         wait.message.count = Some(count);
         wait
     }
 
-    /// Until every task of a session is over, those included that start meanwhile.
+    /// Until every task of a session is finished, including tasks that start during the wait.
     pub fn session(id: impl Into<String>) -> Self {
+        Self::new(Filter::all().session(id))
+    }
+
+    fn new(filter: Filter) -> Self {
         Self {
             message: WaitRequest {
-                session_id: id.into(),
+                filter: Some(filter.into()),
                 ..WaitRequest::default()
             },
         }
     }
 
-    /// Until they are released rather than over: until they hold nobody in the foreground.
+    /// Until they are in the background or finished, instead of finished.
     pub fn out_of_foreground(mut self) -> Self {
         self.message.until = WaitCondition::OutOfForeground.into();
         self
     }
 
-    /// For so long at most; zero: only look.
+    /// Maximum time to wait. Zero: answer at once.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.message.timeout = Some(time::to_proto(timeout));
         self

@@ -58,7 +58,7 @@ pub mod internal {
         },
         task::{
             Command, Containment, DEFAULT_GRACE, EndReason, EndState, Ended, EventKind, IdKey,
-            Kind, LeaderEnd, Outcome, Rules, Seq, Signal, Spec, Started, StopPolicy, Task, TaskId,
+            Kind, LeaderEnd, Outcome, Seq, Signal, Spec, Started, StopPolicy, Task, TaskId,
             TaskUid, Timestamp,
         },
     };

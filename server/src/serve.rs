@@ -147,7 +147,7 @@ async fn serve(
     };
     let ended_early = tokio::select! {
         () = told_to_end(config, supervisor, shutdown, is_recovered) => None,
-        () = server.end.asked() => None,
+        () = server.end.requested() => None,
         ended = &mut server.transport => Some(ended),
         failed = serving => return failed,
     };

@@ -1,58 +1,33 @@
 //! The gRPC edge: the only part of the server that names generated types or `Status`.
 //!
-//! Each call has a file of its own: it checks the request, asks the supervisor or reads the journal,
-//! and puts the answer into the contract's words. What is wrong with a request is said here, before
-//! anything further in has heard of it.
+//! ```text
+//! transport ──> rpc ──> supervisor, journal
+//!   who calls,    │ ^
+//!   how many      v │
+//!               wire: checks, conversions, refusals
+//! ```
+//!
+//! A bad request is refused here, before any other part of the server hears of it.
 
-mod attach;
-mod cancel;
-mod check;
-mod connection;
-mod convert;
-mod deadline;
-mod detach;
-mod encodings;
-mod inspect;
-mod layer;
-mod list;
-mod listen;
-mod lobby;
-mod output;
-mod page_token;
-mod queue;
-mod refusal;
-mod remove;
-mod rules;
-mod shutdown;
-mod spawn;
-mod stream;
-mod tcp;
-mod text;
-mod tls;
-mod token;
-mod wait;
-mod watch;
+mod rpc;
+mod transport;
+mod wire;
 
 use std::sync::Arc;
 
-use heeler_proto::{Encoded, server::BackgroundTasks, v1};
-use tokio::sync::{Notify, watch as channel};
-use tonic::{Request, Response, Status};
+use heeler_proto::v1;
+use tokio::sync::{Notify, watch};
 
-pub use layer::{Edge, Gate};
-pub use listen::{ListenError, Listener};
-pub use tcp::Tcp;
+pub use transport::{Edge, Gate, ListenError, Listener, Tcp};
 
 use crate::{
     journal::Journal,
     supervisor::Supervisor,
-    task::{Actor, Task, TaskId, Timestamp},
+    task::{Task, TaskId, Timestamp},
 };
-use connection::Peer;
-use encodings::Encodings;
-use refusal::Refusal;
+use wire::{convert, encodings::Encodings, refusal::Refusal};
 
-/// The service's name, as health checks know it.
+/// The service's name, as in health checks and paths.
 pub const NAME: &str = "heeler.v1.BackgroundTasks";
 
 /// The service.
@@ -67,13 +42,13 @@ pub struct Service {
     encodings: Arc<Encodings>,
 }
 
-/// Tells what waits that the server is going down.
+/// Announces that the server is shutting down.
 #[derive(Debug, Clone)]
-pub struct Closing(channel::Receiver<bool>);
+pub struct Closing(watch::Receiver<bool>);
 
 impl Closing {
-    /// Once the sender says true, or is gone.
-    pub fn new(closing: channel::Receiver<bool>) -> Self {
+    /// Begins when the sender sends true or is dropped.
+    pub fn new(closing: watch::Receiver<bool>) -> Self {
         Self(closing)
     }
 
@@ -81,30 +56,30 @@ impl Closing {
         *self.0.borrow() || self.0.has_changed().is_err()
     }
 
-    /// Waits for it.
+    /// Waits until the server is shutting down.
     pub async fn begun(&self) {
         let mut closing = self.0.clone();
         let _ = closing.wait_for(|closing| *closing).await;
     }
 }
 
-/// How a call asks whoever runs the server to end it.
+/// The request of a call to end the server.
 #[derive(Debug, Clone, Default)]
 pub struct End(Arc<Notify>);
 
 impl End {
-    fn ask(&self) {
+    fn request(&self) {
         self.0.notify_one();
     }
 
-    /// Waits until a call has asked.
-    pub async fn asked(&self) {
+    /// Waits until a call has requested the end.
+    pub async fn requested(&self) {
         self.0.notified().await;
     }
 }
 
 impl Service {
-    /// Over a supervisor that has taken its tasks back.
+    /// Serves a supervisor that has recovered its tasks.
     pub fn new(supervisor: Supervisor, journal: Journal, closing: Closing, end: End) -> Self {
         Self {
             supervisor,
@@ -116,7 +91,7 @@ impl Service {
         }
     }
 
-    /// A task that is named, live or not.
+    /// Returns a task by id, live or finished.
     async fn find(&self, id: &TaskId) -> Result<Arc<Task>, Refusal> {
         if let Some(handle) = self.supervisor.live(id) {
             return Ok(handle.task());
@@ -125,9 +100,14 @@ impl Service {
         task.ok_or_else(|| Refusal::task_not_found(id.as_str()))
     }
 
-    /// A client is about to have this task before its eyes: if it is over, its end has been seen.
-    fn tell(&self, task: &Task) {
+    /// Notes that a client is about to receive this task: if it is finished, its end is delivered.
+    fn note_delivered(&self, task: &Task) {
         self.journal.note_delivered(task);
+    }
+
+    /// The newest revision.
+    fn revision(&self) -> u64 {
+        self.journal.head().0
     }
 
     fn info(&self) -> v1::ServerInfo {
@@ -141,125 +121,5 @@ impl Service {
             live_tasks: self.supervisor.running_count() as u32,
             max_live_tasks: self.supervisor.limits().tasks as u32,
         }
-    }
-}
-
-/// Who calls, as the kernel tells it; of a caller over TCP it tells nothing.
-fn caller<T>(request: &Request<T>, name: Option<String>) -> Actor {
-    let cred = match request.extensions().get::<Peer>() {
-        Some(Peer::Local(info)) => info.peer_cred,
-        Some(Peer::Remote(_)) | None => None,
-    };
-    Actor {
-        name,
-        uid: cred.map(|cred| cred.uid()),
-        pid: cred.and_then(|cred| cred.pid()),
-    }
-}
-
-#[tonic::async_trait]
-impl BackgroundTasks for Service {
-    type AttachStream = stream::Messages<attach::Attachment>;
-    type WatchEventsStream = stream::Messages<watch::Watcher>;
-
-    async fn spawn(
-        &self,
-        request: Request<v1::SpawnRequest>,
-    ) -> Result<Response<v1::SpawnResponse>, Status> {
-        Ok(Response::new(
-            spawn::spawn(self, request.into_inner()).await?,
-        ))
-    }
-
-    async fn attach(
-        &self,
-        request: Request<v1::AttachRequest>,
-    ) -> Result<Response<Self::AttachStream>, Status> {
-        Ok(Response::new(attach::attach(self, request).await?))
-    }
-
-    async fn detach(
-        &self,
-        request: Request<v1::DetachRequest>,
-    ) -> Result<Response<v1::DetachResponse>, Status> {
-        Ok(Response::new(detach::detach(self, request).await?))
-    }
-
-    async fn cancel(
-        &self,
-        request: Request<v1::CancelRequest>,
-    ) -> Result<Response<v1::CancelResponse>, Status> {
-        Ok(Response::new(cancel::cancel(self, request).await?))
-    }
-
-    async fn list(
-        &self,
-        request: Request<v1::ListRequest>,
-    ) -> Result<Response<Encoded<v1::ListResponse>>, Status> {
-        Ok(Response::new(list::list(self, request.into_inner()).await?))
-    }
-
-    async fn inspect(
-        &self,
-        request: Request<v1::InspectRequest>,
-    ) -> Result<Response<Encoded<v1::InspectResponse>>, Status> {
-        Ok(Response::new(
-            inspect::inspect(self, request.into_inner()).await?,
-        ))
-    }
-
-    async fn watch_events(
-        &self,
-        request: Request<v1::WatchEventsRequest>,
-    ) -> Result<Response<Self::WatchEventsStream>, Status> {
-        Ok(Response::new(watch::watch_events(self, request).await?))
-    }
-
-    async fn wait(
-        &self,
-        request: Request<v1::WaitRequest>,
-    ) -> Result<Response<v1::WaitResponse>, Status> {
-        Ok(Response::new(wait::wait(self, request.into_inner()).await?))
-    }
-
-    async fn read_output(
-        &self,
-        request: Request<v1::ReadOutputRequest>,
-    ) -> Result<Response<v1::ReadOutputResponse>, Status> {
-        Ok(Response::new(
-            output::read_output(self, request.into_inner()).await?,
-        ))
-    }
-
-    async fn remove(
-        &self,
-        request: Request<v1::RemoveRequest>,
-    ) -> Result<Response<v1::RemoveResponse>, Status> {
-        Ok(Response::new(
-            remove::remove(self, request.into_inner()).await?,
-        ))
-    }
-
-    async fn update_queue(
-        &self,
-        request: Request<v1::UpdateQueueRequest>,
-    ) -> Result<Response<v1::UpdateQueueResponse>, Status> {
-        Ok(Response::new(
-            queue::update(self, request.into_inner()).await?,
-        ))
-    }
-
-    async fn list_queues(
-        &self,
-        _request: Request<v1::ListQueuesRequest>,
-    ) -> Result<Response<v1::ListQueuesResponse>, Status> {
-        Ok(Response::new(queue::list(self)))
-    }
-
-    async fn shutdown(
-        &self,
-        request: Request<v1::ShutdownRequest>,
-    ) -> Result<Response<v1::ShutdownResponse>, Status> {
-        Ok(Response::new(shutdown::shutdown(self, request).await?))
     }
 }

@@ -6,7 +6,7 @@ use std::{
     time::Instant,
 };
 
-use heeler_proto::v1::{CancelMode, CancelRequest, cancel_request::Target};
+use heeler_proto::v1::{CancelRequest, ForcedStop, cancel_request::How, proof};
 
 use crate::{
     Result,
@@ -111,19 +111,18 @@ async fn cancel(daemon: &Daemon, kind: Kind) -> Result<(f64, bool)> {
     let id = tasks::spawn(&mut stub, &args).await?;
     leash.wait_for_all()?;
     let request = CancelRequest {
-        target: Some(Target::TaskId(id)),
-        mode: CancelMode::Force.into(),
+        filter: Some(tasks::named(id)),
+        how: Some(How::Force(ForcedStop {})),
         wait: true,
         ..CancelRequest::default()
     };
     let begun = Instant::now();
     let answer = stub.cancel(request).await?.into_inner();
     let took = millis(begun.elapsed());
-    let proven = answer.results.iter().all(|result| {
-        result
-            .proof
-            .as_ref()
-            .is_some_and(|proof| proof.survivors.is_empty())
+    let proven = answer.results.into_iter().all(|result| {
+        let stop = result.task.and_then(|task| task.stop);
+        let proof = stop.and_then(|stop| stop.proof?.result);
+        matches!(proof, Some(proof::Result::Proven(_)))
     });
     Ok((took, proven && leash.is_loose()?))
 }

@@ -6,7 +6,7 @@ use std::{
     time::Instant,
 };
 
-use heeler_proto::v1::{RemoveRequest, TaskIds, remove_request::Target};
+use heeler_proto::v1::RemoveRequest;
 
 use crate::{
     Result,
@@ -87,7 +87,7 @@ pub(super) async fn writer(stub: &mut Stub, size: usize, count: usize) -> Result
 
 /// Removes a task that is over, and its output.
 pub(super) async fn forget(stub: &mut Stub, id: String) -> Result {
-    let target = Some(Target::Tasks(TaskIds { task_ids: vec![id] }));
-    stub.remove(RemoveRequest { target }).await?;
+    let filter = Some(tasks::named(id));
+    stub.remove(RemoveRequest { filter }).await?;
     Ok(())
 }

@@ -5,9 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use heeler_proto::v1::{
-    ListRequest, RemoveRequest, TaskIds, WatchEventsRequest, remove_request::Target,
-};
+use heeler_proto::v1::{ListRequest, RemoveRequest, TaskFilter, WatchEventsRequest};
 use prost::{Message, bytes::Bytes};
 use tokio::task::JoinSet;
 use tonic::{Streaming, transport::Channel};
@@ -89,8 +87,11 @@ async fn remove(stub: &mut Stub, count: usize) -> Result {
     };
     let tasks = stub.list(list).await?.into_inner().tasks;
     let task_ids = tasks.into_iter().map(|task| task.id).collect();
-    let target = Some(Target::Tasks(TaskIds { task_ids }));
-    stub.remove(RemoveRequest { target }).await?;
+    let filter = Some(TaskFilter {
+        task_ids,
+        ..TaskFilter::default()
+    });
+    stub.remove(RemoveRequest { filter }).await?;
     Ok(())
 }
 

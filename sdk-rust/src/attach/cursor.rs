@@ -53,7 +53,8 @@ impl Cursor {
             self.stage = Stage::Attached;
             // Whoever was held once must not follow the task in the background after a break.
             self.request.foreground_only |= task.placement() == Placement::Foreground;
-            if let Some(window) = task.reattach_window {
+            let foreground = task.spec.as_ref().and_then(|spec| spec.foreground.as_ref());
+            if let Some(window) = foreground.and_then(|foreground| foreground.reattach_window) {
                 self.longest_pause = time::from_proto(window) / TRIES_IN_A_WINDOW;
             }
             self.ready.push_back(AttachItem::Attached(task));
@@ -121,9 +122,17 @@ mod tests {
     }
 
     fn attached(placement: Placement) -> AttachResponse {
+        let foreground = v1::ForegroundPolicy {
+            reattach_window: Some(time::to_proto(Duration::from_secs(2))),
+            ..v1::ForegroundPolicy::default()
+        };
+        let spec = v1::TaskSpec {
+            foreground: Some(foreground),
+            ..v1::TaskSpec::default()
+        };
         let task = BackgroundTask {
             placement: placement.into(),
-            reattach_window: Some(time::to_proto(Duration::from_secs(2))),
+            spec: Some(spec),
             ..BackgroundTask::default()
         };
         message(Item::Attached(Attached { task: Some(task) }))

@@ -11,7 +11,7 @@
 mod cache;
 mod events;
 mod finished;
-mod list;
+pub(super) mod list;
 mod live_state;
 mod lookup;
 mod pool;

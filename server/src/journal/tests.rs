@@ -16,14 +16,9 @@ use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use super::{Boot, Durability, Entry, Journal, file};
 use crate::task::{
-    Command, Containment, EndReason, EndState, Ended, EnvDefaults, Event, EventKind, Fact, IdKey,
-    Kind, LeaderEnd, Outcome, Revision, Rules, Seq, Signal, SpawnRequest, Spec, Started,
-    StopPolicy, Task, Timestamp,
-};
-
-const POLICY: StopPolicy = StopPolicy {
-    grace: Duration::from_secs(5),
-    signal: Signal(15),
+    Command, Containment, EndReason, EndState, Ended, Environment, EnvironmentDefaults, Event,
+    EventKind, Fact, IdKey, Kind, LeaderEnd, Outcome, Revision, Seq, SpawnRequest, Spec, Started,
+    Task, Timestamp,
 };
 
 pub(super) const BOOT: Boot = Boot([7; 16]);
@@ -39,18 +34,14 @@ pub(super) fn raw(dir: &Path) -> rusqlite::Connection {
 
 pub(super) fn spec() -> Spec {
     Spec {
-        kind: Kind::Shell,
         name: "build".into(),
-        session_id: String::new(),
-        parent: None,
         labels: BTreeMap::from([("repo".into(), "heeler".into())]),
-        command: Command::Argv(vec!["/bin/true".into()]),
         working_directory: "/tmp".into(),
-        env_names: vec!["LANG".into()],
-        timeout: None,
-        stop_policy: POLICY,
-        rules: Rules::default(),
-        had_ampersand: false,
+        environment: Environment {
+            variable_names: vec!["LANG".into()],
+            ..Environment::default()
+        },
+        ..Spec::new(Command::Argv(vec!["/bin/true".into()]))
     }
 }
 
@@ -99,19 +90,17 @@ pub(super) fn entry(kind: EventKind, task: &Task) -> Entry {
 fn request(request_id: Option<&str>) -> SpawnRequest {
     SpawnRequest {
         request_id: request_id.map(Into::into),
-        kind: Kind::Shell,
-        name: "build".into(),
-        session_id: "s1".into(),
-        parent: None,
-        labels: BTreeMap::new(),
-        command: Command::Argv(vec!["/bin/true".into()]),
-        working_directory: None,
-        env: BTreeMap::from([("TOKEN".into(), "xyzzy-is-a-secret".into())]),
-        env_remove: Vec::new(),
-        env_defaults: EnvDefaults::None,
-        timeout: None,
-        stop_policy: POLICY,
-        rules: Rules::default(),
+        spec: Spec {
+            name: "build".into(),
+            session_id: "s1".into(),
+            environment: Environment {
+                defaults: EnvironmentDefaults::None,
+                variable_names: vec!["TOKEN".into()],
+                ..Environment::default()
+            },
+            ..Spec::new(Command::Argv(vec!["/bin/true".into()]))
+        },
+        variables: BTreeMap::from([("TOKEN".into(), "xyzzy-is-a-secret".into())]),
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
     path::PathBuf,
 };
 
-use crate::task::{EnvDefaults, SpawnRequest, TaskId, TaskUid};
+use crate::task::{EnvironmentDefaults, SpawnRequest, TaskId, TaskUid};
 
 /// What belongs to Heeler, and is neither inherited nor to be set by a request.
 pub const RESERVED_PREFIX: &str = "HEELER_";
@@ -94,9 +94,17 @@ impl BaseEnv {
     /// Where the programs of a task are looked for, if anything says so.
     pub fn path<'a>(&'a self, request: &'a SpawnRequest) -> Option<&'a OsStr> {
         const PATH: &str = "PATH";
-        match request.env.get(PATH) {
+        match request.variables.get(PATH) {
             Some(path) => Some(OsStr::new(path)),
-            None if request.env_remove.iter().any(|name| name == PATH) => None,
+            None if request
+                .spec
+                .environment
+                .remove
+                .iter()
+                .any(|name| name == PATH) =>
+            {
+                None
+            }
             None => self.layer(request).get(PATH),
         }
     }
@@ -104,10 +112,11 @@ impl BaseEnv {
     /// Everything that a task is started with.
     pub fn for_task(&self, request: &SpawnRequest, id: &TaskId, uid: TaskUid) -> EnvBlock {
         let base = self.layer(request);
-        let mut block = match request.env.is_empty() && request.env_remove.is_empty() {
-            true => base.block.clone(),
-            false => base.changed_by(request),
-        };
+        let mut block =
+            match request.variables.is_empty() && request.spec.environment.remove.is_empty() {
+                true => base.block.clone(),
+                false => base.changed_by(request),
+            };
         block.push(TASK_ID, id.as_str());
         block.push(MARK, uid.to_string());
         block.push(ADDRESS, &self.reach.address);
@@ -118,9 +127,9 @@ impl BaseEnv {
     }
 
     fn layer(&self, request: &SpawnRequest) -> &Layer {
-        match request.env_defaults {
-            EnvDefaults::NonInteractive => &self.non_interactive,
-            EnvDefaults::None => &self.plain,
+        match request.spec.environment.defaults {
+            EnvironmentDefaults::NonInteractive => &self.non_interactive,
+            EnvironmentDefaults::None => &self.plain,
         }
     }
 }
@@ -142,13 +151,19 @@ impl Layer {
         let mut block = EnvBlock::default();
         for (name, value) in &self.vars {
             let changed = name.to_str().is_some_and(|name| {
-                request.env.contains_key(name) || request.env_remove.iter().any(|gone| gone == name)
+                request.variables.contains_key(name)
+                    || request
+                        .spec
+                        .environment
+                        .remove
+                        .iter()
+                        .any(|gone| gone == name)
             });
             if !changed {
                 block.push(name, value);
             }
         }
-        for (name, value) in &request.env {
+        for (name, value) in &request.variables {
             block.push(name, value);
         }
         block

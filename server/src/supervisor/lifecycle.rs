@@ -208,7 +208,7 @@ impl Life {
                 self.clients = clients;
                 Vec::new()
             }
-            Input::DeadlineReached => self.stop_because_of(StopCause::Deadline, now),
+            Input::DeadlineReached => self.stop_because_of(StopCause::Timeout, now),
             Input::ForegroundTimedOut => self.foreground_timed_out(now),
             Input::ClientDisconnected => self.client_disconnected(now),
             Input::Silence {

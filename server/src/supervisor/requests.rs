@@ -115,7 +115,7 @@ impl Supervisor {
 impl CancelRequest {
     /// The mode of the stop, the task's own policy applied.
     pub(super) fn mode_for(&self, task: &Task) -> StopMode {
-        let mut policy = task.spec.stop_policy;
+        let mut policy = task.spec.stop;
         match self.mode {
             Some(CancelMode::Force) => return StopMode::Force,
             Some(CancelMode::Graceful { grace, signal }) => {

@@ -48,7 +48,7 @@ pub(crate) enum SpawnError {
     #[error("the request id {request_id:?} belongs to a different request, that of {task_id}")]
     RequestIdReused { request_id: String, task_id: TaskId },
     /// The start failed after the task was recorded.
-    #[error("{task_id} could not be started: {}: {}", failure.operation, failure.message)]
+    #[error("task {task_id} could not be started: {failure}")]
     Failed {
         task_id: TaskId,
         failure: SpawnFailure,
@@ -112,7 +112,7 @@ impl Supervisor {
 
     async fn start(&self, request: SpawnRequest) -> Result<Arc<Event>, SpawnError> {
         self.check_open()?;
-        let script = without_ampersand(&request.command).await;
+        let script = without_ampersand(&request.spec.command).await;
         let (spec, executable) = self.check(&request, script)?;
         let journal = self.journal();
         let (task, channels) = self.shared.registry.admit(|| {
@@ -149,7 +149,7 @@ impl Supervisor {
     }
 
     fn check_parent(&self, request: &SpawnRequest) -> Result<(), SpawnError> {
-        let Some(parent) = &request.parent else {
+        let Some(parent) = &request.spec.parent else {
             return Ok(());
         };
         let state = self.live(parent).map(|handle| handle.task().state());
@@ -169,34 +169,21 @@ impl Supervisor {
     ) -> Result<(Spec, Executable), SpawnError> {
         self.check_parent(request)?;
         let parts = &self.shared.parts;
-        let directory = request.working_directory.as_ref();
-        let directory = directory.unwrap_or(&parts.working_directory);
+        let mut spec = request.spec.clone();
+        if spec.working_directory.as_os_str().is_empty() {
+            spec.working_directory = parts.working_directory.clone();
+        }
+        if let Some(command) = script {
+            spec.command = command;
+            spec.foreground = None;
+            spec.had_ampersand = true;
+        }
+        let directory = &spec.working_directory;
         program::check_directory(directory).map_err(|source| SpawnError::WorkingDirectory {
             path: directory.clone(),
             source,
         })?;
-        let path = parts.base_env.path(request);
-        let had_ampersand = script.is_some();
-        let command = script.unwrap_or_else(|| request.command.clone());
-        let executable = program::resolve(&command, directory, path)?;
-        let mut rules = request.rules.clone();
-        if had_ampersand {
-            rules.foreground = None;
-        }
-        let spec = Spec {
-            kind: request.kind,
-            name: request.name.clone(),
-            session_id: request.session_id.clone(),
-            parent: request.parent.clone(),
-            labels: request.labels.clone(),
-            command,
-            working_directory: directory.clone(),
-            env_names: request.env.keys().cloned().collect(),
-            timeout: request.timeout,
-            stop_policy: request.stop_policy,
-            rules,
-            had_ampersand,
-        };
+        let executable = program::resolve(&spec.command, directory, parts.base_env.path(request))?;
         Ok((spec, executable))
     }
 

@@ -58,7 +58,7 @@ use crate::{
     crash,
     journal::JournalError,
     process::tree,
-    task::{Event, SentSignal, Signal, Survivor, Task, Timestamp},
+    task::{Event, SentSignal, Signal, SignalTarget, Survivor, Task, Timestamp},
 };
 use reconcile::SweepDeadline;
 use records::LeaderExitRecord;
@@ -206,7 +206,7 @@ impl TaskActor {
                 let sent = SentSignal {
                     signal: Signal(number),
                     at: Timestamp(time_micros),
-                    processes: Some(processes),
+                    target: SignalTarget::Processes(processes),
                 };
                 self.apply(Input::SignalSent(sent)).await;
             }

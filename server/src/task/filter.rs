@@ -1,15 +1,14 @@
-//! Which tasks are meant.
+//! A selection of tasks.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::PathBuf};
 
-use super::{Fact, Kind, State, Task, TaskId};
+use super::{Fact, Kind, Placement, State, Task, TaskId};
 
-/// A condition on tasks: every part that is set must match.
+/// A selection of tasks: a task is selected if it matches every field that is set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Filter {
     /// One of these ids.
     pub ids: Vec<TaskId>,
-    /// This session.
     pub session_id: Option<String>,
     /// One of these kinds.
     pub kinds: Vec<Kind>,
@@ -19,55 +18,96 @@ pub struct Filter {
     pub labels: BTreeMap<String, String>,
     /// Spawned by this task.
     pub parent: Option<TaskId>,
+    pub stale: Option<bool>,
+    pub placement: Option<Placement>,
+    /// Started in this directory or below it.
+    pub directory: Option<PathBuf>,
+    pub queue: Option<String>,
 }
 
 impl Filter {
-    /// Whether it says anything but which session.
-    pub fn is_of_tasks(&self) -> bool {
+    /// The names of the fields that are set, as in the contract.
+    pub fn set_fields(&self) -> Vec<&'static str> {
         let Self {
             ids,
-            session_id: _,
+            session_id,
             kinds,
             states,
             labels,
             parent,
+            stale,
+            placement,
+            directory,
+            queue,
         } = self;
-        !ids.is_empty()
-            || !kinds.is_empty()
-            || !states.is_empty()
-            || !labels.is_empty()
-            || parent.is_some()
+        let fields = [
+            ("task_ids", !ids.is_empty()),
+            ("session_id", session_id.is_some()),
+            ("kinds", !kinds.is_empty()),
+            ("states", !states.is_empty()),
+            ("labels", !labels.is_empty()),
+            ("parent_id", parent.is_some()),
+            ("stale", stale.is_some()),
+            ("placement", placement.is_some()),
+            ("directory", directory.is_some()),
+            ("queue", queue.is_some()),
+        ];
+        let set = fields.into_iter().filter(|(_, set)| *set);
+        set.map(|(name, _)| name).collect()
     }
 
-    /// Whether it happened to one of those that are meant: to a task, or to a session as a whole,
-    /// which nobody means who is particular about its tasks.
+    /// True if it can match an event of a session: no field but the session is set.
+    pub fn admits_sessions(&self) -> bool {
+        let fields = self.set_fields();
+        fields.iter().all(|field| *field == "session_id")
+    }
+
+    /// True if it matches the event's task or, for an event of a session, the session.
     pub fn admits(&self, fact: &Fact) -> bool {
         match fact {
             Fact::Task(event) => self.matches(&event.task),
             Fact::SessionIdle(idle) => {
-                let session_id = self.session_id.as_ref();
-                !self.is_of_tasks() && session_id.is_none_or(|wanted| *wanted == idle.session_id)
+                self.admits_sessions() && is_unset_or(&self.session_id, &idle.session_id)
             }
         }
     }
 
-    /// Whether the task is one of those that are meant.
     pub fn matches(&self, task: &Task) -> bool {
         let spec = &task.spec;
-        (self.ids.is_empty() || self.ids.contains(&task.id))
-            && self
-                .session_id
-                .as_ref()
-                .is_none_or(|wanted| *wanted == spec.session_id)
-            && (self.kinds.is_empty() || self.kinds.contains(&spec.kind))
-            && (self.states.is_empty() || self.states.contains(&task.state()))
+        is_empty_or_has(&self.ids, &task.id)
+            && is_unset_or(&self.session_id, &spec.session_id)
+            && is_empty_or_has(&self.kinds, &spec.kind)
+            && is_empty_or_has(&self.states, &task.state())
             && self
                 .labels
                 .iter()
                 .all(|(key, value)| spec.labels.get(key) == Some(value))
-            && self
-                .parent
-                .as_ref()
-                .is_none_or(|wanted| spec.parent.as_ref() == Some(wanted))
+            && (self.parent.is_none() || self.parent == spec.parent)
+            && self.matches_record(task)
     }
+
+    /// True if a field is set for which the journal has no column.
+    pub fn has_record_fields(&self) -> bool {
+        self.stale.is_some()
+            || self.placement.is_some()
+            || self.directory.is_some()
+            || self.queue.is_some()
+    }
+
+    /// The part of [`Filter::matches`] for which the journal has no column.
+    pub fn matches_record(&self, task: &Task) -> bool {
+        let directory = &task.spec.working_directory;
+        is_unset_or(&self.stale, &task.stale.is_some())
+            && is_unset_or(&self.placement, &task.placement())
+            && (self.directory.as_ref()).is_none_or(|wanted| directory.starts_with(wanted))
+            && (self.queue.is_none() || self.queue == task.spec.queue)
+    }
+}
+
+fn is_unset_or<T: PartialEq>(wanted: &Option<T>, actual: &T) -> bool {
+    wanted.as_ref().is_none_or(|wanted| wanted == actual)
+}
+
+fn is_empty_or_has<T: PartialEq>(wanted: &[T], actual: &T) -> bool {
+    wanted.is_empty() || wanted.contains(actual)
 }

@@ -1,9 +1,8 @@
-//! The names of tasks.
+//! The ids of tasks.
 //!
-//! A [`TaskId`] is a task's sequence number, encrypted: a keyed permutation of 50 bits, written as
-//! ten characters. Since the journal never gives out a sequence number twice, no id is ever reused,
-//! and none has to be looked up to be sure of it; yet they look random, so that a slip of the hand
-//! names no other task.
+//! A [`TaskId`] is a task's sequence number under a keyed permutation of 50 bits, written as ten
+//! characters. The journal never assigns a sequence number twice, so no id is ever reused and no lookup
+//! is needed to ensure it. The ids look random, so that a typing error names no other task.
 
 use std::{fmt, str::FromStr};
 
@@ -18,32 +17,32 @@ const HALF_BITS: u32 = 25;
 const HALF_MASK: u32 = (1 << HALF_BITS) - 1;
 const ROUNDS: u32 = 6;
 
-/// A task's place in the order of creation: never given out twice.
+/// A task's number in the order of creation. Never assigned twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Seq(pub u64);
 
-/// The key of a state directory's ids.
+/// The key of the permutation, one per state directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdKey(pub u64);
 
-/// What people and models call a task by: `shell-` or `agent-` and ten characters of base32.
+/// The id of a task for people and programs: `shell-` or `agent-` and ten characters of base32.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TaskId(Box<str>);
 
-/// A UUIDv7: a name for a task that nobody else in the world has.
+/// A globally unique id of a task: a UUIDv7.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TaskUid(pub Uuid);
 
-/// Text that is no task id.
+/// The error of parsing a text that is not a task id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a task id is shell-, agent- or hosted- and ten characters of a-z and 2-7")]
 pub struct ParseTaskIdError;
 
 impl IdKey {
-    /// The id of the task with this number.
+    /// Returns the id of the task with this number.
     pub fn task_id(self, kind: Kind, seq: Seq) -> TaskId {
         let mut bits = self.permute(seq.0 & ((1 << (2 * HALF_BITS)) - 1));
         let mut digits = [0; DIGITS];
@@ -59,7 +58,7 @@ impl IdKey {
         TaskId(format!("{prefix}-{digits}").into())
     }
 
-    /// The number of the task that has this id, or would have it.
+    /// Returns the number of the task that has this id, or would have it.
     pub fn seq(self, id: &TaskId) -> Seq {
         let digits = id.as_str().bytes().rev().take(DIGITS);
         let bits = digits.enumerate().fold(0, |bits, (place, digit)| {
@@ -69,7 +68,7 @@ impl IdKey {
         Seq(self.invert(bits))
     }
 
-    /// A Feistel network: whatever the round function, it is a bijection.
+    /// A Feistel network, which is a bijection for any round function.
     fn permute(self, value: u64) -> u64 {
         let mut left = (value >> HALF_BITS) as u32;
         let mut right = value as u32 & HALF_MASK;
@@ -79,7 +78,7 @@ impl IdKey {
         u64::from(left) << HALF_BITS | u64::from(right)
     }
 
-    /// The same, backwards.
+    /// The inverse of `permute`.
     fn invert(self, value: u64) -> u64 {
         let mut left = (value >> HALF_BITS) as u32;
         let mut right = value as u32 & HALF_MASK;
@@ -100,10 +99,9 @@ impl IdKey {
 }
 
 impl TaskId {
-    /// How long one can be.
+    /// Maximum length.
     pub const LONGEST: usize = "hosted-".len() + DIGITS;
 
-    /// As text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -143,12 +141,10 @@ impl fmt::Display for TaskId {
 }
 
 impl TaskUid {
-    /// A new one.
     pub fn new() -> Self {
         Self(Uuid::now_v7())
     }
 
-    /// Its bytes.
     pub fn as_bytes(&self) -> &[u8; 16] {
         self.0.as_bytes()
     }
@@ -183,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_tells_its_number_to_whoever_has_the_key() {
+    fn the_number_of_an_id_is_recovered_with_the_key() {
         for seq in [0, 1, 2, 77, 1 << 20, (1 << 50) - 1] {
             let id = IdKey(0x5eed).task_id(Kind::Agent, Seq(seq));
             assert_eq!(IdKey(0x5eed).seq(&id), Seq(seq));
@@ -191,14 +187,14 @@ mod tests {
     }
 
     #[test]
-    fn an_id_reads_back_from_its_own_text() {
+    fn an_id_parses_from_its_own_text() {
         let id = IdKey(7).task_id(Kind::Agent, Seq(123));
         assert_eq!(id.as_str().parse(), Ok(id.clone()));
         assert_eq!(id.as_str().len(), "agent-".len() + DIGITS);
     }
 
     #[test]
-    fn other_text_is_no_id() {
+    fn other_text_does_not_parse_as_an_id() {
         for text in [
             "",
             "shell-",

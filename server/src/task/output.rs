@@ -1,8 +1,8 @@
-//! What a task has written.
+//! A task's output.
 
 use super::Timestamp;
 
-/// Which of a task's pipes bytes came from.
+/// One of a task's output streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
     /// Descriptor 1.
@@ -16,11 +16,9 @@ pub enum Stream {
 pub struct Chunk {
     /// The offset of the first byte.
     pub offset: u64,
-    /// Where they came from.
     pub stream: Stream,
-    /// When they were read.
+    /// The time at which they were read.
     pub at: Timestamp,
-    /// The bytes.
     pub data: Vec<u8>,
 }
 
@@ -29,6 +27,6 @@ pub struct Chunk {
 pub struct Tail {
     /// In the order of arrival.
     pub chunks: Vec<Chunk>,
-    /// How much output there is in all.
+    /// Bytes of output written in all.
     pub end: u64,
 }

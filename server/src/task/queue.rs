@@ -1,16 +1,16 @@
-//! How a queue is set.
+//! The settings of a queue.
 
-/// What a queue lets happen.
+/// The settings of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueSettings {
-    /// How many of its tasks may run at a time.
+    /// Maximum number of its tasks that run at a time.
     pub slots: u32,
-    /// Whether it lets no further task begin.
+    /// True if no further task is admitted.
     pub paused: bool,
 }
 
 impl Default for QueueSettings {
-    /// Those of a queue that nobody has set.
+    /// The settings of a queue that was never configured.
     fn default() -> Self {
         Self {
             slots: 1,

@@ -1,4 +1,4 @@
-//! What is known of a session: how many of its tasks are live.
+//! The live tasks of a session, and the event that there are none left.
 
 use std::sync::Arc;
 
@@ -6,23 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use super::{Event, EventKind, Kind, Revision, Timestamp};
 
-/// How many tasks of a session are live, by their kind.
+/// The number of live tasks of a session, by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Activity {
-    /// Subagents.
     pub agents: u32,
-    /// Process trees.
     pub shells: u32,
 }
 
 impl Activity {
-    /// Whether nothing is live.
     pub fn is_idle(self) -> bool {
         self == Self::default()
     }
 
-    /// With one more of a kind.
+    /// The count with one more task of a kind.
     #[must_use]
     pub fn with(mut self, kind: Kind) -> Self {
         let count = self.count(kind);
@@ -30,7 +27,7 @@ impl Activity {
         self
     }
 
-    /// With one less of a kind.
+    /// The count with one task of a kind less.
     #[must_use]
     pub fn without(mut self, kind: Kind) -> Self {
         let count = self.count(kind);
@@ -46,37 +43,31 @@ impl Activity {
     }
 }
 
-/// That no task of a session is live any more.
+/// The event that a session has no live task left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionIdle {
-    /// Its number.
     pub revision: Revision,
-    /// When it became durable.
+    /// The time at which it became durable.
     pub at: Timestamp,
-    /// Which session; never empty.
+    /// Never empty.
     pub session_id: String,
 }
 
-/// What has a revision.
+/// An entry of the journal: an event of a task or of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fact {
-    /// Something happened to a task.
     Task(Arc<Event>),
-    /// A session has become idle.
     SessionIdle(Arc<SessionIdle>),
 }
 
-/// What kind of fact.
+/// The kind of a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FactKind {
-    /// That this happened to a task.
     Task(EventKind),
-    /// That a session has become idle.
     SessionIdle,
 }
 
 impl Fact {
-    /// Of which kind it is.
     pub fn kind(&self) -> FactKind {
         match self {
             Self::Task(event) => FactKind::Task(event.kind),
@@ -84,7 +75,6 @@ impl Fact {
         }
     }
 
-    /// Its number.
     pub fn revision(&self) -> Revision {
         match self {
             Self::Task(event) => event.revision,
@@ -92,7 +82,7 @@ impl Fact {
         }
     }
 
-    /// What happened to a task, if it was one.
+    /// The event, if it is one of a task.
     pub fn event(&self) -> Option<&Arc<Event>> {
         match self {
             Self::Task(event) => Some(event),

@@ -1,98 +1,113 @@
-//! What is asked for with a Spawn, and what everybody may know of it.
+//! A task's specification: the options of a Spawn, defaults filled in.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, ops::Not, path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Kind, Rules, StopPolicy, TaskId};
+use super::{Environment, Exclusive, Foreground, OrphanPolicy, Silence, StopPolicy, TaskId};
 
-/// What is run.
+/// A task's specification, without the values of its environment variables.
+///
+/// A new option is a field here and in `TaskSpec`. It is left out of the record while it has its
+/// default, so that a record is as short as its task is plain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spec {
+    pub kind: Kind,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Empty: no session.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub session_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<TaskId>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    pub command: Command,
+    /// An absolute path. Empty in a request: the server's own default.
+    pub working_directory: PathBuf,
+    #[serde(default, skip_serializing_if = "Environment::is_default")]
+    pub environment: Environment,
+    /// Maximum time in the background.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Duration>,
+    /// Maximum time without output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_timeout: Option<Duration>,
+    #[serde(default, skip_serializing_if = "StopPolicy::is_default")]
+    pub stop: StopPolicy,
+    /// Present: the task starts in the foreground.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreground: Option<Foreground>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silence: Option<Silence>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exclusive: Option<Exclusive>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
+    #[serde(default, skip_serializing_if = "OrphanPolicy::is_default")]
+    pub orphan_policy: OrphanPolicy,
+    /// The requested script ended in `&`, which `command` no longer has.
+    #[serde(default, skip_serializing_if = "Not::not")]
+    pub had_ampersand: bool,
+}
+
+impl Spec {
+    /// A shell task that runs this command with every default.
+    pub fn new(command: Command) -> Self {
+        Self {
+            kind: Kind::Shell,
+            name: String::new(),
+            session_id: String::new(),
+            parent: None,
+            labels: BTreeMap::new(),
+            command,
+            working_directory: PathBuf::new(),
+            environment: Environment::default(),
+            timeout: None,
+            idle_timeout: None,
+            stop: StopPolicy::default(),
+            foreground: None,
+            silence: None,
+            exclusive: None,
+            queue: None,
+            orphan_policy: OrphanPolicy::default(),
+            had_ampersand: false,
+        }
+    }
+}
+
+/// The kind of work that a task does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A process tree.
+    Shell,
+    /// A process tree that is a subagent.
+    Agent,
+}
+
+/// The command to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Command {
     /// A program and its arguments; never empty.
     Argv(Vec<String>),
-    /// A script for a shell.
     Shell {
-        /// What follows `-c`.
+        /// The script that follows `-c`.
         script: String,
-        /// Which shell, if the client chose one.
+        /// The shell, if the client chose one.
         program: Option<PathBuf>,
     },
 }
 
-/// Which defaults lie between the base environment and the request's own variables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EnvDefaults {
-    /// No pager, no editor, no colour, no prompts.
-    NonInteractive,
-    /// None.
-    None,
-}
-
-/// A Spawn as it was asked for, secrets included: what `request_id` is compared by. It is kept in
-/// the journal and told to nobody.
+/// A request of Spawn, secrets included. A repeated `request_id` is compared by it. The journal keeps
+/// it; no client receives it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpawnRequest {
-    /// Makes the request safe to repeat.
     pub request_id: Option<String>,
-    /// What kind of work.
-    pub kind: Kind,
-    /// A name for people.
-    pub name: String,
-    /// The conversation it belongs to; empty for none.
-    pub session_id: String,
-    /// The task that spawns it.
-    pub parent: Option<TaskId>,
-    /// The client's own data.
-    pub labels: BTreeMap<String, String>,
-    /// What to run.
-    pub command: Command,
-    /// Where, if the client chose.
-    pub working_directory: Option<PathBuf>,
-    /// Variables to set.
-    pub env: BTreeMap<String, String>,
-    /// Variables to take away.
-    pub env_remove: Vec<String>,
-    /// Which defaults to begin with.
-    pub env_defaults: EnvDefaults,
-    /// How long it may run.
-    pub timeout: Option<Duration>,
-    /// How it is stopped.
-    pub stop_policy: StopPolicy,
-    /// Whom it holds, for how long, and beside whom.
-    #[serde(default, skip_serializing_if = "Rules::are_default")]
-    pub rules: Rules,
-}
-
-/// The part of a [`SpawnRequest`] that everybody may see, defaults filled in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spec {
-    /// What kind of work.
-    pub kind: Kind,
-    /// A name for people.
-    pub name: String,
-    /// The conversation it belongs to; empty for none.
-    pub session_id: String,
-    /// The task that spawned it.
-    pub parent: Option<TaskId>,
-    /// The client's own data.
-    pub labels: BTreeMap<String, String>,
-    /// What is run.
-    pub command: Command,
-    /// Where: an absolute path.
-    pub working_directory: PathBuf,
-    /// The names of the variables that the request set.
-    pub env_names: Vec<String>,
-    /// How long it may run.
-    pub timeout: Option<Duration>,
-    /// How it is stopped.
-    pub stop_policy: StopPolicy,
-    /// Whom it holds, for how long, and beside whom.
-    #[serde(default, skip_serializing_if = "Rules::are_default")]
-    pub rules: Rules,
-    /// Whether its script ended in an `&`, which is no longer there.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub had_ampersand: bool,
+    /// The specification as requested: its directory may be empty, and its script may end in `&`.
+    pub spec: Spec,
+    /// The environment variables to set. Their names are also in the specification.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub variables: BTreeMap<String, String>,
 }

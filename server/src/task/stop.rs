@@ -1,90 +1,86 @@
-//! How a task is stopped: by whom, with what, and the evidence that it is.
-
-use std::time::Duration;
+//! The record of a stop: its cause, its requester, the signals sent, and the proof.
 
 use serde::{Deserialize, Serialize};
 
-use super::Timestamp;
+use super::{Proof, ProofResult, StopPolicy, Survivor, Timestamp};
 
 /// A signal's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Signal(pub i32);
 
-/// How a task is stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StopPolicy {
-    /// How long the tree may take to obey.
-    pub grace: Duration,
-    /// What it is asked with.
-    pub signal: Signal,
-}
-
-/// What has been done to stop a task.
+/// The steps taken to stop a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stop {
-    /// What asked.
     pub cause: StopCause,
-    /// Who asked.
     pub actor: Actor,
-    /// Why, in the asker's words.
+    /// The requester's reason.
     pub reason: Option<String>,
-    /// When.
+    /// The time at which the request became durable.
     pub requested: Timestamp,
-    /// How.
     pub mode: StopMode,
-    /// Whether the tasks that it spawned are stopped before it.
+    /// The tasks that it spawned are stopped before it.
     pub cascade: bool,
-    /// Whether the kill of the whole tree was ordered.
+    /// The kill of the whole tree was ordered.
     #[serde(default)]
     pub killed: bool,
-    /// What was sent so far.
+    /// The signals sent, in order.
     pub signals: Vec<SentSignal>,
-    /// The evidence that the tree is empty, or who is left.
+    /// The latest check of the tree.
     pub proof: Option<Proof>,
 }
 
-/// How a tree is stopped.
+impl Stop {
+    /// The processes that have outlived the kill so far; none once the tree is proven empty.
+    pub fn survivors(&self) -> &[Survivor] {
+        match self.proof.as_ref().map(|proof| &proof.result) {
+            Some(ProofResult::Survivors(survivors)) => survivors,
+            Some(ProofResult::Proven(_)) | None => &[],
+        }
+    }
+}
+
+/// The way in which a tree is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopMode {
-    /// It is asked, then killed if it does not obey in time.
+    /// The signal, the grace, then the kill.
     Graceful(StopPolicy),
-    /// It is killed.
+    /// The kill at once.
     Force,
 }
 
-/// What can ask a task to stop.
+/// The cause of a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopCause {
     /// A Cancel.
     Cancel,
-    /// Its own timeout.
-    Deadline,
-    /// The server goes down, and was told to take its tasks with it.
+    /// The timeout, or the foreground timeout.
+    Timeout,
+    /// A Shutdown that stops all tasks.
     Shutdown,
-    /// It was silent for too long.
-    IdleDeadline,
-    /// Nobody held it any more.
+    /// The idle timeout, or the silence policy.
+    IdleTimeout,
+    /// The last attached client disconnected.
     ClientDisconnected,
-    /// Another task took its exclusive key.
+    /// Another task replaced it as the holder of its exclusive key.
     Replaced,
 }
 
-/// Who asks for something.
+/// The requester of an operation.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Actor {
-    /// In the asker's words.
+    /// Name given by the requester.
     pub name: Option<String>,
-    /// The asker's user, as the kernel tells it.
+    /// User id as reported by the kernel.
     pub uid: Option<u32>,
-    /// The asker's process, as the kernel tells it.
+    /// Process id as reported by the kernel.
     pub pid: Option<i32>,
 }
 
 impl Actor {
-    /// The server itself, where no client asked.
+    /// The server itself, if no client asked.
     pub fn heeler() -> Self {
         Self {
             name: Some("heeler".to_owned()),
@@ -99,53 +95,15 @@ impl Actor {
 pub struct SentSignal {
     pub signal: Signal,
     pub at: Timestamp,
-    /// The number of processes that got it; `None` for a kill of the whole tree, which is repeated
-    /// until the tree is empty.
-    pub processes: Option<u32>,
+    pub target: SignalTarget,
 }
 
-impl SentSignal {
-    pub fn is_tree_kill(&self) -> bool {
-        self.processes.is_none()
-    }
-}
-
-/// The evidence that a tree is empty, or who is left.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Proof {
-    /// What the evidence is.
-    pub method: ProofMethod,
-    /// When it was taken.
-    pub at: Timestamp,
-    /// Who is left; nobody, if it is a proof.
-    pub survivors: Vec<Survivor>,
-}
-
-/// How the emptiness of a tree is shown.
+/// The processes that a signal was sent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ProofMethod {
-    /// The cgroup has no member and the shim no child.
-    CgroupEmpty,
-    /// The shim has no child, and no process has the task's mark.
-    NoChildren,
-    /// The shim was gone; cgroup and marks were swept until nothing was found.
-    Sweep,
-    /// Nothing was ever started.
-    NeverStarted,
-    /// The machine was started anew since: no process lives through that.
-    Reboot,
-}
-
-/// A process that outlived a kill.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Survivor {
-    /// Its id.
-    pub pid: i32,
-    /// Its parent's id.
-    pub parent_pid: i32,
-    /// What it runs.
-    pub command: String,
-    /// The kernel's letter for its state.
-    pub state: String,
+pub enum SignalTarget {
+    /// This many processes.
+    Processes(u32),
+    /// The whole tree, which a kill reaches without counting it.
+    Tree,
 }

@@ -1,4 +1,4 @@
-//! Wall-clock time, as it is recorded.
+//! Wall-clock time for records.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct Timestamp(pub u64);
 
 impl Timestamp {
-    /// The present moment; 1970 on a machine whose clock stands before it.
+    /// The present time; 1970 if the clock is set before it.
     pub fn now() -> Self {
         let since = SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -20,7 +20,7 @@ impl Timestamp {
         Self(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
     }
 
-    /// This long after, or the end of time.
+    /// The time this much later, or the largest one.
     pub fn saturating_add(self, span: Duration) -> Self {
         Self(
             self.0
@@ -28,7 +28,7 @@ impl Timestamp {
         )
     }
 
-    /// How long after `earlier`; zero if it is not after it.
+    /// The time since `earlier`; zero if it is not earlier.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0))
     }
@@ -40,7 +40,7 @@ mod tests {
 
     /// T3
     #[test]
-    fn the_longest_span_ends_at_the_end_of_time() {
+    fn adding_the_longest_duration_saturates() {
         assert_eq!(
             Timestamp::now().saturating_add(Duration::MAX),
             Timestamp(u64::MAX)

@@ -83,7 +83,8 @@ impl Follower {
         let seen = self.up_to(history.len() as u64).await;
         assert_eq!(seen.faults, [""; 0]);
         assert_eq!(
-            seen.events_now(), history,
+            seen.events_now(),
+            history,
             "events received differ from events kept"
         );
         history

@@ -17,11 +17,14 @@ use super::{
 };
 use crate::{
     journal::JournalError,
-    task::{Filter, Revision, Seq, State, Task},
+    task::{Filter, Placement, Revision, Seq, State, Task},
 };
 
 /// Bound of a page, as encoded: half of what a gRPC client accepts by default.
 const PAGE_BYTES: usize = 2 << 20;
+
+/// Maximum number of finished tasks that are read for one page.
+pub(in crate::journal) const SCAN: usize = 1000;
 
 /// A page of this size is read in about the time that it takes to wake another thread.
 const SHORT_PAGE: usize = 100;
@@ -33,6 +36,8 @@ pub(crate) struct ListQuery {
     pub(crate) filter: Filter,
     /// Includes tasks that were finished at the first page; ignored if the filter has states.
     pub(crate) include_finished: bool,
+    /// Includes tasks that finished in the foreground, which are hidden otherwise unless named by id.
+    pub(crate) include_finished_foreground: bool,
     /// At most this many tasks, and at least one; fewer if the page would become too large.
     pub(crate) page_size: usize,
     /// The end of the page before; the rest of the query must be the same as for that page.
@@ -139,13 +144,19 @@ impl Listing {
     /// Adds the finished tasks. The file's snapshot is no older than `now`, and nothing later than `now`
     /// is asked for: so memory and file agree.
     fn complete(mut self, pool: &ReadPool, connection: &Connection) -> Result<Page, JournalError> {
-        let wanted = self.query.limit() + 1;
         let below = self.query.position.map(|position| position.below);
+        let phase = self.query.phase();
         let live = std::mem::take(&mut self.live);
         let mut sources: Vec<Source> = live.into_iter().map(Source::Memory).collect();
-        if self.query.phase() == Phase::Live && self.since < self.now {
+        if phase == Phase::Live && self.since < self.now {
             let slice = Slice::EndedBetween(self.since, self.now);
-            let found = finished::find(connection, &self.query.filter, slice, below, wanted)?;
+            // Some of them may not match, so the first few are not enough. No more are read than
+            // have ended since the first page.
+            let limit = match self.query.filter.has_record_fields() {
+                true => usize::MAX,
+                false => self.query.limit() + 1,
+            };
+            let found = finished::find(connection, &self.query.filter, slice, below, limit)?;
             sources.extend(
                 found
                     .into_iter()
@@ -153,56 +164,124 @@ impl Listing {
             );
             sources.sort_by_key(|source| Reverse(source.seq()));
         }
-        if sources.len() < wanted && self.query.wants_finished() {
-            let slice = Slice::EndedBy(self.since);
-            let below = below.filter(|_| self.query.phase() == Phase::Finished);
-            let rest = wanted - sources.len();
-            let found = finished::find(connection, &self.query.filter, slice, below, rest)?;
-            sources.extend(
-                found
-                    .into_iter()
-                    .map(|found| Source::Disk(Phase::Finished, found)),
-            );
+        let below = below.filter(|_| phase == Phase::Finished);
+        let mut filling = Filling::new(self);
+        for source in sources {
+            filling.add(source.read(pool, connection)?);
+            if filling.is_full() {
+                return Ok(filling.page);
+            }
         }
-        self.fill(
-            sources
-                .into_iter()
-                .map(|source| source.read(pool, connection)),
-        )
+        if filling.query.wants_finished() {
+            filling.add_finished(pool, connection, below)?;
+        }
+        Ok(filling.page)
     }
 
-    /// Takes the tasks that fit, and at least one. The first that does not fit means a next page.
     fn fill(
         self,
         listed: impl Iterator<Item = Result<Listed, JournalError>>,
     ) -> Result<Page, JournalError> {
-        let mut page = Page {
+        let mut filling = Filling::new(self);
+        for listed in listed {
+            filling.add(listed?);
+            if filling.is_full() {
+                break;
+            }
+        }
+        Ok(filling.page)
+    }
+}
+
+/// A page to which tasks are added in the order of the list.
+#[derive(Debug)]
+struct Filling {
+    query: ListQuery,
+    since: Revision,
+    page: Page,
+    /// The position of the latest task that was looked at.
+    last: Option<Position>,
+    count: usize,
+    bytes: usize,
+}
+
+impl Filling {
+    fn new(listing: Listing) -> Self {
+        let page = Page {
             tasks: Vec::new(),
             next: None,
-            revision: self.now,
+            revision: listing.now,
         };
-        let mut last = None;
-        let mut bytes = 0;
-        for (count, listed) in listed.enumerate() {
-            if count == self.query.limit() {
-                page.next = last;
-                break;
-            }
-            let Listed { phase, seq, record } = listed?;
-            let size = record.as_ref().map_or(0, |(_, size)| *size);
-            if bytes > 0 && bytes + size > PAGE_BYTES {
-                page.next = last;
-                break;
-            }
-            bytes += size;
-            last = Some(Position {
-                since: self.since,
-                phase,
-                below: seq,
-            });
-            page.tasks.extend(record.map(|(task, _)| task));
+        Self {
+            query: listing.query,
+            since: listing.since,
+            page,
+            last: None,
+            count: 0,
+            bytes: 0,
         }
-        Ok(page)
+    }
+
+    /// Adds a task if it belongs to the list. The first that does not fit shows that there is a next
+    /// page; one fits in any case.
+    fn add(&mut self, listed: Listed) {
+        let Listed { phase, seq, record } = listed;
+        let position = Position {
+            since: self.since,
+            phase,
+            below: seq,
+        };
+        let wanted = |(task, _): &(Arc<Task>, usize)| self.query.wants(phase, task);
+        if record.as_ref().is_some_and(|record| !wanted(record)) {
+            self.last = Some(position);
+            return;
+        }
+        let size = record.as_ref().map_or(0, |(_, size)| *size);
+        let is_too_large = self.bytes > 0 && self.bytes + size > PAGE_BYTES;
+        if self.count == self.query.limit() || is_too_large {
+            self.page.next = self.last;
+            return;
+        }
+        self.count += 1;
+        self.bytes += size;
+        self.last = Some(position);
+        self.page.tasks.extend(record.map(|(task, _)| task));
+    }
+
+    fn is_full(&self) -> bool {
+        self.page.next.is_some()
+    }
+
+    /// Adds tasks that were finished at the first page. It looks at [`SCAN`] tasks at most: if too few
+    /// of them match, the page is short and the next one continues.
+    fn add_finished(
+        &mut self,
+        pool: &ReadPool,
+        connection: &Connection,
+        mut below: Option<Seq>,
+    ) -> Result<(), JournalError> {
+        let slice = Slice::EndedBy(self.since);
+        let mut scanned = 0;
+        loop {
+            let rest = self.query.limit() + 1 - self.count;
+            let found = finished::find(connection, &self.query.filter, slice, below, rest)?;
+            let is_last = found.len() < rest;
+            for found in found {
+                below = Some(found.seq);
+                scanned += 1;
+                self.add(Source::Disk(Phase::Finished, found).read(pool, connection)?);
+                if self.is_full() {
+                    return Ok(());
+                }
+            }
+            if is_last {
+                return Ok(());
+            }
+            if scanned >= SCAN.max(self.query.limit()) {
+                self.page.next = self.last;
+                return Ok(());
+            }
+        }
     }
 }
 
@@ -262,6 +341,19 @@ impl ListQuery {
 
     fn phase(&self) -> Phase {
         self.position.map_or(Phase::Live, |position| position.phase)
+    }
+
+    /// Reports whether a task meets the conditions for which the journal has no column.
+    fn wants(&self, phase: Phase, task: &Task) -> bool {
+        let is_shown = match phase {
+            Phase::Live => true,
+            Phase::Finished => {
+                self.include_finished_foreground
+                    || !self.filter.ids.is_empty()
+                    || task.placement() == Placement::Background
+            }
+        };
+        is_shown && self.filter.matches_record(task)
     }
 
     fn wants_finished(&self) -> bool {

@@ -6,8 +6,11 @@ use proptest::{prelude::*, sample::Index};
 
 use super::*;
 use crate::{
-    journal::{ListQuery, Position},
-    task::{Actor, Filter, State, Stop, StopCause, StopMode, TaskId},
+    journal::{ListQuery, Position, read::list::SCAN},
+    task::{
+        Actor, Filter, Foreground, OnDisconnect, OnForegroundTimeout, Placement, State, Stop,
+        StopCause, StopMode, StopPolicy, TaskId,
+    },
 };
 
 /// A change to one of the tasks.
@@ -27,6 +30,8 @@ struct Traits {
     session: String,
     labels: BTreeMap<String, String>,
     parent: Option<Index>,
+    placement: Placement,
+    queue: Option<String>,
 }
 
 /// The sort key of a list: live at the first page, then the number.
@@ -64,6 +69,8 @@ impl Model {
             session: session_id,
             labels,
             parent,
+            placement,
+            queue,
         } = traits;
         let parent = parent.and_then(|parent| self.id(parent));
         let spec = Spec {
@@ -71,6 +78,8 @@ impl Model {
             session_id,
             labels,
             parent,
+            foreground: (placement == Placement::Foreground).then(foreground),
+            queue,
             ..spec()
         };
         let task = task_with(self.journal.id_key(), seq, spec);
@@ -120,9 +129,24 @@ impl Model {
         let finished_too = query.include_finished || !query.filter.states.is_empty();
         let wanted = |(Reverse(live), Reverse(seq)): &Place| {
             let task = self.tasks.iter().find(|task| task.seq == *seq);
-            (*live || finished_too) && task.is_some_and(|task| query.filter.matches(task))
+            let is_shown = |task: &Task| {
+                query.include_finished_foreground
+                    || !query.filter.ids.is_empty()
+                    || task.placement() == Placement::Background
+            };
+            let matches = |task: &Task| query.filter.matches(task) && (*live || is_shown(task));
+            (*live || finished_too) && task.is_some_and(matches)
         };
         places.iter().copied().filter(wanted).collect()
+    }
+}
+
+fn foreground() -> Foreground {
+    Foreground {
+        timeout: Duration::from_secs(60),
+        on_timeout: OnForegroundTimeout::Detach,
+        on_disconnect: OnDisconnect::Cancel,
+        reattach_window: Duration::from_secs(10),
     }
 }
 
@@ -133,7 +157,7 @@ fn stop(task: &mut Task) {
         actor: Actor::default(),
         reason: None,
         requested: Timestamp::now(),
-        mode: StopMode::Graceful(POLICY),
+        mode: StopMode::Graceful(StopPolicy::default()),
         cascade: false,
         signals: Vec::new(),
         proof: None,
@@ -146,6 +170,14 @@ fn kind() -> impl Strategy<Value = Kind> {
 
 fn session() -> impl Strategy<Value = String> {
     prop_oneof![Just(String::new()), Just("s1".into()), Just("s2".into())]
+}
+
+fn placement() -> impl Strategy<Value = Placement> {
+    prop_oneof![2 => Just(Placement::Background), 1 => Just(Placement::Foreground)]
+}
+
+fn queue() -> impl Strategy<Value = Option<String>> {
+    prop::option::weighted(0.3, Just("q".to_owned()))
 }
 
 fn labels() -> impl Strategy<Value = BTreeMap<String, String>> {
@@ -172,13 +204,16 @@ fn state() -> impl Strategy<Value = State> {
 
 fn step() -> impl Strategy<Value = Step> {
     let parent = prop::option::weighted(0.3, any::<Index>());
-    let traits =
-        (kind(), session(), labels(), parent).prop_map(|(kind, session, labels, parent)| Traits {
+    let traits = (kind(), session(), labels(), parent, placement(), queue()).prop_map(
+        |(kind, session, labels, parent, placement, queue)| Traits {
             kind,
             session,
             labels,
             parent,
-        });
+            placement,
+            queue,
+        },
+    );
     prop_oneof![
         4 => (any::<Index>(), traits).prop_map(|(which, traits)| Step::Create(which, traits)),
         2 => any::<Index>().prop_map(Step::Start),
@@ -194,15 +229,19 @@ fn filter() -> impl Strategy<Value = (Filter, Vec<Index>, Option<Index>)> {
     let kinds = prop_oneof![3 => Just(Vec::new()), 1 => prop::collection::vec(kind(), 1..3)];
     let states = prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(state(), 1..4)];
     let labels = prop_oneof![2 => Just(BTreeMap::new()), 1 => labels()];
-    let filter =
-        (session, kinds, states, labels).prop_map(|(session_id, kinds, states, labels)| Filter {
-            ids: Vec::new(),
+    let placement = prop::option::weighted(0.2, placement());
+    let queue = prop_oneof![4 => Just(None), 1 => queue()];
+    let filter = (session, kinds, states, labels, placement, queue).prop_map(
+        |(session_id, kinds, states, labels, placement, queue)| Filter {
             session_id,
             kinds,
             states,
             labels,
-            parent: None,
-        });
+            placement,
+            queue,
+            ..Filter::default()
+        },
+    );
     let ids = prop_oneof![4 => Just(Vec::new()), 1 => prop::collection::vec(any::<Index>(), 1..12)];
     (filter, ids, prop::option::weighted(0.2, any::<Index>()))
 }
@@ -216,7 +255,7 @@ proptest! {
         history in prop::collection::vec(step(), 0..60),
         between in prop::collection::vec(prop::collection::vec(step(), 0..6), 30),
         (filter, ids, parent) in filter(),
-        include_finished in any::<bool>(),
+        (include_finished, include_finished_foreground) in any::<(bool, bool)>(),
         page_size in 1..8usize,
         restart in any::<bool>(),
     ) {
@@ -236,7 +275,14 @@ proptest! {
             let ids = ids.into_iter().filter_map(|index| model.id(index)).collect();
             let parent = parent.and_then(|index| model.id(index));
             let filter = Filter { ids, parent, ..filter };
-            walk(model, ListQuery { filter, include_finished, page_size, position: None }, between).await;
+            let query = ListQuery {
+                filter,
+                include_finished,
+                include_finished_foreground,
+                page_size,
+                position: None,
+            };
+            walk(model, query, between).await;
         });
     }
 }
@@ -352,4 +398,43 @@ async fn a_page_of_large_tasks_is_bounded_in_bytes() {
         panic!("there are four")
     };
     assert_eq!(pages, [vec![largest], vec![second], vec![first, small]]);
+}
+
+/// L1: a filter that few tasks match costs a bounded number of reads per page, and misses none.
+#[tokio::test]
+async fn a_page_reads_a_bounded_number_of_tasks_and_the_next_page_continues() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path());
+    let mut queued = task_with(
+        journal.id_key(),
+        journal.next_seq(),
+        Spec {
+            queue: Some("q".to_owned()),
+            ..spec()
+        },
+    );
+    append(&journal, EventKind::Created, &queued).await;
+    end(&mut queued, EndState::Completed);
+    append(&journal, EventKind::Ended, &queued).await;
+    for _ in 0..SCAN + 100 {
+        let mut task = new_task(&journal);
+        append(&journal, EventKind::Created, &task).await;
+        end(&mut task, EndState::Completed);
+        append(&journal, EventKind::Ended, &task).await;
+    }
+    let mut query = ListQuery {
+        filter: Filter {
+            queue: Some("q".to_owned()),
+            ..Filter::default()
+        },
+        include_finished: true,
+        page_size: 50,
+        ..Default::default()
+    };
+    let page = journal.list(query.clone()).await.unwrap();
+    assert!(page.tasks.is_empty() && page.next.is_some());
+    query.position = page.next;
+    let page = journal.list(query).await.unwrap();
+    assert_eq!(page.tasks.len(), 1);
+    assert_eq!((page.tasks[0].seq, page.next), (queued.seq, None));
 }

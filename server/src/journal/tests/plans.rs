@@ -67,6 +67,7 @@ fn filters() -> impl Iterator<Item = Filter> {
                 .map(|n| (n.to_string(), "v".into()))
                 .collect(),
             parent: has(5).then(id),
+            ..Filter::default()
         }
     })
 }

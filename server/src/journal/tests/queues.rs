@@ -3,8 +3,7 @@
 use super::*;
 use crate::task::{Exclusive, ExclusiveMode, QueueSettings, Queued};
 
-fn waiting_task(journal: &Journal, rules: Rules) -> Task {
-    let spec = Spec { rules, ..spec() };
+fn waiting_task(journal: &Journal, spec: Spec) -> Task {
     let mut task = task_with(journal.id_key(), journal.next_seq(), spec);
     task.queued = Some(Queued { admitted: None });
     task
@@ -34,7 +33,7 @@ fn rows(dir: &Path) -> i64 {
 async fn a_request_is_kept_until_its_task_has_started() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
-    let mut task = waiting_task(&journal, Rules::default());
+    let mut task = waiting_task(&journal, spec());
     create(&journal, &task, request(None)).await;
     journal.close().await.unwrap();
     drop(journal);
@@ -55,7 +54,7 @@ async fn a_request_is_kept_until_its_task_has_started() {
 async fn the_request_of_a_task_that_ends_while_it_waits_is_deleted() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
-    let mut task = waiting_task(&journal, Rules::default());
+    let mut task = waiting_task(&journal, spec());
     create(&journal, &task, request(None)).await;
     assert_eq!(rows(dir.path()), 1);
     end(&mut task, EndState::Cancelled);
@@ -67,7 +66,7 @@ async fn the_request_of_a_task_that_ends_while_it_waits_is_deleted() {
 async fn a_request_with_an_id_is_stored_once() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
-    let task = waiting_task(&journal, Rules::default());
+    let task = waiting_task(&journal, spec());
     create(&journal, &task, request(Some("r"))).await;
     assert_eq!(rows(dir.path()), 0);
     let kept = journal.waiting_request(&task).await.unwrap();
@@ -79,7 +78,7 @@ async fn a_request_with_an_id_is_stored_once() {
 async fn a_request_that_was_answered_as_waiting_keeps_that_answer() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
-    let mut task = waiting_task(&journal, Rules::default());
+    let mut task = waiting_task(&journal, spec());
     let created = create(&journal, &task, request(Some("r"))).await;
     let id = task.id.clone();
     let answer = async |journal: &Journal| {
@@ -118,11 +117,11 @@ async fn a_task_that_replaces_another_is_answered_when_it_runs() {
         key: "k".to_owned(),
         mode: ExclusiveMode::Replace,
     };
-    let rules = Rules {
+    let spec = Spec {
         exclusive: Some(exclusive),
-        ..Rules::default()
+        ..spec()
     };
-    let mut task = waiting_task(&journal, rules);
+    let mut task = waiting_task(&journal, spec);
     create(&journal, &task, request(Some("r"))).await;
     let prior = journal.find_request("r").await.unwrap().unwrap();
     assert_eq!(prior.answer, None);

@@ -66,7 +66,7 @@ impl Claim {
     }
 
     fn exclusive(&self) -> Option<&Exclusive> {
-        self.spec.rules.exclusive.as_ref()
+        self.spec.exclusive.as_ref()
     }
 
     pub(super) fn key(&self) -> Option<&str> {
@@ -74,7 +74,7 @@ impl Claim {
     }
 
     pub(super) fn queue(&self) -> Option<&str> {
-        self.spec.rules.queue.as_deref()
+        self.spec.queue.as_deref()
     }
 
     pub(super) fn mode(&self) -> Option<ExclusiveMode> {

@@ -1,13 +1,9 @@
 //! The rules of admission, by example and on random sequences of calls.
 
-use std::path::PathBuf;
-
 use proptest::prelude::*;
 
 use super::*;
-use crate::task::{
-    Command, Exclusive, IdKey, Kind, Rules, Signal, Spec, StopPolicy, Task, Timestamp,
-};
+use crate::task::{Command, Exclusive, IdKey, Kind, Spec, Task, Timestamp};
 
 #[derive(Debug, Clone, Default)]
 struct Request {
@@ -24,25 +20,11 @@ fn task(seq: u64, request: &Request) -> Task {
     };
     let label = |value: &str| ("repo".to_owned(), value.to_owned());
     let spec = Spec {
-        kind: Kind::Shell,
-        name: String::new(),
         session_id: request.session.to_owned(),
-        parent: None,
         labels: request.label.into_iter().map(label).collect(),
-        command: Command::Argv(vec!["true".to_owned()]),
-        working_directory: PathBuf::from("/"),
-        env_names: Vec::new(),
-        timeout: None,
-        stop_policy: StopPolicy {
-            grace: std::time::Duration::ZERO,
-            signal: Signal(15),
-        },
-        rules: Rules {
-            exclusive: request.exclusive.map(exclusive),
-            queue: request.queue.map(str::to_owned),
-            ..Rules::default()
-        },
-        had_ampersand: false,
+        exclusive: request.exclusive.map(exclusive),
+        queue: request.queue.map(str::to_owned),
+        ..Spec::new(Command::Argv(vec!["true".to_owned()]))
     };
     let id = IdKey(1).task_id(Kind::Shell, Seq(seq));
     Task::new(Seq(seq), id, spec, Timestamp(0))
@@ -362,7 +344,7 @@ proptest! {
                     let counts = |admission: &Admission| {
                         (admission.running(), admission.waiting.len(), admission.queues().count())
                     };
-                    let (was, key_taken) = (counts(&admission), task.spec.rules.exclusive.as_ref()
+                    let (was, key_taken) = (counts(&admission), task.spec.exclusive.as_ref()
                         .is_some_and(|exclusive| admission.holder_or_next(&exclusive.key).is_some()));
                     match admission.claim(Claim::of(&task)) {
                         Ok(Decision::Admitted) => {

@@ -3,8 +3,8 @@
 
 use super::{Clients, DetachRequest, Effect, Life};
 use crate::task::{
-    Actor, DetachCause, EventKind, Foreground, OnDisconnect, OnForegroundTimeout, OrphanPolicy,
-    Placement, StaleAction, StopCause, StopMode, Timestamp,
+    Actor, DetachCause, EventKind, Foreground, OnDisconnect, OnForegroundTimeout, OnStale,
+    OrphanPolicy, Placement, StopCause, StopMode, Timestamp,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl Life {
             };
         }
         // The orphans are being killed or abandoned: no limit applies to them.
-        if task.leader_end.is_some() && task.spec.rules.orphan_policy != OrphanPolicy::Track {
+        if task.leader_end.is_some() && task.spec.orphan_policy != OrphanPolicy::Track {
             return None;
         }
         let timers = [
@@ -79,9 +79,12 @@ impl Life {
     }
 
     fn silence_deadline(&self) -> Option<Timestamp> {
-        let rules = &self.task.spec.rules;
-        let stale = rules.stale.filter(|_| self.task.stale.is_none());
-        let spans = [stale.map(|stale| stale.after), rules.idle_timeout];
+        let spec = &self.task.spec;
+        let silence = spec.silence.filter(|_| self.task.stale.is_none());
+        let spans = [
+            silence.map(|silence| silence.stale_after),
+            spec.idle_timeout,
+        ];
         let span = spans.into_iter().flatten().min()?;
         Some(self.silent_since()?.saturating_add(span))
     }
@@ -93,7 +96,7 @@ impl Life {
 
     /// The foreground rules, while the task is in the foreground.
     fn foreground(&self) -> Option<&Foreground> {
-        let foreground = self.task.spec.rules.foreground.as_ref();
+        let foreground = self.task.spec.foreground.as_ref();
         foreground.filter(|_| self.task.placement() == Placement::Foreground)
     }
 
@@ -102,7 +105,7 @@ impl Life {
             Some(OnForegroundTimeout::Detach) => {
                 self.detach(DetachCause::ForegroundTimeout, detach_by_server(), now)
             }
-            Some(OnForegroundTimeout::Cancel) => self.stop_because_of(StopCause::Deadline, now),
+            Some(OnForegroundTimeout::Cancel) => self.stop_because_of(StopCause::Timeout, now),
             None => Vec::new(),
         }
     }
@@ -131,11 +134,11 @@ impl Life {
         let Some(since) = self.silent_since().filter(|_| self.task.stop.is_none()) else {
             return Vec::new();
         };
-        let rules = &self.task.spec.rules;
+        let spec = &self.task.spec;
         let is_over = |span| now >= since.saturating_add(span);
-        let stale = rules.stale.filter(|stale| is_over(stale.after));
-        let is_idle = rules.idle_timeout.is_some_and(is_over)
-            || stale.is_some_and(|stale| stale.action == StaleAction::Cancel);
+        let stale = spec.silence.filter(|silence| is_over(silence.stale_after));
+        let is_idle = spec.idle_timeout.is_some_and(is_over)
+            || stale.is_some_and(|silence| silence.on_stale == OnStale::Cancel);
         let mut effects = Vec::new();
         if stale.is_some() && self.task.stale.is_none() {
             self.task.stale = Some(now);
@@ -143,7 +146,7 @@ impl Life {
             effects.extend([Effect::Record(EventKind::Stale), Effect::FollowOutput]);
         }
         if is_idle {
-            effects.extend(self.stop_because_of(StopCause::IdleDeadline, now));
+            effects.extend(self.stop_because_of(StopCause::IdleTimeout, now));
         }
         effects
     }

@@ -58,7 +58,7 @@ impl Life {
         self.task.output_bytes = output_bytes;
         self.task.abandoned = orphans;
         let mut effects = vec![Effect::Record(EventKind::LeaderExited)];
-        match self.task.spec.rules.orphan_policy {
+        match self.task.spec.orphan_policy {
             OrphanPolicy::Track if was_foreground => effects.push(Effect::Spill),
             OrphanPolicy::Track => {}
             OrphanPolicy::Kill => effects.push(Effect::Kill),
@@ -106,11 +106,7 @@ impl Life {
             task.abandoned = Vec::new();
         }
         if let Some(stop) = &mut task.stop {
-            stop.proof = Some(Proof {
-                method: tree.method,
-                at: tree.at,
-                survivors: Vec::new(),
-            });
+            stop.proof = Some(Proof::proven(tree.method, tree.at));
         }
         let (state, reason) = verdict(task);
         task.ended = Some(Ended {
@@ -129,8 +125,8 @@ fn verdict(task: &Task) -> (EndState, EndReason) {
     if let Some(stop) = &task.stop {
         return match stop.cause {
             StopCause::Cancel => (EndState::Cancelled, EndReason::Cancelled),
-            StopCause::Deadline => (EndState::TimedOut, EndReason::Deadline),
-            StopCause::IdleDeadline => (EndState::TimedOut, EndReason::IdleDeadline),
+            StopCause::Timeout => (EndState::TimedOut, EndReason::Timeout),
+            StopCause::IdleTimeout => (EndState::TimedOut, EndReason::IdleTimeout),
             StopCause::Shutdown => (EndState::Cancelled, EndReason::ServerShutdown),
             StopCause::ClientDisconnected => (EndState::Cancelled, EndReason::ClientDisconnected),
             StopCause::Replaced => (EndState::Cancelled, EndReason::Replaced),

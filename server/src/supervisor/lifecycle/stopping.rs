@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::{Children, Effect, KILL_DEADLINE, Life};
 use crate::task::{
-    Actor, Containment, EventKind, OrphanPolicy, Proof, ProofMethod, SentSignal, Signal, Stop,
-    StopCause, StopMode, Survivor, Timestamp,
+    Actor, EventKind, OrphanPolicy, Proof, SentSignal, Signal, SignalTarget, Stop, StopCause,
+    StopMode, Survivor, Timestamp,
 };
 
 const SIGKILL: Signal = Signal(9);
@@ -39,7 +39,7 @@ impl Life {
             return None;
         }
         let Some(stop) = &self.task.stop else {
-            return match (self.task.spec.rules.orphan_policy, &self.task.leader_end) {
+            return match (self.task.spec.orphan_policy, &self.task.leader_end) {
                 (OrphanPolicy::Kill, Some(_)) => Some(StopOrder::Kill),
                 (OrphanPolicy::Abandon, Some(_)) => Some(StopOrder::Abandon),
                 (OrphanPolicy::Track, _) | (_, None) => None,
@@ -67,7 +67,7 @@ impl Life {
             cause,
             actor: Actor::heeler(),
             reason: None,
-            mode: StopMode::Graceful(self.task.spec.stop_policy),
+            mode: StopMode::Graceful(self.task.spec.stop),
             cascade: false,
         };
         self.begin_stop(request, now)
@@ -150,7 +150,7 @@ impl Life {
             stop.signals.push(SentSignal {
                 signal: SIGKILL,
                 at: now,
-                processes: None,
+                target: SignalTarget::Tree,
             });
         }
         vec![Effect::Kill]
@@ -159,7 +159,8 @@ impl Life {
     /// The stop signal goes out before the kill, though the shim may report it later.
     pub(super) fn signal_sent(&mut self, sent: SentSignal) -> Vec<Effect> {
         if let Some(stop) = &mut self.task.stop {
-            let kill = stop.signals.iter().position(SentSignal::is_tree_kill);
+            let is_kill = |sent: &SentSignal| sent.target == SignalTarget::Tree;
+            let kill = stop.signals.iter().position(is_kill);
             stop.signals
                 .insert(kill.unwrap_or(stop.signals.len()), sent);
         }
@@ -172,33 +173,17 @@ impl Life {
             true => self.kill_deadline.map(|_| now.saturating_add(LOOK_AGAIN)),
             false => None,
         };
-        let method = self.proof_method();
         let Some(stop) = &mut self.task.stop else {
             return Vec::new();
         };
-        let named = stop
-            .proof
-            .as_ref()
-            .map_or(&[][..], |proof| &proof.survivors);
+        let named = stop.survivors();
         let is_new = |survivor: &Survivor| named.iter().all(|one| one.pid != survivor.pid);
         let new: Vec<Survivor> = survivors.into_iter().filter(is_new).collect();
         if new.is_empty() {
             return Vec::new();
         }
-        stop.proof = Some(Proof {
-            method,
-            at: now,
-            survivors: named.iter().cloned().chain(new).collect(),
-        });
+        let survivors = named.iter().cloned().chain(new).collect();
+        stop.proof = Some(Proof::survivors(survivors, now));
         vec![Effect::Record(EventKind::KillOverdue)]
-    }
-
-    fn proof_method(&self) -> ProofMethod {
-        let started = self.task.started.as_ref();
-        match started.map(|started| started.containment) {
-            Some(Containment::Cgroup) => ProofMethod::CgroupEmpty,
-            Some(Containment::Subreaper) => ProofMethod::NoChildren,
-            None => ProofMethod::NeverStarted,
-        }
     }
 }

@@ -3,34 +3,19 @@
 mod clock;
 mod properties;
 
-use std::path::PathBuf;
-
 use super::*;
 use crate::task::{
     Command, Containment, EndReason, EndState, Foreground, IdKey, Kind, OnDisconnect,
-    OnForegroundTimeout, OrphanPolicy, Outcome, Queued, Rules, Seq, Spec, State, StopMode,
-    StopPolicy,
+    OnForegroundTimeout, OrphanPolicy, Outcome, ProofResult, Queued, Seq, SignalTarget, Spec,
+    State, Stop, StopMode, StopPolicy,
 };
 
 const GRACE: Duration = Duration::from_secs(5);
 
 fn created(timeout: Option<Duration>) -> Life {
     let spec = Spec {
-        kind: Kind::Shell,
-        name: String::new(),
-        session_id: String::new(),
-        parent: None,
-        labels: Default::default(),
-        command: Command::Argv(vec!["true".to_owned()]),
-        working_directory: PathBuf::from("/"),
-        env_names: Vec::new(),
         timeout,
-        stop_policy: StopPolicy {
-            grace: GRACE,
-            signal: Signal(15),
-        },
-        rules: Rules::default(),
-        had_ampersand: false,
+        ..Spec::new(Command::Argv(vec!["true".to_owned()]))
     };
     let id = IdKey(1).task_id(Kind::Shell, Seq(1));
     Life::new(Task::new(Seq(1), id, spec, Timestamp(0)), Timestamp(0))
@@ -93,7 +78,7 @@ fn running() -> Life {
 fn queued() -> Life {
     let mut life = created(Some(Duration::from_secs(1)));
     let mut spec = Spec::clone(&life.task.spec);
-    spec.rules.foreground = Some(Foreground {
+    spec.foreground = Some(Foreground {
         timeout: Duration::from_secs(1),
         on_timeout: OnForegroundTimeout::Cancel,
         on_disconnect: OnDisconnect::Cancel,
@@ -144,7 +129,7 @@ fn an_end_after_the_deadline_is_timed_out_whatever_the_code() {
         life.step(tree_ended(code), Timestamp(1_000_020));
         assert_eq!(
             end_of(&life),
-            Some((EndState::TimedOut, EndReason::Deadline)),
+            Some((EndState::TimedOut, EndReason::Timeout)),
             "{code}"
         );
     }
@@ -174,9 +159,8 @@ fn survivor(pid: i32) -> Survivor {
 }
 
 fn named_survivors(life: &Life) -> Vec<i32> {
-    let proof = life.task.stop.as_ref().and_then(|stop| stop.proof.as_ref());
-    let survivors = proof.map_or(&[][..], |proof| &proof.survivors);
-    survivors.iter().map(|survivor| survivor.pid).collect()
+    let survivors = life.task.stop.iter().flat_map(Stop::survivors);
+    survivors.map(|survivor| survivor.pid).collect()
 }
 
 /// C17
@@ -281,7 +265,7 @@ fn sent_signals_are_listed_in_the_order_of_sending() {
     let term = SentSignal {
         signal: Signal(15),
         at: Timestamp(150),
-        processes: Some(2),
+        target: SignalTarget::Processes(2),
     };
     life.step(Input::SignalSent(term), Timestamp(160));
     let sent = life.task.stop.expect("a stop").signals;
@@ -371,8 +355,8 @@ fn a_stop_of_a_queued_task_sends_no_signal() {
         );
         let stop = life.task.stop.expect("a stop");
         assert!(stop.signals.is_empty(), "nothing was sent");
-        let method = stop.proof.map(|proof| proof.method);
-        assert_eq!(method, Some(ProofMethod::NeverStarted));
+        let result = stop.proof.map(|proof| proof.result);
+        assert_eq!(result, Some(ProofResult::Proven(ProofMethod::NeverStarted)));
         assert_eq!(life.task.leader_end, None);
     }
 }

@@ -18,7 +18,7 @@ use crate::{
         shim::Launch,
     },
     supervisor::lifecycle::Input,
-    task::{Placement, SpawnFailure, SpawnRequest, Task},
+    task::{Placement, SpawnFailure, SpawnRequest, SpawnStage, Task},
 };
 
 /// The reason why an admitted task cannot be launched.
@@ -111,21 +111,24 @@ impl TaskActor {
     }
 
     fn launch_failure(&self, error: &CannotLaunch) -> SpawnFailure {
-        let (operation, errno) = match error {
+        let (stage, path, errno) = match error {
+            // Without its request there is nothing to give to a shim.
             CannotLaunch::Journal(_) | CannotLaunch::NoRequest => {
-                ("read its request".to_owned(), None)
+                (SpawnStage::Shim, String::new(), None)
             }
             CannotLaunch::Directory(source) => {
                 let directory = self.life.task.spec.working_directory.display();
-                (format!("enter {directory}"), source.raw_os_error())
+                let stage = SpawnStage::WorkingDirectory;
+                (stage, directory.to_string(), source.raw_os_error())
             }
-            CannotLaunch::Program(unusable) => (
-                "execute its program".to_owned(),
-                unusable.source.raw_os_error(),
-            ),
+            CannotLaunch::Program(unusable) => {
+                let program = unusable.program.clone();
+                (SpawnStage::Exec, program, unusable.source.raw_os_error())
+            }
         };
         SpawnFailure {
-            operation,
+            stage,
+            path,
             message: error.to_string(),
             errno: errno.unwrap_or(0),
         }
@@ -165,7 +168,8 @@ impl TaskActor {
             Ok(link) => self.use_link(link),
             Err(error) => {
                 let failure = SpawnFailure {
-                    operation: "start its shim".to_owned(),
+                    stage: SpawnStage::Shim,
+                    path: String::new(),
                     message: error_text(&error),
                     errno: error.raw_os_error().unwrap_or(0),
                 };

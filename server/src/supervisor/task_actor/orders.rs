@@ -77,7 +77,7 @@ impl TaskActor {
             None => {}
         }
         let task = &self.life.task;
-        if task.spec.rules.foreground.is_some() && task.placement() == Placement::Background {
+        if task.spec.foreground.is_some() && task.placement() == Placement::Background {
             self.spill().await;
         }
         if self.life.task.stale.is_some() {

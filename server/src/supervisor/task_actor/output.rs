@@ -25,7 +25,7 @@ impl TaskActor {
     /// the output. The output of a detached task goes to disk, if its shim has not moved it.
     pub(super) async fn settle_output(&self) {
         let task = &self.life.task;
-        if task.spec.rules.foreground.is_none() {
+        if task.spec.foreground.is_none() {
             return;
         }
         self.shared.parts.task_dir.settle_memory(&task.id);

@@ -24,7 +24,7 @@ use crate::{
         case::{Boot, Case, FileState, Lock, Loss, NotStarted, Seen, StartKnown, Tree, classify},
         lifecycle::{Input, KILL_DEADLINE},
     },
-    task::{LeaderEnd, Outcome, ProofMethod, SpawnFailure, Survivor, Timestamp},
+    task::{LeaderEnd, Outcome, ProofMethod, SpawnFailure, SpawnStage, Survivor, Timestamp},
 };
 
 /// The longest sweep before the actor handles other events again.
@@ -314,12 +314,13 @@ fn lost(loss: Loss, then: &str) -> String {
 }
 
 fn not_started(reason: NotStarted) -> SpawnFailure {
-    let (operation, message) = match reason {
-        NotStarted::Prevented => ("start its shim", "the shim ended before it began"),
-        NotStarted::PlaceTaken => ("make its task file", "something else is in its place"),
+    let (stage, message) = match reason {
+        NotStarted::Prevented => (SpawnStage::Shim, "the shim ended before it began"),
+        NotStarted::PlaceTaken => (SpawnStage::TaskFile, "something else is in its place"),
     };
     SpawnFailure {
-        operation: operation.to_owned(),
+        stage,
+        path: String::new(),
         message: message.to_owned(),
         errno: 0,
     }

@@ -16,7 +16,7 @@ use crate::{
     supervisor::lifecycle::{Input, TreeEnded},
     task::{
         Command, Containment, LeaderEnd, OrphanPolicy, Outcome, ProofMethod, Signal, SpawnFailure,
-        Started, Survivor, Task, Timestamp,
+        SpawnStage, Started, Survivor, Task, Timestamp,
     },
 };
 
@@ -68,7 +68,7 @@ impl TaskActor {
 
     /// The orphans, where the policy is to abandon them.
     async fn orphans_to_abandon(&self) -> Vec<Survivor> {
-        match self.life.task.spec.rules.orphan_policy {
+        match self.life.task.spec.orphan_policy {
             OrphanPolicy::Abandon => self.processes_below_shim().await,
             OrphanPolicy::Track | OrphanPolicy::Kill => Vec::new(),
         }
@@ -223,20 +223,33 @@ fn capture_error(end: &TreeEnd) -> Option<String> {
 }
 
 fn spawn_failure(task: &Task, stage: Stage, errno: i32) -> SpawnFailure {
-    let operation = match stage {
-        Stage::TaskFile => "make its task file".to_owned(),
-        Stage::Prepare => "prepare its pipes".to_owned(),
-        Stage::Clone => "make its process".to_owned(),
-        Stage::WorkingDirectory => format!("enter {}", task.spec.working_directory.display()),
-        Stage::Arrange => "arrange its descriptors".to_owned(),
-        Stage::Exec => match &task.spec.command {
-            Command::Argv(argv) => format!("execute {}", argv.first().map_or("", String::as_str)),
-            Command::Shell { .. } => "execute its shell".to_owned(),
-        },
+    let no_path = String::new;
+    let (stage, path) = match stage {
+        Stage::TaskFile => (SpawnStage::TaskFile, no_path()),
+        Stage::Prepare => (SpawnStage::Pipes, no_path()),
+        Stage::Clone => (SpawnStage::Process, no_path()),
+        Stage::WorkingDirectory => {
+            let directory = task.spec.working_directory.display();
+            (SpawnStage::WorkingDirectory, directory.to_string())
+        }
+        Stage::Arrange => (SpawnStage::Descriptors, no_path()),
+        Stage::Exec => (SpawnStage::Exec, program(&task.spec.command)),
     };
     SpawnFailure {
-        operation,
+        stage,
+        path,
         message: errno_text(errno).to_owned(),
         errno,
+    }
+}
+
+/// The program that a command names; empty for the default shell.
+fn program(command: &Command) -> String {
+    match command {
+        Command::Argv(argv) => argv.first().cloned().unwrap_or_default(),
+        Command::Shell { program, .. } => {
+            let program = program.as_ref().map(|path| path.display().to_string());
+            program.unwrap_or_default()
+        }
     }
 }

@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use super::{Message, TaskActor};
 use crate::{
     supervisor::{CancelMode, CancelRequest, Cascade, Handle, JobGuard, STORAGE_RETRY, Shared},
-    task::{Actor, Filter, Proof, StopCause, StopMode, TaskId},
+    task::{Actor, Filter, Stop, StopCause, StopMode, TaskId},
 };
 
 impl TaskActor {
@@ -75,10 +75,14 @@ async fn stop_child(shared: Arc<Shared>, parent: TaskId, child: Handle, request:
     let Some(task) = child.finished_or_kill_overdue().await else {
         return;
     };
-    let proof = task.stop.as_ref().and_then(|stop| stop.proof.as_ref());
-    if let (true, Some(Proof { survivors, .. })) = (task.is_live(), proof) {
+    if task.has_survivors() {
         if let Some(parent) = shared.registry.get(&parent) {
-            let survivors = survivors.clone();
+            let survivors = task
+                .stop
+                .iter()
+                .flat_map(Stop::survivors)
+                .cloned()
+                .collect();
             parent.send(Message::ChildKillOverdue(survivors)).await;
         }
         child.finished().await;

@@ -1,29 +1,29 @@
-//! Scripts that the grammar may read otherwise than a shell does.
+//! Scripts that the grammar may read differently from a shell.
 //!
-//! Owns the known differences, each on the safe side: a script that only looks like one of these
-//! is left alone as well.
+//! The known differences are listed here. Each check errs on the safe side: a script that only
+//! resembles one of them is left alone too.
 
 use tree_sitter::{Node, Tree};
 
-/// Words that begin or end something where a command could stand. The grammar takes those that
-/// stand alone for names of commands; a shell reports an error.
+/// Reserved words. The grammar reads them as command names when they stand alone; a shell reports an
+/// error.
 const RESERVED: [&str; 20] = [
     "!", "[[", "]]", "case", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if",
     "select", "then", "until", "while", "{", "}", "in",
 ];
 
-/// Words that go before a command, and that the grammar takes for one.
+/// Words that precede a command, and that the grammar reads as one.
 const PREFIXES: [&str; 2] = ["coproc", "time"];
 
-/// Whether the shells themselves are not of one mind, or the grammar is of none that they are of:
-/// where a string with an escaped quote ends, and what a blank is.
+/// True if shells differ among themselves or from the grammar: where a string with an escaped quote
+/// ends, and which characters are blanks.
 pub(super) fn shells_disagree(script: &str) -> bool {
     let escaped_quote = script.contains("$'") && script.contains("\\'");
     let odd_blank = |c: char| (c.is_whitespace() || c.is_control()) && !" \t\n".contains(c);
     escaped_quote || script.contains(odd_blank)
 }
 
-/// Whether there is something in the tree that a shell would not have seen there.
+/// True if the tree has something that a shell would read differently.
 pub(super) fn is_misread(script: &str, tree: &Tree) -> bool {
     let mut cursor = tree.walk();
     loop {
@@ -53,8 +53,8 @@ fn is_reserved(script: &str, name: Node) -> bool {
     RESERVED.contains(&word) || (is_alone && PREFIXES.contains(&word))
 }
 
-/// Whether a here-document ends where a shell would end it: at the first line that is its
-/// delimiter and nothing else. The grammar is content with a line that begins so, or with none.
+/// True if a here-document ends where a shell would end it: at the first line that is exactly its
+/// delimiter. The grammar accepts a line that begins with it, or none at all.
 fn is_ended(script: &str, redirect: Node) -> Option<bool> {
     let parts: Vec<Node> = redirect.children(&mut redirect.walk()).collect();
     let find = |kind| parts.iter().find(|part| part.kind() == kind);
@@ -70,14 +70,14 @@ fn is_ended(script: &str, redirect: Node) -> Option<bool> {
             let here = line_start + line.len() - bare.len();
             return Some(!is_continued && here == end.start_byte());
         }
-        // Where the text is not taken literally, the next line would be part of this one.
+        // If the text is not literal, the next line is part of this one.
         is_continued = line.ends_with('\\');
         line_start += line.len() + 1;
     }
     None
 }
 
-/// The word that a here-document ends with, if it is plain, or plain and quoted as a whole.
+/// The delimiter of a here-document, if it is a plain word, possibly quoted as a whole.
 fn delimiter(start: &str) -> Option<&str> {
     let word = ['\'', '"']
         .iter()

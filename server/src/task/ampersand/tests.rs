@@ -1,4 +1,4 @@
-//! Example by example.
+//! Examples of scripts that change and scripts that do not.
 
 mod generated;
 
@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{LONGEST, may_end_in_one, trailing};
+use super::{LONGEST, may_end_in_operator, trailing};
 
 fn assert_becomes(script: &str, expected: &str) {
     assert_eq!(
@@ -26,7 +26,7 @@ fn assert_left_alone(scripts: &[&str]) {
 
 /// A1
 #[test]
-fn a_trailing_ampersand_goes_with_the_blanks_before_it() {
+fn a_trailing_ampersand_is_removed_with_the_blanks_before_it() {
     assert_becomes("cmd &", "cmd");
     assert_becomes("cmd&", "cmd");
     assert_becomes("cmd\t  &", "cmd");
@@ -44,16 +44,16 @@ fn a_trailing_ampersand_goes_with_the_blanks_before_it() {
 
 /// A1
 #[test]
-fn what_follows_the_ampersand_stays() {
+fn comments_after_the_ampersand_stay() {
     assert_becomes("cmd & # note", "cmd # note");
     assert_becomes("cmd & # note & more", "cmd # note & more");
     assert_becomes("cmd &\n", "cmd\n");
     assert_becomes("cmd & \n\n  # note\n\n", "cmd \n\n  # note\n\n");
 }
 
-/// A1: what stood against the operator must not become part of the last word, nor the other way round.
+/// A1: text next to the operator must not become part of the last word, or the other way round.
 #[test]
-fn the_last_word_stays_what_it_was() {
+fn the_last_word_does_not_change() {
     assert_becomes("cmd&# note", "cmd # note");
     assert_becomes("cmd &#note", "cmd #note");
     assert_becomes("cmd \\\n&", "cmd \\\n");
@@ -64,7 +64,7 @@ fn the_last_word_stays_what_it_was() {
 
 /// A1
 #[test]
-fn a_compound_command_is_a_command() {
+fn the_ampersand_after_a_compound_command_is_removed() {
     assert_becomes("(cd x && cmd) &", "(cd x && cmd)");
     assert_becomes("{ a; b & } &", "{ a; b & }");
     assert_becomes(
@@ -80,10 +80,9 @@ fn a_compound_command_is_a_command() {
     assert_becomes("[[ a && b ]] &", "[[ a && b ]]");
 }
 
-/// A1: only the last command would have been put into the background. As a task, the script goes on
-/// until that one ends.
+/// A1: only the last command would run in the background. As a task, the script runs until it ends.
 #[test]
-fn a_script_of_several_commands_stays_with_its_last_one() {
+fn a_script_of_several_commands_waits_for_its_last_one() {
     assert_becomes("cd x; cmd &", "cd x; cmd");
     assert_becomes("cd x\n\n# go\ncmd &\n", "cd x\n\n# go\ncmd\n");
     assert_becomes("a & b &", "a & b");
@@ -152,7 +151,7 @@ fn an_ampersand_in_a_here_document_is_left_alone() {
 
 /// A3
 #[test]
-fn what_is_put_into_the_background_elsewhere_is_left_alone() {
+fn background_commands_elsewhere_are_left_alone() {
     assert_left_alone(&[
         "(cmd &)",
         "{ cmd & }",
@@ -170,7 +169,7 @@ fn what_is_put_into_the_background_elsewhere_is_left_alone() {
 
 /// A4
 #[test]
-fn what_does_not_parse_is_left_alone() {
+fn scripts_that_do_not_parse_are_left_alone() {
     assert_left_alone(&[
         "",
         "&",
@@ -208,9 +207,9 @@ fn what_does_not_parse_is_left_alone() {
     ]);
 }
 
-/// A4: blanks that are none to a shell, and quotes on which shells differ.
+/// A4: characters that only some programs treat as blanks, and quotes on which shells differ.
 #[test]
-fn what_shells_read_in_different_ways_is_left_alone() {
+fn scripts_that_shells_read_differently_are_left_alone() {
     assert_left_alone(&[
         "cmd &\r\n",
         "cmd & \u{a0}# note",
@@ -222,7 +221,7 @@ fn what_shells_read_in_different_ways_is_left_alone() {
 
 /// A4
 #[test]
-fn only_what_a_shell_of_this_family_reads_is_looked_at() {
+fn scripts_for_other_shells_are_left_alone() {
     for shell in ["/bin/sh", "/usr/bin/bash", "/opt/dash", "/x/ksh", "/x/zsh"] {
         let found = trailing("cmd &", Some(Path::new(shell)));
         assert_eq!(found.as_deref(), Some("cmd"), "{shell}");
@@ -233,9 +232,9 @@ fn only_what_a_shell_of_this_family_reads_is_looked_at() {
 }
 
 #[test]
-fn most_scripts_never_reach_the_grammar() {
+fn scripts_without_a_trailing_ampersand_are_not_parsed() {
     for script in ["cmd", "a & b", "a &&\nb", "cmd 2>&1", "cmd &>f", "(cmd &)"] {
-        assert!(!may_end_in_one(script), "{script:?}");
+        assert!(!may_end_in_operator(script), "{script:?}");
     }
 }
 
@@ -246,7 +245,7 @@ fn a_script_that_is_too_long_is_left_alone() {
     assert!(trailing(&padded(LONGEST + 1), None).is_none());
 }
 
-/// What makes parsers recurse, or try again and again.
+/// Scripts that make parsers recurse or backtrack.
 #[rustfmt::skip]
 const HOSTILE: &[&str] = &[
     "(", "((", "$(", "$((", "`", "\"`", "{ ", "{", "if ", "case x in (x) ", "${", "${x:-",
@@ -255,9 +254,9 @@ const HOSTILE: &[&str] = &[
     " ", "\n", "é",
 ];
 
-/// The thread's stack is an eighth of what the server's threads have.
+/// The thread's stack is an eighth of that of the server's threads.
 #[test]
-fn hostile_scripts_cost_little_and_harm_nothing() {
+fn hostile_scripts_are_parsed_in_bounded_time_and_stack() {
     for (unit, length) in HOSTILE.iter().flat_map(|u| [(u, LONGEST), (u, 128 << 10)]) {
         let script = unit.repeat((length - 2) / unit.len()) + " &";
         let began = Instant::now();

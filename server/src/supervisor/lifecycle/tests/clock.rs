@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::task::{
-    DEFAULT_REATTACH_WINDOW, Foreground, OnDisconnect, OnForegroundTimeout, Stale, StaleAction,
+    DEFAULT_REATTACH_WINDOW, Foreground, OnDisconnect, OnForegroundTimeout, OnStale, Silence,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -21,10 +21,13 @@ fn foreground() -> Foreground {
     }
 }
 
-fn running_with(rules: Rules, timeout: Option<Duration>) -> Life {
-    let mut life = created(timeout);
-    let mut spec = Spec::clone(&life.task.spec);
-    spec.rules = rules;
+fn plain() -> Spec {
+    Spec::clone(&created(None).task.spec)
+}
+
+/// A running task with this specification.
+fn running_with(spec: Spec) -> Life {
+    let mut life = created(None);
     life.task.spec = spec.into();
     life.step(started(), Timestamp(10));
     life
@@ -32,11 +35,11 @@ fn running_with(rules: Rules, timeout: Option<Duration>) -> Life {
 
 /// A running foreground task with an attached client.
 fn attached(foreground: Foreground, timeout: Option<Duration>) -> Life {
-    let rules = Rules {
+    let mut life = running_with(Spec {
         foreground: Some(foreground),
-        ..Rules::default()
-    };
-    let mut life = running_with(rules, timeout);
+        timeout,
+        ..plain()
+    });
     assert_eq!(life.step(Input::Clients(Clients::Attached), at(0)), []);
     life
 }
@@ -96,7 +99,7 @@ fn the_foreground_deadline_detaches_or_cancels() {
     life.step(tree_ended(0), at(61));
     assert_eq!(
         end_of(&life),
-        Some((EndState::TimedOut, EndReason::Deadline))
+        Some((EndState::TimedOut, EndReason::Timeout))
     );
 }
 
@@ -178,13 +181,13 @@ fn tracked_orphans_run_in_the_background_after_the_leader_exits() {
 /// F11
 #[test]
 fn a_task_whose_orphans_are_killed_has_no_timer() {
-    let rules = Rules {
+    let spec = Spec {
         foreground: Some(foreground()),
         orphan_policy: OrphanPolicy::Kill,
         idle_timeout: Some(SECOND),
-        ..Rules::default()
+        ..plain()
     };
-    let mut life = running_with(rules, None);
+    let mut life = running_with(spec);
     let exit = Input::LeaderExited {
         end: exited(0),
         output_bytes: 0,
@@ -208,10 +211,14 @@ fn a_task_whose_orphans_are_killed_has_no_timer() {
     );
 }
 
-fn stale_after(after: Duration, action: StaleAction) -> Rules {
-    Rules {
-        stale: Some(Stale { after, action }),
-        ..Rules::default()
+fn stale_after(stale_after: Duration, on_stale: OnStale) -> Spec {
+    let silence = Silence {
+        stale_after,
+        on_stale,
+    };
+    Spec {
+        silence: Some(silence),
+        ..plain()
     }
 }
 
@@ -225,11 +232,11 @@ fn silence(last_output: Timestamp) -> Input {
 /// T4
 #[test]
 fn output_postpones_the_idle_deadline() {
-    let rules = Rules {
+    let spec = Spec {
         idle_timeout: Some(10 * SECOND),
-        ..Rules::default()
+        ..plain()
     };
-    let mut life = running_with(rules, None);
+    let mut life = running_with(spec);
     assert_eq!(life.timer(), Some((at(10), Timer::Silence)));
     assert_eq!(life.step(silence(at(4)), at(10)), [], "there was output");
     assert_eq!(life.timer(), Some((at(14), Timer::Silence)));
@@ -238,7 +245,7 @@ fn output_postpones_the_idle_deadline() {
     life.step(tree_ended(0), at(15));
     assert_eq!(
         end_of(&life),
-        Some((EndState::TimedOut, EndReason::IdleDeadline))
+        Some((EndState::TimedOut, EndReason::IdleTimeout))
     );
 }
 
@@ -246,7 +253,7 @@ fn output_postpones_the_idle_deadline() {
 #[test]
 fn stale_is_recorded_once_for_each_silence() {
     const STALE: [Effect; 2] = [Effect::Record(EventKind::Stale), Effect::FollowOutput];
-    let mut life = running_with(stale_after(10 * SECOND, StaleAction::Notify), None);
+    let mut life = running_with(stale_after(10 * SECOND, OnStale::Notify));
     assert_eq!(life.step(silence(at(0)), at(10)), STALE);
     assert_eq!(life.timer(), None, "only output ends the silence");
     assert_eq!(life.step(silence(at(0)), at(30)), [], "the same silence");
@@ -265,14 +272,14 @@ fn stale_is_recorded_once_for_each_silence() {
 /// T5
 #[test]
 fn a_stale_task_is_stopped_if_the_policy_is_cancel() {
-    let mut life = running_with(stale_after(10 * SECOND, StaleAction::Cancel), None);
+    let mut life = running_with(stale_after(10 * SECOND, OnStale::Cancel));
     let effects: Vec<Effect> = life.step(silence(at(0)), at(10));
     assert!(effects.contains(&Effect::Record(EventKind::Stale)));
     assert!(effects.contains(&Effect::Signal(Signal(15))));
     life.step(tree_ended(0), at(11));
     assert_eq!(
         end_of(&life),
-        Some((EndState::TimedOut, EndReason::IdleDeadline))
+        Some((EndState::TimedOut, EndReason::IdleTimeout))
     );
 }
 

@@ -3,12 +3,14 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::task::SpawnStage;
 
 fn any_input() -> impl Strategy<Value = Input> {
     prop_oneof![
         Just(started()),
         Just(Input::SpawnFailed(SpawnFailure {
-            operation: "execute".to_owned(),
+            stage: SpawnStage::Exec,
+            path: "/missing".to_owned(),
             message: "No such file or directory".to_owned(),
             errno: 2,
         })),
@@ -46,7 +48,7 @@ fn any_input() -> impl Strategy<Value = Input> {
         Just(Input::SignalSent(SentSignal {
             signal: Signal(15),
             at: Timestamp(1),
-            processes: Some(1),
+            target: SignalTarget::Processes(1),
         })),
         Just(Input::EndedUnobserved {
             end: LeaderEnd {

@@ -1,4 +1,4 @@
-//! Scripts by the hundred, and bash for a judge.
+//! Generated scripts, compared with bash.
 
 use std::process::{Command, Output};
 
@@ -12,12 +12,12 @@ fn bash(options: &[&str], script: &str) -> Output {
     bash.output().expect("bash is there")
 }
 
-/// What bash makes of a script, without running it.
+/// The result of bash parsing a script without running it.
 #[derive(Debug, PartialEq)]
 enum Reading {
     /// The script as bash prints it when it is the body of a function.
     Understood(String),
-    /// It would be run, though something is missing: the end of a here-document.
+    /// Accepted although the end of a here-document is missing.
     Doubted,
     /// A syntax error.
     Refused,
@@ -42,7 +42,7 @@ fn fragments(pieces: &'static [&'static str]) -> impl Strategy<Value = String> {
     prop::collection::vec(select(pieces), 1..8).prop_map(|all| all.concat())
 }
 
-/// Words, operators, and halves of either.
+/// Words, operators, and parts of them.
 #[rustfmt::skip]
 const PIECES: &[&str] = &[
     "a", "b ", "a", "b ", " c", " ", "\t", "\n", ";", " & ", "&", " && ", " || ", " | ", " |& ",
@@ -53,7 +53,7 @@ const PIECES: &[&str] = &[
     "f() ", "x=", "x=(", "é", "! ",
 ];
 
-/// Commands that are whole.
+/// Complete commands.
 #[rustfmt::skip]
 const COMMANDS: &[&str] = &[
     "a", "a -b 'c &'", "x=1 a \"$b &\"", "a | b", "a && b || c", "a >f 2>&1", "a &>f", "(a & b)",
@@ -66,10 +66,10 @@ const COMMANDS: &[&str] = &[
 proptest! {
     #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, ..Default::default() })]
 
-    /// A2, A3, A4: bash is asked. Whatever is rewritten was, to bash, a script whose last command
-    /// goes into the background, and is the same without that; or it was an error, and still is.
+    /// A2, A3, A4: for bash, a rewritten script had its last command in the background and is otherwise
+    /// unchanged; or it was an error and still is.
     #[test]
-    fn what_is_rewritten_means_the_same_to_bash(
+    fn a_rewritten_script_means_the_same_to_bash(
         soup in fragments(PIECES),
         end in select(&["", "&", " &", " &\n", " & # n", "&# n &"][..]),
     ) {
@@ -85,9 +85,9 @@ proptest! {
         }
     }
 
-    /// A1: whatever the commands are, the operator behind the last one is found, and only that.
+    /// A1: the operator after the last command is found, and no other.
     #[test]
-    fn the_end_of_any_list_is_found(
+    fn the_trailing_operator_of_any_list_is_found(
         commands in prop::collection::vec((select(COMMANDS), select(&["\n", ";", " &", " &\n"][..])), 0..4),
         last in select(COMMANDS),
         end in select(&["", "\n", " # n &", "\n# n\n"][..]),

@@ -1,0 +1,122 @@
+//! Cancel: asks the selected tasks to stop and, on request, waits for their ends.
+
+use heeler_proto::v1::{self, cancel_request::How};
+use tonic::Request;
+
+use super::select::select;
+use crate::{
+    service::{
+        Service,
+        wire::{check, filter, refusal::Refusal, task},
+    },
+    supervisor::{CancelMode, CancelOutcome, CancelRequest, Cancelled, Cascade},
+    task::{StopCause, TaskId},
+};
+
+pub(super) async fn cancel(
+    service: &Service,
+    request: Request<v1::CancelRequest>,
+) -> Result<v1::CancelResponse, Refusal> {
+    let actor = check::actor(&request, |request| &request.actor)?;
+    let request = request.into_inner();
+    let order = CancelRequest {
+        cause: StopCause::Cancel,
+        mode: mode(request.how)?,
+        actor,
+        reason: check::reason(request.reason)?,
+        cascade: match request.cascade {
+            true => Cascade::Children,
+            false => Cascade::Alone,
+        },
+    };
+    let filter = filter::selecting(request.filter)?;
+    let selected = select(service, &filter).await?;
+    let ids = selected.iter().map(|task| task.id.clone());
+    let cancelled = cancel_all(service, ids.collect(), order).await?;
+    let cancelled = match request.wait {
+        true => wait_for_stops(service, cancelled).await?,
+        false => cancelled,
+    };
+    let delivered = cancelled.iter().map(|one| &one.task);
+    delivered.for_each(|task| service.note_delivered(task));
+    Ok(v1::CancelResponse {
+        results: cancelled.iter().map(result).collect(),
+        revision: service.revision(),
+    })
+}
+
+fn mode(how: Option<How>) -> Result<Option<CancelMode>, Refusal> {
+    match how {
+        None => Ok(None),
+        Some(How::Force(v1::ForcedStop {})) => Ok(Some(CancelMode::Force)),
+        Some(How::Graceful(policy)) => Ok(Some(CancelMode::Graceful {
+            grace: check::optional_duration("graceful.grace", policy.grace)?,
+            signal: check::signal("graceful.signal", &policy.signal)?,
+        })),
+    }
+}
+
+/// Cancels all at once, each in a future of its own, so that a caller that leaves has stopped them all.
+/// A task that cannot be stopped now does not keep the others running; if none can be, that is the
+/// answer.
+async fn cancel_all(
+    service: &Service,
+    ids: Vec<TaskId>,
+    order: CancelRequest,
+) -> Result<Vec<Cancelled>, Refusal> {
+    let cancels = ids.into_iter().map(|id| {
+        let (supervisor, order) = (service.supervisor.clone(), order.clone());
+        tokio::spawn(async move {
+            let cancelled = supervisor.cancel(&id, order).await?;
+            cancelled.ok_or_else(|| Refusal::task_not_found(id.as_str()))
+        })
+    });
+    let mut cancelled = Vec::new();
+    let mut refusal = None;
+    for cancel in cancels.collect::<Vec<_>>() {
+        match cancel.await {
+            Ok(Ok(one)) => cancelled.push(one),
+            Ok(Err(error)) => refusal = Some(error),
+            Err(_) => refusal = Some(Refusal::shutting_down()),
+        }
+    }
+    match refusal {
+        Some(refusal) if cancelled.is_empty() => Err(refusal),
+        Some(_) | None => Ok(cancelled),
+    }
+}
+
+/// Waits until every task is finished, or its kill is overdue and the survivors are named. If the caller
+/// leaves, the cancels stand.
+async fn wait_for_stops(
+    service: &Service,
+    mut cancelled: Vec<Cancelled>,
+) -> Result<Vec<Cancelled>, Refusal> {
+    for one in &mut cancelled {
+        let id = one.task.id.clone();
+        if let Some(handle) = service.supervisor.live(&id) {
+            let stopped = tokio::select! {
+                // A shutdown that stops all tasks closes after their ends.
+                biased;
+                stopped = handle.finished_or_kill_overdue() => stopped,
+                () = service.closing.begun() => None,
+            };
+            one.task = stopped.ok_or_else(Refusal::shutting_down)?;
+        } else if one.task.is_live() {
+            one.task = service.find(&id).await?;
+        }
+    }
+    Ok(cancelled)
+}
+
+fn result(cancelled: &Cancelled) -> v1::CancelResult {
+    let outcome = match cancelled.outcome {
+        CancelOutcome::Requested => v1::CancelOutcome::Requested,
+        CancelOutcome::AlreadyStopping => v1::CancelOutcome::AlreadyStopping,
+        CancelOutcome::AlreadyFinished => v1::CancelOutcome::AlreadyFinished,
+    };
+    v1::CancelResult {
+        task: Some(task::show(&cancelled.task)),
+        outcome: outcome.into(),
+    }
+}

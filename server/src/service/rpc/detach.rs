@@ -1,0 +1,76 @@
+//! Detach: moves the selected tasks from the foreground to the background.
+
+use heeler_proto::v1;
+use tonic::Request;
+
+use super::select::select;
+use crate::{
+    service::{
+        Service,
+        wire::{check, filter, refusal::Refusal, task},
+    },
+    supervisor::{DetachOutcome, DetachRequest, Detached},
+    task::{Placement, TaskId},
+};
+
+pub(super) async fn detach(
+    service: &Service,
+    request: Request<v1::DetachRequest>,
+) -> Result<v1::DetachResponse, Refusal> {
+    let actor = check::actor(&request, |request| &request.actor)?;
+    let request = request.into_inner();
+    let order = DetachRequest {
+        actor,
+        reason: check::reason(request.reason)?,
+        timeout: check::timeout("timeout", request.timeout)?,
+    };
+    let filter = filter::selecting(request.filter)?;
+    let mut selected = select(service, &filter).await?;
+    if filter.ids.is_empty() {
+        selected.retain(|task| task.placement() == Placement::Foreground);
+    }
+    let ids = selected.iter().map(|task| task.id.clone());
+    let detached = detach_all(service, ids.collect(), order).await?;
+    let delivered = detached.iter().map(|one| &one.task);
+    delivered.for_each(|task| service.note_delivered(task));
+    Ok(v1::DetachResponse {
+        results: detached.iter().map(result).collect(),
+        revision: service.revision(),
+    })
+}
+
+/// Detaches all at once, each in a future of its own, so that a caller that leaves has detached them
+/// all.
+async fn detach_all(
+    service: &Service,
+    ids: Vec<TaskId>,
+    order: DetachRequest,
+) -> Result<Vec<Detached>, Refusal> {
+    let detaches = ids.into_iter().map(|id| {
+        let (supervisor, order) = (service.supervisor.clone(), order.clone());
+        tokio::spawn(async move {
+            let detached = supervisor.detach(&id, order).await?;
+            detached.ok_or_else(|| Refusal::task_not_found(id.as_str()))
+        })
+    });
+    let mut detached = Vec::new();
+    for detach in detaches.collect::<Vec<_>>() {
+        match detach.await {
+            Ok(one) => detached.push(one?),
+            Err(_) => return Err(Refusal::shutting_down()),
+        }
+    }
+    Ok(detached)
+}
+
+fn result(detached: &Detached) -> v1::DetachResult {
+    let outcome = match detached.outcome {
+        DetachOutcome::Detached => v1::DetachOutcome::Detached,
+        DetachOutcome::AlreadyBackground => v1::DetachOutcome::AlreadyBackground,
+        DetachOutcome::AlreadyFinished => v1::DetachOutcome::AlreadyFinished,
+    };
+    v1::DetachResult {
+        task: Some(task::show(&detached.task)),
+        outcome: outcome.into(),
+    }
+}

@@ -1,0 +1,242 @@
+//! WatchEvents: a cursor over the journal for each watcher.
+//!
+//! A watcher is a revision. It wakes when the head passes it, reads the events in between, and sends
+//! them as fast as its client reads. A client that stops reading costs the few messages that were read
+//! ahead. The stream ends only if the server shuts down or the journal cannot be read.
+
+use std::{collections::VecDeque, pin::Pin, sync::Arc, time::Duration, vec};
+
+use heeler_proto::{
+    Encoded,
+    v1::{self, watch_events_response::Item},
+};
+use prost::Message as _;
+use tokio::{
+    sync::watch,
+    time::{Instant, Sleep},
+};
+use tonic::Request;
+
+use crate::{
+    journal::Journal,
+    service::{
+        Closing, Service,
+        transport::layer::CallPermit,
+        wire::{
+            check,
+            encodings::{self, Encodings},
+            filter,
+            refusal::Refusal,
+            stream::{Messages, Source},
+        },
+    },
+    supervisor::{Supervisor, TAIL_BYTES},
+    task::{Fact, FactKind, Filter, Revision, Task},
+};
+
+/// Events that are read at a time.
+const BATCH: usize = 256;
+/// Bytes of messages that are prepared at a time: enough to keep a connection busy.
+const AHEAD: usize = 64 << 10;
+const DEFAULT_BOOKMARK: Duration = Duration::from_secs(15);
+const SHORTEST_BOOKMARK: Duration = Duration::from_millis(100);
+/// A longer interval is shortened, so that the timer's arithmetic cannot overflow.
+const LONGEST_BOOKMARK: Duration = Duration::from_secs(24 * 3600);
+
+type Message = Encoded<v1::WatchEventsResponse>;
+
+/// One watcher.
+#[derive(Debug)]
+pub struct Watcher {
+    supervisor: Supervisor,
+    journal: Journal,
+    encodings: Arc<Encodings>,
+    filter: Filter,
+    kinds: Vec<FactKind>,
+    /// The initial state, until it is sent.
+    initial: Option<vec::IntoIter<Arc<Task>>>,
+    cursor: Revision,
+    head: watch::Receiver<Revision>,
+    /// Events that were read and not sent, beginning right after the cursor.
+    unsent: VecDeque<Fact>,
+    bookmark_every: Duration,
+    bookmark_due: Instant,
+    /// Fires at `bookmark_due` or earlier: each event moves the former, and few need to reset the timer.
+    alarm: Pin<Box<Sleep>>,
+    closing: Closing,
+    _permit: Option<CallPermit>,
+}
+
+pub(super) async fn watch_events(
+    service: &Service,
+    request: Request<v1::WatchEventsRequest>,
+) -> Result<Messages<Watcher>, Refusal> {
+    let permit = request.extensions().get::<CallPermit>().cloned();
+    let request = request.into_inner();
+    let journal = service.journal.clone();
+    let epoch = journal.epoch().to_string();
+    if !request.epoch.is_empty() && request.epoch != epoch {
+        return Err(Refusal::epoch_mismatch(&request.epoch, epoch));
+    }
+    let filter = filter::reading(request.filter)?;
+    let kinds = filter::event_kinds(&request.types, &filter)?;
+    let bookmark_every = bookmark_interval(request.bookmark_interval)?;
+    let (initial, cursor) = match (request.initial_state, request.after_revision) {
+        (true, Some(_)) => {
+            return Err(Refusal::field(
+                "after_revision",
+                "cannot be combined with initial_state",
+            ));
+        }
+        (true, None) => journal.snapshot(&filter),
+        (false, Some(after)) => {
+            // A revision out of range is refused before the stream begins.
+            journal.facts_after(Revision(after), 1).await?;
+            (Vec::new(), Revision(after))
+        }
+        (false, None) => (Vec::new(), journal.head()),
+    };
+    let bookmark_due = Instant::now() + bookmark_every;
+    Ok(Messages::of(Watcher {
+        head: journal.watch(),
+        supervisor: service.supervisor.clone(),
+        journal,
+        encodings: Arc::clone(&service.encodings),
+        filter,
+        kinds,
+        initial: Some(initial.into_iter()),
+        cursor,
+        unsent: VecDeque::new(),
+        bookmark_every,
+        bookmark_due,
+        alarm: Box::pin(tokio::time::sleep_until(bookmark_due)),
+        closing: service.closing.clone(),
+        _permit: permit,
+    }))
+}
+
+fn bookmark_interval(value: Option<prost_types::Duration>) -> Result<Duration, Refusal> {
+    let Some(value) = value else {
+        return Ok(DEFAULT_BOOKMARK);
+    };
+    let span = check::duration("bookmark_interval", value)?;
+    if span < SHORTEST_BOOKMARK {
+        return Err(Refusal::field(
+            "bookmark_interval",
+            "is shorter than 100 ms",
+        ));
+    }
+    Ok(span.min(LONGEST_BOOKMARK))
+}
+
+impl Source for Watcher {
+    type Message = Message;
+
+    async fn next(&mut self) -> Result<Vec<Message>, Refusal> {
+        loop {
+            // The ends of tasks that a shutdown stopped are sent before the stream ends.
+            if self.closing.has_begun() && (self.initial.is_some() || self.has_sent_all()) {
+                return Err(Refusal::shutting_down());
+            }
+            if self.initial.is_some() {
+                return Ok(self.initial_state());
+            }
+            self.head.mark_unchanged();
+            self.read().await?;
+            let events = self.wanted_events().await;
+            if !events.is_empty() {
+                self.bookmark_due = Instant::now() + self.bookmark_every;
+                return Ok(events);
+            }
+            if Instant::now() >= self.bookmark_due {
+                return Ok(vec![self.bookmark()]);
+            }
+            if !self.has_sent_all() {
+                continue;
+            }
+            tokio::select! {
+                _ = self.head.changed() => {}
+                () = self.alarm.as_mut() => self.alarm.as_mut().reset(self.bookmark_due),
+                () = self.closing.begun() => {}
+            }
+        }
+    }
+}
+
+impl Watcher {
+    fn has_sent_all(&self) -> bool {
+        self.cursor >= self.journal.head()
+    }
+
+    /// Returns a part of the initial state; a bookmark follows the last part.
+    fn initial_state(&mut self) -> Vec<Message> {
+        let mut messages = Vec::new();
+        let mut bytes = 0;
+        while bytes < AHEAD {
+            let Some(task) = self.initial.as_mut().and_then(Iterator::next) else {
+                self.initial = None;
+                messages.push(self.bookmark());
+                break;
+            };
+            let task = self.encodings.task(&task);
+            bytes += task.len();
+            messages.push(Encoded::from_bytes(task));
+        }
+        messages
+    }
+
+    async fn read(&mut self) -> Result<(), Refusal> {
+        if self.unsent.is_empty() {
+            let facts = self.journal.facts_after(self.cursor, BATCH).await?;
+            self.unsent = facts.into();
+        }
+        Ok(())
+    }
+
+    /// Returns as many events as are prepared at a time.
+    async fn wanted_events(&mut self) -> Vec<Message> {
+        let mut messages = Vec::new();
+        let (mut with_tail, mut tasks) = (Vec::new(), Vec::new());
+        let mut bytes = 0;
+        while bytes < AHEAD
+            && let Some(fact) = self.unsent.pop_front()
+        {
+            self.cursor = fact.revision();
+            if self.wants(&fact) {
+                if let Some(event) = fact.event() {
+                    self.journal.note_delivered(&event.task);
+                    if event.has_output_tail() {
+                        bytes += TAIL_BYTES.min(event.task.output_bytes as usize);
+                        with_tail.push(messages.len());
+                        tasks.push(Arc::clone(&event.task));
+                    }
+                }
+                let message = self.encodings.event(&fact);
+                bytes += message.encoded_len();
+                messages.push(message);
+            }
+        }
+        if !tasks.is_empty() {
+            let tails = self.supervisor.tails(tasks, encodings::tail).await;
+            for (index, tail) in with_tail.into_iter().zip(tails) {
+                messages[index].append(tail.unwrap_or_default());
+            }
+        }
+        messages
+    }
+
+    fn wants(&self, fact: &Fact) -> bool {
+        (self.kinds.is_empty() || self.kinds.contains(&fact.kind())) && self.filter.admits(fact)
+    }
+
+    fn bookmark(&mut self) -> Message {
+        self.bookmark_due = Instant::now() + self.bookmark_every;
+        let bookmark = v1::Bookmark {
+            revision: self.cursor.0,
+            epoch: self.journal.epoch().to_string(),
+        };
+        Encoded::new(&v1::WatchEventsResponse {
+            item: Some(Item::Bookmark(bookmark)),
+        })
+    }
+}

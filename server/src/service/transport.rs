@@ -1,0 +1,34 @@
+//! The transport: listeners, TLS, tokens, the limits on connections and calls, and the identity of a
+//! caller. It knows the names of the RPCs ([`methods`]) and none of their messages.
+
+mod connection;
+mod deadline;
+pub(super) mod layer;
+mod listen;
+mod methods;
+mod tcp;
+mod tls;
+mod token;
+mod unauthenticated;
+
+pub use layer::{Edge, Gate};
+pub use listen::{ListenError, Listener};
+pub use tcp::Tcp;
+
+use tonic::Request;
+
+use crate::task::Actor;
+use connection::Peer;
+
+/// The caller as reported by the kernel, which knows nothing of a caller over TCP.
+pub(super) fn caller<T>(request: &Request<T>) -> Actor {
+    let cred = match request.extensions().get::<Peer>() {
+        Some(Peer::Local(info)) => info.peer_cred,
+        Some(Peer::Remote(_)) | None => None,
+    };
+    Actor {
+        name: None,
+        uid: cred.map(|cred| cred.uid()),
+        pid: cred.and_then(|cred| cred.pid()),
+    }
+}

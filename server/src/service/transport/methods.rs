@@ -1,0 +1,109 @@
+//! The RPCs and the pool of calls that each belongs to.
+//!
+//! A new RPC is added to [`METHODS`]. A test compares the table with the contract; until then the
+//! server refuses the method as UNIMPLEMENTED, because a long poll in the pool of short calls could
+//! keep every other call waiting.
+
+use crate::service::NAME;
+
+/// A pool of calls that are served at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pool {
+    /// Calls that answer at once. Further calls wait for a place.
+    Short,
+    /// Calls that stop tasks or the server, so that a stop is possible however busy the server is.
+    Stop,
+    /// Long polls and streams. Further calls are refused, because a place may not become free.
+    Long,
+}
+
+const METHODS: [(&str, Pool); 13] = [
+    ("Spawn", Pool::Short),
+    ("Attach", Pool::Long),
+    ("Detach", Pool::Short),
+    ("Cancel", Pool::Stop),
+    ("List", Pool::Short),
+    ("Inspect", Pool::Short),
+    ("WatchEvents", Pool::Long),
+    ("Wait", Pool::Long),
+    ("ReadOutput", Pool::Long),
+    ("Remove", Pool::Short),
+    ("UpdateQueue", Pool::Short),
+    ("ListQueues", Pool::Short),
+    ("Shutdown", Pool::Stop),
+];
+
+/// The target of a call, by its HTTP path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Target {
+    /// An RPC of the service.
+    Rpc(Pool),
+    /// A method that the service does not have.
+    Unknown,
+    /// Another service: health or reflection.
+    Other,
+}
+
+/// Reads a path such as `/heeler.v1.BackgroundTasks/Spawn`.
+pub(super) fn target(path: &str) -> Target {
+    let path = path.strip_prefix('/').unwrap_or(path);
+    let Some(method) = path
+        .strip_prefix(NAME)
+        .and_then(|rest| rest.strip_prefix('/'))
+    else {
+        return Target::Other;
+    };
+    let known = METHODS.iter().find(|(name, _)| *name == method);
+    known.map_or(Target::Unknown, |(_, pool)| Target::Rpc(*pool))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use prost::Message;
+    use prost_types::FileDescriptorSet;
+
+    use super::*;
+
+    fn methods_of_the_contract() -> Vec<String> {
+        let set = FileDescriptorSet::decode(heeler_proto::FILE_DESCRIPTOR_SET).unwrap();
+        let files = set.file.iter().filter(|file| file.package() == "heeler.v1");
+        let services = files.flat_map(|file| &file.service);
+        let methods = services.flat_map(|service| &service.method);
+        methods.map(|method| method.name().to_owned()).collect()
+    }
+
+    #[test]
+    fn every_rpc_of_the_contract_has_a_pool() {
+        let contract = methods_of_the_contract();
+        assert!(!contract.is_empty());
+        for method in &contract {
+            let target = target(&format!("/{NAME}/{method}"));
+            assert_ne!(target, Target::Unknown, "add {method} to METHODS");
+        }
+        for (method, _) in METHODS {
+            let known = contract.iter().any(|name| name == method);
+            assert!(known, "METHODS has {method}, and the contract has not");
+        }
+    }
+
+    #[test]
+    fn streaming_rpcs_are_long() {
+        let set = FileDescriptorSet::decode(heeler_proto::FILE_DESCRIPTOR_SET).unwrap();
+        let services = set.file.iter().flat_map(|file| &file.service);
+        for method in services.flat_map(|service| &service.method) {
+            if method.server_streaming() || method.client_streaming() {
+                let target = target(&format!("/{NAME}/{}", method.name()));
+                assert_eq!(target, Target::Rpc(Pool::Long), "{}", method.name());
+            }
+        }
+    }
+
+    #[test]
+    fn a_method_outside_the_table_is_unknown_and_other_services_are_not_concerned() {
+        assert_eq!(target("/heeler.v1.BackgroundTasks/Hold"), Target::Unknown);
+        assert_eq!(target("/heeler.v1.BackgroundTasks/"), Target::Unknown);
+        assert_eq!(target("/heeler.v1.BackgroundTasksX/Spawn"), Target::Other);
+        assert_eq!(target("/grpc.health.v1.Health/Check"), Target::Other);
+    }
+}

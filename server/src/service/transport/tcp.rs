@@ -1,0 +1,227 @@
+//! Listening on TCP: callers present the token, and an address beyond loopback requires TLS.
+
+use std::{
+    io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    path::PathBuf,
+};
+
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::mpsc,
+};
+
+use super::{
+    connection::Connection,
+    listen::{Connections, ListenError, pause},
+    tls::Tls,
+    token::Token,
+    unauthenticated::{Guarded, Unauthenticated},
+};
+use crate::{
+    config::{Config, Listen},
+    process::socket,
+    service::Closing,
+};
+
+/// The listening TCP sockets, if there are any.
+#[derive(Debug, Default)]
+pub struct Tcp {
+    sockets: Vec<TcpSocket>,
+    secret: Option<Secret>,
+}
+
+/// The token, which every TCP socket needs.
+#[derive(Debug)]
+struct Secret {
+    token: Token,
+    token_file: PathBuf,
+}
+
+#[derive(Debug)]
+struct TcpSocket {
+    listener: TcpListener,
+    address: SocketAddr,
+    tls: Option<Tls>,
+}
+
+impl Tcp {
+    /// Binds every configured TCP address. Connections wait until they are served.
+    pub fn bind(config: &Config) -> Result<Self, ListenError> {
+        let addresses: Vec<SocketAddr> = config.listen.iter().filter_map(Listen::tcp).collect();
+        if addresses.is_empty() {
+            return Ok(Self::default());
+        }
+        let tls = config.tls.as_ref().map(Tls::new).transpose()?;
+        let exposed = addresses.iter().find(|address| !is_loopback(address.ip()));
+        if let (None, Some(address)) = (&tls, exposed) {
+            return Err(ListenError::Exposed { address: *address });
+        }
+        let sockets = addresses
+            .iter()
+            .map(|address| {
+                TcpSocket::bind(*address, tls.clone()).map_err(|source| ListenError::Tcp {
+                    address: *address,
+                    source,
+                })
+            })
+            .collect::<Result<_, _>>()?;
+        let secret = Secret {
+            token: Token::of(&config.state_dir)?,
+            token_file: Token::file(&config.state_dir),
+        };
+        Ok(Self {
+            sockets,
+            secret: Some(secret),
+        })
+    }
+
+    /// The addresses for clients, in the order of the configuration.
+    pub fn addresses(&self) -> impl Iterator<Item = String> {
+        self.sockets
+            .iter()
+            .map(|socket| socket.name_of(socket.address))
+    }
+
+    /// The address for the server's own tasks.
+    pub fn own_address(&self) -> Option<String> {
+        let socket = self.sockets.first()?;
+        Some(socket.name_of(reachable(socket.address)))
+    }
+
+    /// The token that callers must present.
+    pub fn token(&self) -> Option<Token> {
+        self.secret.as_ref().map(|secret| secret.token.clone())
+    }
+
+    /// The path of the token file.
+    pub fn token_file(&self) -> Option<PathBuf> {
+        self.secret.as_ref().map(|secret| secret.token_file.clone())
+    }
+
+    /// Accepts connections until the server shuts down.
+    pub(super) fn open(self, sender: &mpsc::Sender<io::Result<Connection>>, closing: &Closing) {
+        let unauthenticated = Unauthenticated::default();
+        for socket in self.sockets {
+            let (sender, closing) = (sender.clone(), closing.clone());
+            let unauthenticated = unauthenticated.clone();
+            tokio::spawn(async move {
+                tokio::select! {
+                    () = socket.accept(&unauthenticated, &sender, &closing) => {}
+                    () = closing.begun() => {}
+                }
+            });
+        }
+    }
+}
+
+impl TcpSocket {
+    fn bind(address: SocketAddr, tls: Option<Tls>) -> io::Result<Self> {
+        let listener = std::net::TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(listener)?;
+        let address = listener.local_addr()?;
+        Ok(Self {
+            listener,
+            address,
+            tls,
+        })
+    }
+
+    fn name_of(&self, address: SocketAddr) -> String {
+        match self.tls {
+            Some(_) => format!("tls:{address}"),
+            None => format!("tcp:{address}"),
+        }
+    }
+
+    async fn accept(
+        &self,
+        unauthenticated: &Unauthenticated,
+        sender: &Connections,
+        closing: &Closing,
+    ) {
+        loop {
+            let stream = match self.listener.accept().await {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    pause(&error).await;
+                    continue;
+                }
+            };
+            if let Err(error) = tune(&stream) {
+                tracing::debug!(%error, "could not configure a new connection");
+                continue;
+            }
+            let stream = unauthenticated.admit(stream);
+            match &self.tls {
+                None => {
+                    if sender.send(Ok(Connection::Tcp(stream))).await.is_err() {
+                        return;
+                    }
+                }
+                Some(tls) => shake_hands(tls.clone(), stream, sender.clone(), closing.clone()),
+            }
+        }
+    }
+}
+
+/// Performs the handshake in a future of its own, so that a slow client delays no other. The limits on
+/// unauthenticated connections apply to it.
+fn shake_hands(tls: Tls, stream: Guarded<TcpStream>, sender: Connections, closing: Closing) {
+    tokio::spawn(async move {
+        let handshake = tokio::select! {
+            handshake = tls.accept(stream) => handshake,
+            () = closing.begun() => return,
+        };
+        match handshake {
+            // A server that is shutting down accepts no more connections.
+            Ok(stream) => drop(sender.send(Ok(Connection::Tls(Box::new(stream)))).await),
+            Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
+        }
+    });
+}
+
+fn tune(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    socket::notice_dead_peer(stream)
+}
+
+fn is_loopback(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
+}
+
+/// Replaces "any address", to which a client cannot connect.
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        IpAddr::V4(_) | IpAddr::V6(_) => {}
+    }
+    address
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    /// N2
+    #[test]
+    fn loopback_is_recognised_in_every_spelling() {
+        for own in ["127.0.0.1", "127.8.9.1", "::1", "::ffff:127.0.0.1"] {
+            assert!(is_loopback(own.parse().unwrap()), "{own}");
+        }
+        for open in ["0.0.0.0", "::", "10.0.0.1", "::ffff:10.0.0.1", "fe80::1"] {
+            assert!(!is_loopback(open.parse().unwrap()), "{open}");
+        }
+    }
+
+    #[test]
+    fn tasks_get_an_address_that_they_can_connect_to() {
+        let told = |text: &str| reachable(text.parse().unwrap()).to_string();
+        assert_eq!(told("0.0.0.0:7"), "127.0.0.1:7");
+        assert_eq!(told("[::]:7"), "[::1]:7");
+        assert_eq!(told("10.0.0.1:7"), "10.0.0.1:7");
+    }
+}

@@ -1,0 +1,268 @@
+//! The token that callers over TCP present: created once, kept in a private file, compared in constant
+//! time. Its text never appears in a log, an error or an event.
+
+use std::{
+    fmt::{self, Write as _},
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Write},
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use heeler_proto::v1::ErrorReason;
+use http::{HeaderMap, header::AUTHORIZATION};
+use subtle::ConstantTimeEq;
+use tonic::Code;
+
+use crate::{process::own_uid, service::wire::refusal::Refusal};
+
+/// The file's name in the state directory.
+const FILE: &str = "token";
+/// Random bytes of a new token, which is written as twice as many hexadecimal digits.
+const RANDOM_BYTES: usize = 32;
+/// An operator's own token may be shorter, but not so short that it can be guessed.
+const SHORTEST: usize = 32;
+const LONGEST: usize = 512;
+
+/// The reason why there is no usable token.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenError {
+    #[error("cannot {operation} the token file {}: {source}", path.display())]
+    Io {
+        operation: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+    /// Other users may know the token.
+    #[error(
+        "the token file {} is not private to uid {}: remove it, and the server creates a new one", path.display(), own_uid()
+    )]
+    NotPrivate { path: PathBuf },
+    /// The content is not a token.
+    #[error(
+        "the token file {} must contain {SHORTEST} to {LONGEST} visible ASCII characters: remove it, and the server creates a new one",
+        path.display()
+    )]
+    Unusable { path: PathBuf },
+}
+
+#[derive(Clone)]
+pub struct Token(Box<[u8]>);
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
+
+impl Token {
+    /// The path of the token file.
+    pub fn file(state_dir: &Path) -> PathBuf {
+        state_dir.join(FILE)
+    }
+
+    /// Reads the token of this state directory, or creates it. The caller has the directory's lock.
+    pub fn of(state_dir: &Path) -> Result<Self, TokenError> {
+        let path = Self::file(state_dir);
+        match File::open(&path) {
+            Ok(file) => Self::read(file, path),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::create(path),
+            Err(source) => Err(TokenError::Io {
+                operation: "open",
+                path,
+                source,
+            }),
+        }
+    }
+
+    fn read(file: File, path: PathBuf) -> Result<Self, TokenError> {
+        let read = || -> io::Result<(fs::Metadata, String)> {
+            let mut text = String::new();
+            let found = file.metadata()?;
+            file.take(LONGEST as u64 + 2).read_to_string(&mut text)?;
+            Ok((found, text))
+        };
+        let (found, text) = match read() {
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                return Err(TokenError::Unusable { path });
+            }
+            Err(source) => {
+                let operation = "read";
+                return Err(TokenError::Io {
+                    operation,
+                    path,
+                    source,
+                });
+            }
+        };
+        if found.uid() != own_uid() || found.mode() & 0o077 != 0 {
+            return Err(TokenError::NotPrivate { path });
+        }
+        let token = text.trim_end().as_bytes();
+        let usable = (SHORTEST..=LONGEST).contains(&token.len());
+        if !usable || !token.iter().all(u8::is_ascii_graphic) {
+            return Err(TokenError::Unusable { path });
+        }
+        Ok(Self(token.into()))
+    }
+
+    fn create(path: PathBuf) -> Result<Self, TokenError> {
+        let create = || -> io::Result<Self> {
+            let mut bytes = [0; RANDOM_BYTES];
+            getrandom::fill(&mut bytes)?;
+            let mut text = String::with_capacity(2 * RANDOM_BYTES);
+            for byte in bytes {
+                write!(text, "{byte:02x}").map_err(io::Error::other)?;
+            }
+            write_private(&path, &text)?;
+            Ok(Self(text.into_bytes().into()))
+        };
+        let operation = "create";
+        create().map_err(|source| TokenError::Io {
+            operation,
+            path: path.clone(),
+            source,
+        })
+    }
+
+    /// Accepts a call that presents the token.
+    pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        let Some(header) = headers.get(AUTHORIZATION) else {
+            return Err(refused(
+                "the call has no token: send `authorization: Bearer TOKEN` with the content of the server's token file",
+            ));
+        };
+        let Some(token) = bearer(header.as_bytes()) else {
+            return Err(refused(
+                "the call has no token: `authorization` must be `Bearer TOKEN`",
+            ));
+        };
+        match bool::from(self.0.ct_eq(token)) {
+            true => Ok(()),
+            false => Err(refused("the token of the call is not the server's")),
+        }
+    }
+}
+
+fn refused(message: &str) -> Refusal {
+    Refusal::new(Code::Unauthenticated, ErrorReason::TokenRefused, message)
+}
+
+/// The token after the scheme, whose case does not matter.
+fn bearer(value: &[u8]) -> Option<&[u8]> {
+    const SCHEME: &[u8] = b"bearer ";
+    let (scheme, token) = value.split_at_checked(SCHEME.len())?;
+    scheme
+        .eq_ignore_ascii_case(SCHEME)
+        .then(|| token.trim_ascii())
+}
+
+/// Writes the file whole or not at all, even across a power cut.
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let unfinished = path.with_extension("new");
+    match fs::remove_file(&unfinished) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&unfinished)?;
+    file.write_all(text.as_bytes())?;
+    file.write_all(b"\n")?;
+    file.sync_all()?;
+    fs::rename(&unfinished, path)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn headers(value: &str) -> HeaderMap {
+        let value = HeaderValue::from_str(value).unwrap();
+        HeaderMap::from_iter([(AUTHORIZATION, value)])
+    }
+
+    fn text(dir: &Path) -> String {
+        fs::read_to_string(Token::file(dir)).unwrap()
+    }
+
+    /// N2
+    #[test]
+    fn a_token_is_created_once_and_private() {
+        let dir = tempfile::tempdir().unwrap();
+        let token = Token::of(dir.path()).unwrap();
+        let first = text(dir.path());
+        assert_eq!(first.trim().len(), 64);
+        let mode = fs::metadata(Token::file(dir.path())).unwrap().mode();
+        assert_eq!(mode & 0o7777, 0o600);
+        assert_eq!(Token::of(dir.path()).unwrap().0, token.0);
+        assert_eq!(text(dir.path()), first);
+        let other = tempfile::tempdir().unwrap();
+        Token::of(other.path()).unwrap();
+        assert_ne!(text(other.path()), first);
+    }
+
+    /// N2
+    #[test]
+    fn only_the_whole_token_after_the_scheme_is_accepted() {
+        let token = Token(b"abc".as_slice().into());
+        for good in ["Bearer abc", "bearer abc", "BEARER  abc "] {
+            assert!(token.check(&headers(good)).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "abc",
+            "Bearer",
+            "Bearer ",
+            "Bearer ab",
+            "Bearer abcd",
+            "Bearer abC",
+            "Basic abc",
+        ] {
+            assert!(token.check(&headers(bad)).is_err(), "{bad}");
+        }
+        assert!(token.check(&HeaderMap::new()).is_err());
+    }
+
+    /// N2
+    #[test]
+    fn a_file_that_others_can_read_or_that_contains_no_token_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = Token::file(dir.path());
+        for (content, mode) in [
+            (b"x".repeat(64), 0o640),
+            (b"short".to_vec(), 0o600),
+            (Vec::new(), 0o600),
+            (b"x".repeat(LONGEST + 1), 0o600),
+            (
+                b"with a space, and long enough to be a token".to_vec(),
+                0o600,
+            ),
+            (vec![0xff; 64], 0o600),
+        ] {
+            fs::write(&path, &content).unwrap();
+            fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+            let error = Token::of(dir.path()).unwrap_err().to_string();
+            assert!(error.contains(path.to_str().unwrap()), "{error}");
+            assert_eq!(fs::read(&path).unwrap(), content, "left as it is");
+        }
+        fs::write(&path, "y".repeat(40)).unwrap();
+        Token::of(dir.path()).unwrap();
+    }
+
+    /// N4
+    #[test]
+    fn the_debug_text_does_not_contain_the_token() {
+        let token = Token(b"secret".as_slice().into());
+        assert!(!format!("{token:?}").contains("secret"));
+    }
+}

@@ -1,0 +1,123 @@
+//! Events, output, processes and plain values in the contract's messages.
+
+use std::time::Duration;
+
+use heeler_proto::v1;
+
+use super::task;
+use crate::{
+    supervisor::{Process, signal_name},
+    task::{Activity, Chunk, Containment, Event, EventKind, Fact, Signal, Stream, Tail, Timestamp},
+};
+
+pub(crate) fn fact(fact: &Fact) -> v1::TaskEvent {
+    match fact {
+        Fact::Task(event) => task_event(event),
+        Fact::SessionIdle(idle) => v1::TaskEvent {
+            revision: idle.revision.0,
+            event_time: Some(timestamp(idle.at)),
+            r#type: v1::TaskEventType::SessionIdle.into(),
+            task: None,
+            output_tail: None,
+            session_activity: Some(activity(&idle.session_id, Activity::default())),
+        },
+    }
+}
+
+fn task_event(event: &Event) -> v1::TaskEvent {
+    let session = &event.task.spec.session_id;
+    v1::TaskEvent {
+        revision: event.revision.0,
+        event_time: Some(timestamp(event.at)),
+        r#type: event_type(event.kind).into(),
+        task: Some(task::show(&event.task)),
+        output_tail: event.ended_silent().then(v1::OutputTail::default),
+        session_activity: event.activity.map(|counts| activity(session, counts)),
+    }
+}
+
+fn activity(session_id: &str, counts: Activity) -> v1::SessionActivity {
+    let Activity { agents, shells } = counts;
+    v1::SessionActivity {
+        session_id: session_id.to_owned(),
+        agents,
+        shells,
+    }
+}
+
+fn event_type(kind: EventKind) -> v1::TaskEventType {
+    match kind {
+        EventKind::Created => v1::TaskEventType::Created,
+        EventKind::Admitted => v1::TaskEventType::Admitted,
+        EventKind::Started => v1::TaskEventType::Started,
+        EventKind::Stopping => v1::TaskEventType::Stopping,
+        EventKind::LeaderExited => v1::TaskEventType::LeaderExited,
+        EventKind::Detached => v1::TaskEventType::Detached,
+        EventKind::Stale => v1::TaskEventType::Stale,
+        EventKind::Active => v1::TaskEventType::Active,
+        EventKind::KillOverdue => v1::TaskEventType::KillOverdue,
+        EventKind::Ended => v1::TaskEventType::Ended,
+        EventKind::Removed => v1::TaskEventType::Removed,
+    }
+}
+
+pub(crate) fn tail(tail: &Tail) -> v1::OutputTail {
+    v1::OutputTail {
+        chunks: tail.chunks.iter().cloned().map(raw_chunk).collect(),
+        end_offset: tail.end,
+    }
+}
+
+pub(crate) fn raw_chunk(chunk: Chunk) -> v1::OutputChunk {
+    v1::OutputChunk {
+        offset: chunk.offset,
+        stream: stream(chunk.stream).into(),
+        read_time: Some(timestamp(chunk.at)),
+        content: Some(v1::output_chunk::Content::Data(chunk.data.into())),
+    }
+}
+
+pub(crate) fn stream(stream: Stream) -> v1::OutputStream {
+    match stream {
+        Stream::Stdout => v1::OutputStream::Stdout,
+        Stream::Stderr => v1::OutputStream::Stderr,
+    }
+}
+
+pub(crate) fn process(process: &Process) -> v1::ProcessInfo {
+    v1::ProcessInfo {
+        pid: process.pid,
+        parent_pid: process.parent_pid,
+        command: process.command.clone(),
+        state: process.state.to_string(),
+        start_time: Some(timestamp(process.started)),
+        cpu_time: Some(duration(process.cpu)),
+        memory_bytes: process.memory,
+    }
+}
+
+pub(crate) fn containment(containment: Containment) -> v1::Containment {
+    match containment {
+        Containment::Cgroup => v1::Containment::Cgroup,
+        Containment::Subreaper => v1::Containment::Subreaper,
+    }
+}
+
+pub(crate) fn timestamp(at: Timestamp) -> prost_types::Timestamp {
+    prost_types::Timestamp {
+        seconds: (at.0 / 1_000_000) as i64,
+        nanos: (at.0 % 1_000_000 * 1000) as i32,
+    }
+}
+
+pub(crate) fn duration(span: Duration) -> prost_types::Duration {
+    prost_types::Duration {
+        seconds: i64::try_from(span.as_secs()).unwrap_or(i64::MAX),
+        nanos: span.subsec_nanos() as i32,
+    }
+}
+
+/// A signal's name.
+pub(crate) fn signal(signal: Signal) -> String {
+    signal_name(signal.0)
+}

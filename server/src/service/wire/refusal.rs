@@ -1,0 +1,182 @@
+//! A refusal: one shape for every error that a client receives.
+
+use std::{collections::HashMap, error::Error, fmt};
+
+use heeler_proto::v1::ErrorReason;
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt};
+
+use super::task;
+use crate::task::Task;
+
+const DOMAIN: &str = "heeler.dev";
+/// Maximum length of a message. Errors travel in headers, of which clients accept a few kilobytes.
+const LONGEST_MESSAGE: usize = 1024;
+/// Maximum length of a value or a field's path.
+const LONGEST_VALUE: usize = 256;
+
+/// The reason why a call is refused. The call has changed nothing.
+#[derive(Debug)]
+pub struct Refusal {
+    code: Code,
+    reason: ErrorReason,
+    message: String,
+    metadata: Vec<(&'static str, String)>,
+    field: Option<String>,
+}
+
+impl Refusal {
+    pub(crate) fn new(code: Code, reason: ErrorReason, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            reason,
+            message: message.into(),
+            metadata: Vec::new(),
+            field: None,
+        }
+    }
+
+    pub(crate) fn with(mut self, key: &'static str, value: impl ToString) -> Self {
+        self.metadata.push((key, value.to_string()));
+        self
+    }
+
+    /// A bad argument; `problem` completes the sentence that begins with the field.
+    pub(crate) fn field(field: impl Into<String>, problem: impl fmt::Display) -> Self {
+        let field = field.into();
+        let message = format!("{field} {problem}");
+        let mut refusal = Self::new(Code::InvalidArgument, ErrorReason::InvalidField, message)
+            .with("field", &field);
+        refusal.field = Some(field);
+        refusal
+    }
+
+    pub(crate) fn page_token() -> Self {
+        let message = "page_token is malformed, or belongs to a different request";
+        let mut refusal = Self::new(
+            Code::InvalidArgument,
+            ErrorReason::PageTokenMismatch,
+            message,
+        );
+        refusal.field = Some("page_token".to_owned());
+        refusal
+    }
+
+    pub(crate) fn task_not_found(id: &str) -> Self {
+        let shown = Self::shown(id);
+        let message = format!("there is no task {shown}");
+        Self::new(Code::NotFound, ErrorReason::TaskNotFound, message).with("task_id", shown)
+    }
+
+    pub(crate) fn not_finished(task: &Task) -> Self {
+        let message = format!("task {} is not finished: cancel it first", task.id);
+        Self::new(
+            Code::FailedPrecondition,
+            ErrorReason::TaskNotFinished,
+            message,
+        )
+        .with("task_id", &task.id)
+        .with("state", task::state_name(task))
+    }
+
+    pub(crate) fn epoch_mismatch(given: &str, own: impl ToString) -> Self {
+        let own = own.to_string();
+        let shown = Self::shown(given);
+        let message = format!(
+            "revisions of epoch {shown} are not valid in the server's epoch {own}: list again"
+        );
+        Self::new(
+            Code::FailedPrecondition,
+            ErrorReason::EpochMismatch,
+            message,
+        )
+        .with("epoch", own)
+    }
+
+    /// A message that was not read.
+    pub(crate) fn too_large(max: usize) -> Self {
+        let message = format!("the request is larger than {max} bytes");
+        Self::new(Code::OutOfRange, ErrorReason::RequestTooLarge, message).with("max", max)
+    }
+
+    pub(crate) fn not_serving(message: &str) -> Self {
+        Self::new(Code::Unavailable, ErrorReason::NotServing, message)
+    }
+
+    pub(crate) fn shutting_down() -> Self {
+        Self::not_serving("the server is shutting down")
+    }
+
+    pub(crate) fn storage(operation: &str, error: &dyn Error) -> Self {
+        let error = chain(error);
+        tracing::error!(operation, error, "could not use the state directory");
+        let message = format!("could not {operation}: {error}");
+        Self::new(Code::Internal, ErrorReason::StorageFailed, message).with("operation", operation)
+    }
+
+    /// The same refusal with another code and reason, and with the cause put first.
+    pub(super) fn because(mut self, (code, reason, why): (Code, ErrorReason, &str)) -> Self {
+        (self.code, self.reason) = (code, reason);
+        self.message = format!("{why}: {}", self.message);
+        self
+    }
+
+    pub(super) fn with_code(mut self, code: Code) -> Self {
+        self.code = code;
+        self
+    }
+
+    /// A client's text, cut and escaped, for a message.
+    pub(crate) fn shown(text: &str) -> String {
+        text.chars()
+            .take(64)
+            .flat_map(char::escape_default)
+            .collect()
+    }
+
+    #[cfg(test)]
+    pub(super) fn bad_field(&self) -> Option<&str> {
+        self.field.as_deref()
+    }
+
+    fn details(&self) -> ErrorDetails {
+        let metadata: HashMap<String, String> = self
+            .metadata
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), cut(value, LONGEST_VALUE)))
+            .collect();
+        let reason = self.reason.as_str_name();
+        let reason = reason.strip_prefix("ERROR_REASON_").unwrap_or(reason);
+        let mut details = ErrorDetails::with_error_info(reason, DOMAIN, metadata);
+        if let Some(field) = &self.field {
+            details.add_bad_request_violation(cut(field, LONGEST_VALUE), self.message.clone());
+        }
+        details
+    }
+}
+
+/// An error with its causes, in one line.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+fn cut(text: &str, limit: usize) -> String {
+    match text.len() > limit {
+        true => format!("{}…", &text[..text.floor_char_boundary(limit)]),
+        false => text.to_owned(),
+    }
+}
+
+impl From<Refusal> for Status {
+    fn from(mut refusal: Refusal) -> Self {
+        refusal.message = cut(&refusal.message, LONGEST_MESSAGE);
+        let details = refusal.details();
+        Status::with_error_details(refusal.code, refusal.message, details)
+    }
+}

@@ -1,0 +1,280 @@
+//! A task in the contract's messages: its specification, its life, its stop and its end.
+
+use std::time::Duration;
+
+use heeler_proto::v1;
+
+use super::{
+    convert::{self, duration, timestamp},
+    spec,
+};
+use crate::task::{
+    Actor, DetachCause, Detached, EndReason, EndState, Outcome, Placement, Proof, ProofMethod,
+    ProofResult, SentSignal, SignalTarget, SpawnFailure, SpawnStage, State, Stop, StopCause,
+    StopMode, Survivor, Task,
+};
+
+/// Shows a task.
+pub(crate) fn show(task: &Task) -> v1::BackgroundTask {
+    let started = task.started.as_ref();
+    let ended = task.ended.as_ref();
+    let containment = started.map(|started| convert::containment(started.containment));
+    v1::BackgroundTask {
+        id: task.id.to_string(),
+        uid: task.uid.to_string(),
+        spec: Some(spec::show(&task.spec)),
+        state: state(task.state()).into(),
+        placement: placement(task.placement()).into(),
+        stale: task.stale.is_some(),
+        leader: started.map(|started| v1::Leader {
+            pid: started.pid as i32,
+        }),
+        containment: containment.unwrap_or(v1::Containment::Unspecified).into(),
+        create_time: Some(timestamp(task.created)),
+        start_time: started.map(|started| timestamp(started.at)),
+        end_time: ended.map(|ended| timestamp(ended.at)),
+        outcome: task.leader_end.as_ref().map(|end| outcome(&end.outcome)),
+        end_reason: ended
+            .map_or(v1::EndReason::Unspecified, |ended| end_reason(ended.reason))
+            .into(),
+        stop: task.stop.as_ref().map(stop),
+        detachment: task.detached.as_ref().map(detachment),
+        abandoned: task.abandoned.iter().map(abandoned).collect(),
+        output_bytes: task.output_bytes,
+        capture_error: task.capture_error.clone().unwrap_or_default(),
+        revision: task.revision.0,
+    }
+}
+
+/// A state's name without its prefix, such as `RUNNING`.
+pub(crate) fn state_name(task: &Task) -> &'static str {
+    let name = state(task.state()).as_str_name();
+    name.strip_prefix("TASK_STATE_").unwrap_or(name)
+}
+
+/// A stage's name without its prefix, such as `EXEC`.
+pub(crate) fn stage_name(stage: SpawnStage) -> &'static str {
+    let name = spawn_stage(stage).as_str_name();
+    name.strip_prefix("SPAWN_STAGE_").unwrap_or(name)
+}
+
+fn state(state: State) -> v1::TaskState {
+    match state {
+        State::Queued => v1::TaskState::Queued,
+        State::Starting => v1::TaskState::Starting,
+        State::Running => v1::TaskState::Running,
+        State::Stopping => v1::TaskState::Stopping,
+        State::Ended(EndState::Completed) => v1::TaskState::Completed,
+        State::Ended(EndState::Failed) => v1::TaskState::Failed,
+        State::Ended(EndState::Cancelled) => v1::TaskState::Cancelled,
+        State::Ended(EndState::TimedOut) => v1::TaskState::TimedOut,
+        State::Ended(EndState::Lost) => v1::TaskState::Lost,
+    }
+}
+
+fn placement(placement: Placement) -> v1::Placement {
+    match placement {
+        Placement::Background => v1::Placement::Background,
+        Placement::Foreground => v1::Placement::Foreground,
+    }
+}
+
+fn end_reason(reason: EndReason) -> v1::EndReason {
+    match reason {
+        EndReason::Exited => v1::EndReason::Exited,
+        EndReason::Signalled => v1::EndReason::Signalled,
+        EndReason::SpawnFailed => v1::EndReason::SpawnFailed,
+        EndReason::Cancelled => v1::EndReason::Cancelled,
+        EndReason::Timeout => v1::EndReason::Timeout,
+        EndReason::IdleTimeout => v1::EndReason::IdleTimeout,
+        EndReason::ClientDisconnected => v1::EndReason::ClientDisconnected,
+        EndReason::Replaced => v1::EndReason::Replaced,
+        EndReason::ServerShutdown => v1::EndReason::ServerShutdown,
+        EndReason::SupervisionLost => v1::EndReason::SupervisionLost,
+    }
+}
+
+fn outcome(outcome: &Outcome) -> v1::Outcome {
+    use v1::outcome::Result;
+    let result = match outcome {
+        Outcome::Exited(code) => Result::ExitCode(*code),
+        Outcome::Signalled {
+            signal,
+            core_dumped,
+        } => Result::Signal(v1::SignalOutcome {
+            number: signal.0,
+            name: convert::signal(*signal),
+            core_dumped: *core_dumped,
+        }),
+        Outcome::SpawnFailed(failure) => Result::SpawnError(spawn_error(failure)),
+        Outcome::Unknown(detail) => Result::Unknown(v1::UnknownOutcome {
+            detail: detail.clone(),
+        }),
+    };
+    v1::Outcome {
+        result: Some(result),
+    }
+}
+
+fn spawn_error(failure: &SpawnFailure) -> v1::SpawnError {
+    v1::SpawnError {
+        stage: spawn_stage(failure.stage).into(),
+        path: failure.path.clone(),
+        message: failure.message.clone(),
+        errno: failure.errno,
+    }
+}
+
+fn spawn_stage(stage: SpawnStage) -> v1::SpawnStage {
+    match stage {
+        SpawnStage::Shim => v1::SpawnStage::Shim,
+        SpawnStage::TaskFile => v1::SpawnStage::TaskFile,
+        SpawnStage::Pipes => v1::SpawnStage::Pipes,
+        SpawnStage::Process => v1::SpawnStage::Process,
+        SpawnStage::WorkingDirectory => v1::SpawnStage::WorkingDirectory,
+        SpawnStage::Descriptors => v1::SpawnStage::Descriptors,
+        SpawnStage::Exec => v1::SpawnStage::Exec,
+    }
+}
+
+fn stop(stop: &Stop) -> v1::StopRecord {
+    v1::StopRecord {
+        cause: match stop.cause {
+            StopCause::Cancel => v1::EndReason::Cancelled,
+            StopCause::Timeout => v1::EndReason::Timeout,
+            StopCause::Shutdown => v1::EndReason::ServerShutdown,
+            StopCause::IdleTimeout => v1::EndReason::IdleTimeout,
+            StopCause::ClientDisconnected => v1::EndReason::ClientDisconnected,
+            StopCause::Replaced => v1::EndReason::Replaced,
+        }
+        .into(),
+        actor: Some(actor(&stop.actor)),
+        reason: stop.reason.clone().unwrap_or_default(),
+        request_time: Some(timestamp(stop.requested)),
+        grace: Some(duration(match stop.mode {
+            StopMode::Graceful(policy) => policy.grace,
+            StopMode::Force => Duration::ZERO,
+        })),
+        signals: stop.signals.iter().map(sent_signal).collect(),
+        proof: stop.proof.as_ref().map(proof),
+    }
+}
+
+fn sent_signal(sent: &SentSignal) -> v1::SentSignal {
+    v1::SentSignal {
+        number: sent.signal.0,
+        name: convert::signal(sent.signal),
+        send_time: Some(timestamp(sent.at)),
+        processes: match sent.target {
+            SignalTarget::Processes(count) => Some(count),
+            SignalTarget::Tree => None,
+        },
+    }
+}
+
+fn proof(proof: &Proof) -> v1::Proof {
+    use v1::proof::Result;
+    let result = match &proof.result {
+        ProofResult::Proven(method) => Result::Proven(proof_method(*method).into()),
+        ProofResult::Survivors(survivors) => Result::Survivors(v1::Survivors {
+            processes: survivors.iter().map(survivor).collect(),
+        }),
+    };
+    v1::Proof {
+        check_time: Some(timestamp(proof.at)),
+        result: Some(result),
+    }
+}
+
+fn proof_method(method: ProofMethod) -> v1::ProofMethod {
+    match method {
+        ProofMethod::CgroupEmpty => v1::ProofMethod::CgroupEmpty,
+        ProofMethod::NoChildren => v1::ProofMethod::NoChildren,
+        ProofMethod::Sweep => v1::ProofMethod::Sweep,
+        ProofMethod::NeverStarted => v1::ProofMethod::NeverStarted,
+        ProofMethod::Reboot => v1::ProofMethod::Reboot,
+    }
+}
+
+fn survivor(survivor: &Survivor) -> v1::ProcessInfo {
+    v1::ProcessInfo {
+        pid: survivor.pid,
+        parent_pid: survivor.parent_pid,
+        command: survivor.command.clone(),
+        state: survivor.state.clone(),
+        ..v1::ProcessInfo::default()
+    }
+}
+
+fn detachment(detached: &Detached) -> v1::Detachment {
+    v1::Detachment {
+        cause: match detached.cause {
+            DetachCause::Requested => v1::DetachCause::Requested,
+            DetachCause::ForegroundTimeout => v1::DetachCause::ForegroundTimeout,
+            DetachCause::ClientDisconnected => v1::DetachCause::ClientDisconnected,
+        }
+        .into(),
+        actor: Some(actor(&detached.actor)),
+        reason: detached.reason.clone().unwrap_or_default(),
+        detach_time: Some(timestamp(detached.at)),
+        timeout: detached.timeout.map(duration),
+    }
+}
+
+fn abandoned(process: &Survivor) -> v1::AbandonedProcess {
+    v1::AbandonedProcess {
+        pid: process.pid,
+        command: process.command.clone(),
+    }
+}
+
+fn actor(actor: &Actor) -> v1::Actor {
+    v1::Actor {
+        name: actor.name.clone().unwrap_or_default(),
+        uid: actor.uid,
+        pid: actor.pid,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::Timestamp;
+
+    /// C17
+    #[test]
+    fn a_proof_is_either_a_method_or_the_survivors() {
+        let at = Timestamp(1_000_000);
+        let shown = proof(&Proof::proven(ProofMethod::Sweep, at));
+        let method = v1::ProofMethod::Sweep.into();
+        assert_eq!(shown.result, Some(v1::proof::Result::Proven(method)));
+        let process = Survivor {
+            pid: 7,
+            parent_pid: 1,
+            command: "stuck".to_owned(),
+            state: "D".to_owned(),
+        };
+        let shown = proof(&Proof::survivors(vec![process], at));
+        assert_eq!(shown.check_time, Some(timestamp(at)));
+        let Some(v1::proof::Result::Survivors(left)) = shown.result else {
+            panic!("no survivors in {shown:?}");
+        };
+        let [left] = &left.processes[..] else {
+            panic!("one process is left");
+        };
+        assert_eq!((left.pid, &*left.command, &*left.state), (7, "stuck", "D"));
+    }
+
+    /// C4
+    #[test]
+    fn a_kill_of_the_whole_tree_has_no_count() {
+        let sent = |target| SentSignal {
+            signal: crate::task::Signal(9),
+            at: Timestamp(0),
+            target,
+        };
+        assert_eq!(sent_signal(&sent(SignalTarget::Tree)).processes, None);
+        let counted = sent_signal(&sent(SignalTarget::Processes(0)));
+        assert_eq!(counted.processes, Some(0));
+    }
+}

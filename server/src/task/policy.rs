@@ -1,0 +1,150 @@
+//! The groups of a specification: environment, stop, foreground, silence, exclusive key, orphans.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::Signal;
+
+/// Default time between the stop signal and the kill.
+pub const DEFAULT_GRACE: Duration = Duration::from_secs(5);
+/// Default time in the foreground.
+pub const DEFAULT_FOREGROUND_TIMEOUT: Duration = Duration::from_secs(60);
+/// Default time for a client to attach first, or again.
+pub const DEFAULT_REATTACH_WINDOW: Duration = Duration::from_secs(10);
+
+const SIGTERM: Signal = Signal(15);
+
+/// Changes to the base environment, without the values of the variables that are set.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Environment {
+    /// Variables to remove.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remove: Vec<String>,
+    #[serde(default)]
+    pub defaults: EnvironmentDefaults,
+    /// The sorted names of the variables to set.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variable_names: Vec<String>,
+}
+
+impl Environment {
+    pub(super) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The variables between the base environment and the request's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EnvironmentDefaults {
+    /// No pager, no editor, no colour, no prompts.
+    #[default]
+    NonInteractive,
+    None,
+}
+
+/// The way in which a task is stopped: the signal, the grace, then the kill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StopPolicy {
+    pub grace: Duration,
+    pub signal: Signal,
+}
+
+impl Default for StopPolicy {
+    fn default() -> Self {
+        Self {
+            grace: DEFAULT_GRACE,
+            signal: SIGTERM,
+        }
+    }
+}
+
+impl StopPolicy {
+    pub(super) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The rules of a task that starts in the foreground.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Foreground {
+    /// Maximum time in the foreground, from the start.
+    pub timeout: Duration,
+    pub on_timeout: OnForegroundTimeout,
+    /// Action when the last attached client disconnects.
+    pub on_disconnect: OnDisconnect,
+    /// Time to attach first or again, before `on_disconnect` applies.
+    pub reattach_window: Duration,
+}
+
+/// Action when a task has been in the foreground for too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnForegroundTimeout {
+    Detach,
+    Cancel,
+}
+
+/// Action when the last client attached to a foreground task disconnects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnDisconnect {
+    Cancel,
+    Detach,
+    /// The task stays in the foreground.
+    Keep,
+}
+
+/// The rules for a task that has stopped writing output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Silence {
+    /// Time without output after which the task is stale.
+    pub stale_after: Duration,
+    pub on_stale: OnStale,
+}
+
+/// Action when a task becomes stale, besides the event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnStale {
+    Notify,
+    Cancel,
+}
+
+/// A key that only one live task has at a time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exclusive {
+    pub key: String,
+    pub mode: ExclusiveMode,
+}
+
+/// Behaviour of a task whose key has a holder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExclusiveMode {
+    /// The new task is refused.
+    Reject,
+    /// The holder is stopped first.
+    Replace,
+    /// The new task waits.
+    Queue,
+}
+
+/// Treatment of processes that outlive the leader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OrphanPolicy {
+    /// The task continues until they are gone.
+    #[default]
+    Track,
+    Kill,
+    /// The task ends and leaves them running, unsupervised.
+    Abandon,
+}
+
+impl OrphanPolicy {
+    pub(super) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}

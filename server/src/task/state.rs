@@ -1,0 +1,143 @@
+//! The facts of a task's life, and the states that are read off them.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Actor, Timestamp};
+
+/// The point in a task's life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum State {
+    /// Waiting in a queue or for its exclusive key.
+    Queued,
+    /// The intent is durable; the leader does not run yet.
+    Starting,
+    /// A process of the tree is alive.
+    Running,
+    /// A stop was requested.
+    Stopping,
+    /// Finished.
+    Ended(EndState),
+}
+
+/// The terminal states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndState {
+    /// Exit 0, and no stop was requested.
+    Completed,
+    /// Any other end without a stop.
+    Failed,
+    /// Ended after a cancel.
+    Cancelled,
+    /// Ended after a timeout.
+    TimedOut,
+    /// The end cannot be known.
+    Lost,
+}
+
+/// The reason for a task's end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndReason {
+    /// The leader exited by itself.
+    Exited,
+    /// A signal that Heeler did not send.
+    Signalled,
+    /// The leader never ran.
+    SpawnFailed,
+    Cancelled,
+    /// The timeout, or the foreground timeout.
+    Timeout,
+    /// The idle timeout, or the silence policy.
+    IdleTimeout,
+    /// The last attached client disconnected.
+    ClientDisconnected,
+    /// Another task replaced it as the holder of its exclusive key.
+    Replaced,
+    ServerShutdown,
+    /// The shim was killed, or the machine restarted.
+    SupervisionLost,
+}
+
+/// The relation of a task to its clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// The task depends on no client.
+    Background,
+    /// A client attaches to the task and waits for it.
+    Foreground,
+}
+
+/// The reason why a stream of Attach ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AttachEnd {
+    /// The task continues in the background.
+    Detached,
+    /// The leader exited and its orphans are tracked.
+    LeaderExited,
+    Finished,
+}
+
+/// A task's wait in a queue or for its exclusive key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Queued {
+    /// The time at which the wait was over.
+    pub admitted: Option<Timestamp>,
+}
+
+/// The start of a leader.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Started {
+    pub pid: u32,
+    /// Start in clock ticks since boot: with the pid, the process's identity.
+    pub start_ticks: u64,
+    pub at: Timestamp,
+    pub containment: Containment,
+}
+
+/// The mechanism that keeps a tree together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Containment {
+    /// A cgroup of its own, with the shim as subreaper outside it.
+    Cgroup,
+    /// The shim as subreaper.
+    Subreaper,
+}
+
+/// A move from the foreground to the background.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Detached {
+    pub cause: DetachCause,
+    pub actor: Actor,
+    /// The requester's reason.
+    pub reason: Option<String>,
+    pub at: Timestamp,
+    /// Replaces the timeout of the specification.
+    pub timeout: Option<Duration>,
+}
+
+/// The cause of a detachment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DetachCause {
+    /// A Detach.
+    Requested,
+    ForegroundTimeout,
+    /// The last attached client disconnected.
+    ClientDisconnected,
+}
+
+/// The end of a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    pub state: EndState,
+    pub reason: EndReason,
+    pub at: Timestamp,
+    /// CPU time of the whole tree, as far as it is known.
+    pub cpu: Duration,
+    /// The largest resident memory of any one process, as far as it is known.
+    pub max_memory: u64,
+}
