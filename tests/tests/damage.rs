@@ -11,7 +11,7 @@ use std::{
 };
 
 use heeler_tests::{
-    Api, Daemon, Fixture, Process, containment, eventually,
+    Api, Daemon, Fixture, Process, eventually, setting,
     task_file::{BLOCKS, IDENTITY, LEADER_EXIT, START, TREE_END, boot_id, reseal, shim_of},
     v1::{outcome::Result as Ended, *},
 };
@@ -363,7 +363,7 @@ async fn a_state_directory_of_another_user_is_refused() {
     }
     let daemon = Daemon::builder().prepare();
     fs::create_dir(daemon.state_dir()).unwrap();
-    let nobody = Some(containment::NOBODY);
+    let nobody = Some(setting::NOBODY);
     std::os::unix::fs::chown(daemon.state_dir(), nobody, nobody).unwrap();
     let told = refused(&daemon).await;
     assert!(told.contains("belongs to uid 65534"), "{told}");
@@ -383,7 +383,7 @@ async fn a_journal_of_another_user_is_refused_and_left_as_it_is() {
     let journal = daemon.path("state/journal.db");
     let before = fs::read(&journal).unwrap();
     let give = |uid| std::os::unix::fs::chown(&journal, Some(uid), None).unwrap();
-    give(containment::NOBODY);
+    give(setting::NOBODY);
     let told = refused(&daemon).await;
     assert!(told.contains(journal.to_str().unwrap()), "{told}");
     assert!(told.contains("it belongs to uid 65534"), "{told}");
@@ -400,7 +400,7 @@ async fn no_permission_is_named_and_mended_permission_is_enough() {
         module_path!(),
         "::no_permission_is_named_and_mended_permission_is_enough"
     );
-    if containment::reruns_as_nobody(name) {
+    if setting::reruns_as_nobody(name) {
         return;
     }
     let mut daemon = Daemon::start().await;

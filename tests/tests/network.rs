@@ -14,9 +14,10 @@ use std::{
 
 use heeler_tests::{
     Api, Daemon, Refusal, argv, binary,
-    containment::NOBODY,
     daemon::SERVICE,
-    http2, secs, shell, skipped,
+    http2, secs,
+    setting::NOBODY,
+    shell, skipped,
     v1::{ListRequest, WaitRequest},
     within,
 };

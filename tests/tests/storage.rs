@@ -5,8 +5,8 @@
 use std::{fs, os::unix::fs::PermissionsExt, process::Output};
 
 use heeler_tests::{
-    Api, DEADLINE, Daemon, FailingDisk, Process, Refusal, SmallDisk, api, containment, eventually,
-    millis, shell,
+    Api, DEADLINE, Daemon, FailingDisk, Process, Refusal, SmallDisk, api, eventually, millis,
+    setting, shell,
     v1::{outcome::Result as Ended, *},
 };
 use nix::sys::signal::Signal::SIGKILL;
@@ -380,7 +380,7 @@ async fn a_journal_that_cannot_be_used_is_named_and_left_alone() {
 /// R4: as a user who may not read it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_journal_without_permission_is_named() {
-    if containment::reruns_as_nobody(concat!(
+    if setting::reruns_as_nobody(concat!(
         module_path!(),
         "::a_journal_without_permission_is_named"
     )) {
