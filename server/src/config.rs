@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{journal::Durability, process::containment::Wanted};
+use crate::{journal::Durability, process::containment::ContainmentSetting};
 
 /// How the daemon is to run.
 #[derive(Debug, Clone)]
@@ -19,7 +19,7 @@ pub struct Config {
     /// What every TCP address speaks TLS with. Beyond loopback there must be one.
     pub tls: Option<TlsFiles>,
     /// Which rung of the kill ladder to stand on.
-    pub containment: Wanted,
+    pub containment: ContainmentSetting,
     /// What a recorded fact survives.
     pub durability: Durability,
     /// How many tasks may be live at once.

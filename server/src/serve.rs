@@ -18,13 +18,11 @@ use crate::{
     config::{Config, Listen, OnExit},
     journal::{Boot, Durability, Journal, JournalError},
     process::{
-        self, StateLock,
-        boot::BootId,
+        self, BootId, StateLock,
         containment::{ChosenContainment, ContainmentError},
-        disk,
-        environment::{BaseEnv, Reach},
+        launch::{BaseEnv, ServerAddress},
         own_uid,
-        shim::{Records, Shims},
+        shim::{RecordSync, ShimPool},
         socket,
         task_file::{MemoryDir, TaskDir},
     },
@@ -230,7 +228,7 @@ async fn serve(
         },
     };
     supervisor.leave().await;
-    supervisor.parts().task_dir.leave_memory();
+    supervisor.parts().task_dir.release_memory_dir();
     ended.unwrap_or(Ok(())).map_err(RunError::from)
 }
 
@@ -257,13 +255,13 @@ fn unix_addresses(config: &Config) -> impl Iterator<Item = String> {
 }
 
 /// How the server's own tasks reach it: by a Unix socket, where there is one.
-fn reach(config: &Config, tcp: &Tcp) -> Reach {
+fn reach(config: &Config, tcp: &Tcp) -> ServerAddress {
     match unix_addresses(config).next() {
-        Some(address) => Reach {
+        Some(address) => ServerAddress {
             address,
             token_file: None,
         },
-        None => Reach {
+        None => ServerAddress {
             address: tcp.own_address().unwrap_or_default(),
             token_file: tcp.token_file(),
         },
@@ -314,7 +312,7 @@ fn open_state(config: &Config) -> Result<StateLock, RunError> {
 /// Where there is no memory to be had, there is the disk. What is in memory is read in any case.
 fn with_memory(task_dir: TaskDir, config: &Config, journal: &Journal) -> TaskDir {
     let path = MemoryDir::of(journal.directory_id(), config.memory_dir.as_deref());
-    match MemoryDir::open(&path, config.memory_output) {
+    match MemoryDir::open(&path, &config.state_dir, config.memory_output) {
         Ok(memory) => task_dir.with_memory(memory),
         Err(error) => {
             if config.memory_output > 0 {
@@ -325,7 +323,7 @@ fn with_memory(task_dir: TaskDir, config: &Config, journal: &Journal) -> TaskDir
     }
 }
 
-fn assemble(config: &Config, reach: Reach) -> Result<Supervisor, RunError> {
+fn assemble(config: &Config, reach: ServerAddress) -> Result<Supervisor, RunError> {
     let failed = |operation: &str| {
         let operation = operation.to_owned();
         move |source| RunError::Io { operation, source }
@@ -339,7 +337,7 @@ fn assemble(config: &Config, reach: Reach) -> Result<Supervisor, RunError> {
     let BootId(boot) = BootId::current().map_err(failed("tell which boot this is"))?;
     let journal = Journal::open(&config.state_dir, config.durability, Boot(boot))?;
     let wal = Journal::wal_file(&config.state_dir);
-    if let Err(error) = disk::reserve(&wal, WAL_RESERVE) {
+    if let Err(error) = process::reserve_space(&wal, WAL_RESERVE) {
         tracing::warn!(%error, "no space is reserved: on a full disk no task can be cancelled");
     }
     task_dir
@@ -347,14 +345,14 @@ fn assemble(config: &Config, reach: Reach) -> Result<Supervisor, RunError> {
         .map_err(failed("make the task directories"))?;
     let task_dir = with_memory(task_dir, config, &journal);
     let records = match config.durability {
-        Durability::Process => Records::Cached,
-        Durability::Power => Records::Synced,
+        Durability::Process => RecordSync::Cached,
+        Durability::Power => RecordSync::Synced,
     };
     let shims =
-        Shims::unpack(&task_dir, records, descriptors).map_err(failed("unpack the shim"))?;
+        ShimPool::unpack(&task_dir, records, descriptors).map_err(failed("unpack the shim"))?;
     let name = journal.directory_id().simple().to_string();
     let containment = ChosenContainment::choose(config.containment, &name, &shims)?;
-    process::leave_reaping_to_the_kernel().map_err(failed("ignore SIGCHLD"))?;
+    process::ignore_child_signals().map_err(failed("ignore SIGCHLD"))?;
     let base_env = BaseEnv::from_process(reach);
     let home = base_env
         .home()

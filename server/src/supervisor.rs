@@ -54,8 +54,8 @@ use crate::{
     config::Limits,
     journal::{Journal, JournalError},
     process::{
-        containment::ChosenContainment, environment::BaseEnv, shim::Shims, sweep::Lookout,
-        task_file::TaskDir,
+        containment::ChosenContainment, launch::BaseEnv, shim::ShimPool, task_file::TaskDir,
+        tree::sweep::Sweeper,
     },
     task::{Actor, Filter, StopCause, StopMode, Task, TaskId},
 };
@@ -69,7 +69,7 @@ pub struct Parts {
     /// The truth.
     pub journal: Journal,
     /// The shims, those that wait included.
-    pub shims: Shims,
+    pub shims: ShimPool,
     /// The rung in use.
     pub containment: ChosenContainment,
     /// What every task's environment begins with.
@@ -98,7 +98,7 @@ struct Shared {
     /// True once no new task is let in.
     closed: AtomicBool,
     /// Who looks for processes that no shim watches.
-    lookout: Lookout,
+    sweeper: Sweeper,
     /// How many actors there are.
     present: watch::Sender<usize>,
     /// True once calls are let in, and so somebody can come to hold a task.
@@ -170,7 +170,7 @@ impl Supervisor {
             requests: Requests::default(),
             queue_changes: QueueChanges::default(),
             closed: AtomicBool::new(false),
-            lookout: Lookout::default(),
+            sweeper: Sweeper::default(),
             present: watch::Sender::new(0),
             serving: watch::Sender::new(false),
             leaving: watch::Sender::new(false),

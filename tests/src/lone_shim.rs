@@ -1,5 +1,5 @@
-//! A shim without a server: a test gives it its task, orders and reads as a server does, and can let
-//! either of them die whenever it likes.
+//! A shim without a server: a test gives it a task and orders, reads its reports, and can end either of
+//! them at any time.
 
 use std::{
     os::unix::fs::MetadataExt,
@@ -9,16 +9,11 @@ use std::{
 
 use heeler_server::{
     process::{
-        environment::EnvBlock,
-        link::Link,
-        shim::{Launch, Records as Durable, Shims},
-        task_file::{MemoryDir, Reading, Records, TaskDir},
+        launch::EnvBlock,
+        shim::{Launch, RecordSync, ShimLink, ShimOrder, ShimPool, ShimReport},
+        task_file::{LastOutput, MemoryDir, Reading, Records, Start, TaskDir, TreeEnd},
     },
     task::{IdKey, Kind, Seq, TaskId, TaskUid},
-};
-use heeler_shim::{
-    record::{Start, TreeEnd},
-    wire::{Order, Report},
 };
 use nix::{
     sys::signal::{Signal, killpg},
@@ -28,47 +23,45 @@ use tempfile::TempDir;
 
 use crate::{Process, eventually_some, within};
 
-/// How much may be in memory, unless a test says otherwise.
-const ROOM: u64 = 64 << 20;
+/// The memory budget.
+const BUDGET: u64 = 64 << 20;
 
-/// Shims that wait, and the place for what they leave.
+/// Idle shims, and the directories for their files.
 #[derive(Debug)]
 pub struct LoneShims {
     temp: TempDir,
     memory: TempDir,
-    /// As the server has it.
     pub dir: TaskDir,
-    shims: Shims,
+    shims: ShimPool,
     next: AtomicU64,
 }
 
-/// A task of one of them.
+/// A task of a lone shim.
 #[derive(Debug)]
 pub struct LoneTask {
-    /// Its name.
     pub id: TaskId,
     dir: TaskDir,
     memory: PathBuf,
-    link: Option<Link>,
+    link: Option<ShimLink>,
 }
 
 impl LoneShims {
-    /// In directories of their own.
+    /// Uses new directories in the usual places.
     pub fn new() -> Self {
-        Self::with(Path::new("/tmp"), Path::new("/dev/shm"), Durable::Cached)
+        Self::with(Path::new("/tmp"), Path::new("/dev/shm"), RecordSync::Cached)
     }
 
-    /// With directories of their own in these.
-    pub fn with(disk: &Path, memory: &Path, durable: Durable) -> Self {
+    /// Uses new directories in these.
+    pub fn with(disk: &Path, memory: &Path, sync: RecordSync) -> Self {
         let temp = |dir| {
             let mut builder = tempfile::Builder::new();
             builder.prefix("heeler-shim-").tempdir_in(dir).unwrap()
         };
         let (temp, memory) = (temp(disk), temp(memory));
-        let room = MemoryDir::open(memory.path(), ROOM).unwrap();
+        let room = MemoryDir::open(memory.path(), temp.path(), BUDGET).unwrap();
         let dir = TaskDir::new(temp.path()).with_memory(room);
         dir.create().unwrap();
-        let shims = Shims::unpack(&dir, durable, None).unwrap();
+        let shims = ShimPool::unpack(&dir, sync, None).unwrap();
         Self {
             temp,
             memory,
@@ -78,7 +71,7 @@ impl LoneShims {
         }
     }
 
-    /// A file of the test's own.
+    /// A path for a file of the test.
     pub fn path(&self, name: &str) -> PathBuf {
         self.temp.path().join(name)
     }
@@ -88,15 +81,15 @@ impl LoneShims {
         self.start_in(None, script).await
     }
 
-    /// The same, born in a cgroup.
+    /// Starts a shell script in a cgroup.
     pub async fn start_in(&self, cgroup: Option<&Path>, script: &str) -> LoneTask {
         let seq = Seq(self.next.fetch_add(1, Ordering::Relaxed));
         let id = IdKey(7).task_id(Kind::Shell, seq);
-        let place = self.dir.memory_place(&id);
+        let reserved = self.dir.reserve_memory(&id);
         let launch = Launch {
             uid: TaskUid::new(),
             task_file: &self.dir.path(&id),
-            memory: place.as_deref(),
+            memory: reserved.as_deref(),
             cgroup,
             working_directory: self.temp.path(),
             program: Path::new("/bin/sh"),
@@ -111,7 +104,7 @@ impl LoneShims {
             memory,
             link,
         };
-        task.reported("its start", |report| report == Report::Started)
+        task.reported("its start", |report| report == ShimReport::Started)
             .await;
         task
     }
@@ -124,18 +117,18 @@ impl Default for LoneShims {
 }
 
 impl LoneTask {
-    /// Tells the shim to do something.
-    pub async fn order(&mut self, order: Order) {
+    /// Sends an order.
+    pub async fn order(&mut self, order: ShimOrder) {
         self.link.as_mut().unwrap().send(order).await.unwrap();
     }
 
-    /// The same of a shim that may have ended by now.
-    pub async fn order_if_there(&mut self, order: Order) {
+    /// Sends an order to a shim that may have ended.
+    pub async fn order_if_there(&mut self, order: ShimOrder) {
         let _ = self.link.as_mut().unwrap().send(order).await;
     }
 
-    /// Until the shim has said this.
-    pub async fn reported(&mut self, what: &str, is_it: impl Fn(Report) -> bool) {
+    /// Waits for a report.
+    pub async fn reported(&mut self, what: &str, is_it: impl Fn(ShimReport) -> bool) {
         let link = self.link.as_mut().unwrap();
         let told = async {
             while let Some(report) = link.next().await {
@@ -143,81 +136,84 @@ impl LoneTask {
                     return;
                 }
             }
-            panic!("the shim is gone, and has not told {what}");
+            panic!("the shim is gone and has not reported {what}");
         };
         within(what, told).await;
     }
 
-    /// Until there is more output than this, of a task that does not end before.
+    /// Waits for output beyond an offset, of a task that does not end before.
     pub async fn output_beyond(&mut self, beyond: u64) {
-        self.order(Order::Follow { beyond }).await;
+        self.order(ShimOrder::Follow { beyond }).await;
         self.reported(
             "output",
-            |report| matches!(report, Report::Output { end } if end > beyond),
+            |report| matches!(report, ShimReport::Output { end } if end > beyond),
         )
         .await;
     }
 
-    /// Until it is over.
+    /// Waits for the end of the task.
     pub async fn ended(&mut self) -> TreeEnd {
         self.reported("its end", |report| {
-            matches!(report, Report::TreeEnded { .. })
+            matches!(report, ShimReport::TreeEnded { .. })
         })
         .await;
         self.records().tree_end.whole().unwrap()
     }
 
-    /// As a server that dies: the shim is alone from now on.
+    /// Closes the link, as a server that dies.
     pub fn hang_up(&mut self) {
         self.link = None;
     }
 
-    /// Until the end is on record, with nobody to be told.
+    /// Waits for the record of the end, without a report.
     pub async fn recorded_end(&self) -> TreeEnd {
         eventually_some("its end", || self.records().tree_end.whole()).await
     }
 
-    /// What the task file says.
     pub fn records(&self) -> Records {
         self.dir.open(&self.id).unwrap().unwrap().records().unwrap()
     }
 
-    /// Output from an offset on, as the server reads it.
+    /// Reads output from an offset on, as the server does.
     pub fn read(&self, offset: u64) -> Reading {
         let file = self.dir.open(&self.id).unwrap().unwrap();
         file.read(offset, usize::MAX).unwrap()
     }
 
-    /// All of its output.
+    /// Returns the time of the last output.
+    pub fn last_output(&self) -> LastOutput {
+        let file = self.dir.open(&self.id).unwrap().unwrap();
+        file.last_output().unwrap()
+    }
+
+    /// Returns all output.
     pub fn output(&self) -> Vec<u8> {
         let chunks = self.read(0).chunks.into_iter();
         chunks.flat_map(|chunk| chunk.data).collect()
     }
 
-    /// Where its output is while it is in memory.
+    /// The path of the memory file.
     pub fn memory_file(&self) -> &Path {
         &self.memory
     }
 
-    /// Whether its output is in memory.
+    /// Returns whether the output is in memory.
     pub fn is_in_memory(&self) -> bool {
         self.memory.exists()
     }
 
-    /// How much of the disk its file takes.
+    /// The size of the task file on disk.
     pub fn bytes_on_disk(&self) -> u64 {
         let found = std::fs::metadata(self.dir.path(&self.id)).unwrap();
         found.len().max(found.blocks() * 512)
     }
 
-    /// Its shim.
     pub fn shim(&self) -> Option<Process> {
         let identity = self.records().identity.whole()?;
         let shim = Process::now(identity.shim_pid as i32)?;
         (shim.start_ticks == identity.shim_start_ticks).then_some(shim)
     }
 
-    /// Its leader.
     pub fn leader(&self) -> Option<Process> {
         match self.records().start.whole()? {
             Start::Running {
@@ -233,7 +229,7 @@ impl Drop for LoneTask {
         let exists = self.dir.open(&self.id).is_ok_and(|file| file.is_some());
         if exists && self.records().tree_end.whole().is_none() {
             if let Some(leader) = self.leader() {
-                // Its number is its group's, too.
+                // The leader's pid is also its group.
                 let _ = killpg(Pid::from_raw(leader.pid), Signal::SIGKILL);
             }
             if let Some(shim) = self.shim() {

@@ -1,5 +1,5 @@
-//! Task files as version 1 of the format has them, byte by byte and without the shim's own code: so
-//! that a change of that code cannot change what these tests write.
+//! Task files of format version 1, built byte by byte and without the shim's own code, so that a change
+//! of that code cannot change what these tests write.
 //!
 //! ```text
 //! 0     identity       each record in a slot of 1,024 bytes:
@@ -7,28 +7,28 @@
 //! 2048  leader's exit    of all before the zeros; every number little-endian
 //! 3072  tree's end
 //! 4096  blocks of 64 KiB: "HLB1", 0 u32, first offset u64, CRC-32 of those, 0 u32, then frames:
-//!       length and stream (1 stdout, 2 stderr, in the top byte) u32, 0 u32, time u64, bytes
+//!       length and stream (1 stdout, 2 stderr, in the top byte) u32, wall clock u64,
+//!       monotonic clock u64, bytes
+//!
+//! A time is two numbers: microseconds since 1970, then microseconds of the monotonic clock.
 //! ```
 
 use std::{fs, path::PathBuf};
 
 use crate::{Daemon, Process, process::Stat};
 
-/// Where the records stand.
+/// The positions of the records.
 pub const IDENTITY: usize = 0;
-/// How the start went.
 pub const START: usize = 1024;
-/// How the leader ended.
 pub const LEADER_EXIT: usize = 2048;
-/// That the tree is empty.
 pub const TREE_END: usize = 3072;
-/// Where the output begins.
+/// The position of the output.
 pub const BLOCKS: usize = 4096;
 
 const SLOT: usize = 1024;
 const PAYLOAD: usize = 8;
 
-/// A slot of 1,024 bytes with one record.
+/// Returns a slot of 1,024 bytes with one record.
 pub fn slot(kind: u8, payload: &[u8]) -> Vec<u8> {
     let mut slot = vec![b'H', b'L', b'R', kind, 1, 0];
     slot.extend((payload.len() as u16).to_le_bytes());
@@ -39,52 +39,58 @@ pub fn slot(kind: u8, payload: &[u8]) -> Vec<u8> {
     slot
 }
 
-/// Numbers as they stand in a record.
+/// Encodes numbers as in a record.
 pub fn words(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// Who made the file: a shim outside any cgroup.
+/// The identity record of a shim without a cgroup.
 pub fn identity(uid: [u8; 16], boot: [u8; 16], shim_pid: u64) -> Vec<u8> {
-    let shim_start_ticks = 1;
+    let (shim_start_ticks, cpu_before_micros, cgroup_len) = (1, 0, 0);
     let payload = [
         &uid[..],
         &boot[..],
-        &words(&[shim_pid, shim_start_ticks, 0])[..],
+        &words(&[shim_pid, shim_start_ticks, cpu_before_micros, cgroup_len])[..],
     ];
     slot(b'I', &payload.concat())
 }
 
-/// That the leader runs, by no cgroup held.
+/// The start record of a leader without a cgroup.
 pub fn running(pid: u64, start_ticks: u64, time_micros: u64) -> Vec<u8> {
-    slot(b'S', &words(&[0, pid, start_ticks, time_micros, 0]))
-}
-
-/// That the leader has exited with a code.
-pub fn exited(code: i64, time_micros: u64, output_end: u64) -> Vec<u8> {
     slot(
-        b'L',
-        &words(&[0, code.cast_unsigned(), 0, time_micros, output_end]),
+        b'S',
+        &words(&[0, pid, start_ticks, time_micros, monotonic(time_micros), 0]),
     )
 }
 
-/// That nobody is left.
+/// The record of a leader's exit with a code.
+pub fn exited(code: i64, time_micros: u64, output_end: u64) -> Vec<u8> {
+    let time = [time_micros, monotonic(time_micros)];
+    slot(
+        b'L',
+        &words(&[0, code.cast_unsigned(), 0, time[0], time[1], output_end]),
+    )
+}
+
+/// The record of a tree that is empty.
 pub fn tree_end(time_micros: u64, output_end: u64) -> Vec<u8> {
     let (cgroup_empty, cpu_micros, max_memory) = (0, 1_500_000, 4096);
-    let (capture_errno, discarded) = (0, 0);
+    let (capture_errno, discarded, abandoned) = (0, 0, 0);
     let payload = [
         time_micros,
+        monotonic(time_micros),
         output_end,
         cgroup_empty,
         cpu_micros,
         max_memory,
         capture_errno,
         discarded,
+        abandoned,
     ];
     slot(b'T', &words(&payload))
 }
 
-/// The header of a block.
+/// Returns the header of a block.
 pub fn block(first_offset: u64) -> Vec<u8> {
     let mut block = b"HLB1\0\0\0\0".to_vec();
     block.extend(first_offset.to_le_bytes());
@@ -94,13 +100,17 @@ pub fn block(first_offset: u64) -> Vec<u8> {
     block
 }
 
-/// A piece of output: of stream 1 or 2.
+/// Returns a frame of stream 1 or 2.
 pub fn frame(stream: u32, time_micros: u64, bytes: &[u8]) -> Vec<u8> {
     let mut frame = (bytes.len() as u32 | stream << 24).to_le_bytes().to_vec();
-    frame.extend([0; 4]);
-    frame.extend(time_micros.to_le_bytes());
+    frame.extend(words(&[time_micros, monotonic(time_micros)]));
     frame.extend(bytes);
     frame
+}
+
+/// The monotonic time that these tests put beside a wall-clock time.
+pub fn monotonic(time_micros: u64) -> u64 {
+    time_micros - 1_600_000_000_000_000
 }
 
 /// CRC-32 with the polynomial of zlib, bit by bit.
@@ -110,7 +120,7 @@ pub fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, byte)
 }
 
-/// 16 bytes from the text of a UUID.
+/// Parses a UUID.
 pub fn uuid(text: &str) -> [u8; 16] {
     let hex: String = text.trim().chars().filter(|c| *c != '-').collect();
     let byte = |at: usize| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap();
@@ -123,13 +133,13 @@ pub fn boot_id() -> [u8; 16] {
 }
 
 impl Daemon {
-    /// Where a task's file is.
+    /// The path of a task's file.
     pub fn task_file(&self, id: &str) -> PathBuf {
         let last = id.chars().next_back().expect("an id").to_string();
         self.state_dir().join("tasks").join(last).join(id)
     }
 
-    /// Changes a task's file, which no shim may have open.
+    /// Changes a task's file. No shim may have it open.
     pub fn edit(&self, id: &str, change: impl FnOnce(&mut Vec<u8>)) {
         let path = self.task_file(id);
         let mut bytes = fs::read(&path).unwrap();
@@ -138,14 +148,14 @@ impl Daemon {
     }
 }
 
-/// Makes a task's file say that it is of another boot, with a checksum that is right.
+/// Gives a task's file the id of another boot, with the right checksum.
 pub fn of_another_boot(file: &mut [u8]) {
     let boot = PAYLOAD + 16..PAYLOAD + 32;
     file[boot].fill(0xB0);
     reseal(file, IDENTITY);
 }
 
-/// Puts the checksum of a record right.
+/// Recomputes the checksum of a record.
 pub fn reseal(file: &mut [u8], at: usize) {
     let slot = &mut file[at..at + SLOT];
     let len = usize::from(u16::from_le_bytes([slot[6], slot[7]]));
@@ -153,7 +163,7 @@ pub fn reseal(file: &mut [u8], at: usize) {
     slot[SLOT - 4..].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// The shim of a leader that lives.
+/// Returns the shim of a live leader.
 pub fn shim_of(leader: &Process) -> Process {
     let parent = Stat::of(leader.pid).expect("a living leader").parent;
     let shim = Process::now(parent).expect("a living shim");

@@ -114,7 +114,7 @@ async fn one_flipped_bit_costs_one_record_and_is_told() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_task_file_that_was_cut_short_costs_what_was_cut() {
     for (len, exit, lines) in [
-        (BLOCKS + 24 + 16 + 7, Some(6), vec!["before"]),
+        (BLOCKS + 24 + 20 + 7, Some(6), vec!["before"]),
         (BLOCKS + 3, Some(6), vec![]),
         // In the middle of the record of the tree's end, then in that of the leader's.
         (TREE_END + 30, Some(6), vec![]),

@@ -1,5 +1,5 @@
-//! What shims of format version 1 have written and say is understood, for as long as there may be
-//! any. Everything here is literal: see `heeler_tests::task_file` for the layout.
+//! Task files and messages of shims of another build, as format version 1 has them. Everything here is
+//! literal: see `heeler_tests::task_file` for the layout.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -19,8 +19,8 @@ use std::{
 use heeler_tests::{
     Daemon, eventually,
     task_file::{
-        LEADER_EXIT, TREE_END, block, boot_id, exited, frame, identity, running, shim_of, slot,
-        tree_end, uuid, words,
+        LEADER_EXIT, TREE_END, block, boot_id, exited, frame, identity, monotonic, running,
+        shim_of, slot, tree_end, uuid, words,
     },
     v1::{outcome::Result as Ended, *},
 };
@@ -33,7 +33,7 @@ const STARTED: u64 = 1_700_000_000_000_000;
 const EXITED: u64 = 1_700_000_001_000_000;
 const GONE: u64 = 1_700_000_002_000_000;
 
-/// A daemon that is down, with a live task of which nothing is left but its place.
+/// A daemon that is down, with a live task whose processes and file are gone.
 async fn bereft() -> (Daemon, BackgroundTask) {
     // The records below speak of no cgroup.
     let mut daemon = Daemon::builder().containment("subreaper").start().await;
@@ -57,7 +57,7 @@ fn header(task: &BackgroundTask, shim_pid: u64) -> Vec<u8> {
 
 /// R8
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_task_file_of_version_1_is_read_records_output_and_all() {
+async fn the_records_and_the_output_of_a_task_file_of_version_1_are_read() {
     let (mut daemon, task) = bereft().await;
     let file = [
         header(&task, 4_000_000),
@@ -98,9 +98,9 @@ async fn a_task_file_of_version_1_is_read_records_output_and_all() {
 async fn an_exit_by_a_signal_and_a_failed_capture_of_version_1_are_read() {
     let (mut daemon, task) = bereft().await;
     let (signalled, segv, core_dumped) = (1, 11, 1);
-    let exit = words(&[signalled, segv, core_dumped, EXITED, 0]);
+    let exit = words(&[signalled, segv, core_dumped, EXITED, monotonic(EXITED), 0]);
     let (enospc, discarded) = (28, 77);
-    let end = words(&[GONE, 0, 0, 0, 0, enospc, discarded]);
+    let end = words(&[GONE, monotonic(GONE), 0, 0, 0, 0, enospc, discarded, 0]);
     let file = [
         header(&task, 4_000_000),
         slot(b'L', &exit),
@@ -118,13 +118,13 @@ async fn an_exit_by_a_signal_and_a_failed_capture_of_version_1_are_read() {
     assert_eq!(ended.outcome.unwrap().result, Some(Ended::Signal(signal)));
 }
 
-/// A shim of version 1, as far as a server can tell: it holds the file and answers on the socket.
-struct OldShim {
+/// A shim as a server sees it: it has the file locked and answers on the socket.
+struct LiteralShim {
     file: Flock<File>,
     listener: UnixListener,
 }
 
-impl OldShim {
+impl LiteralShim {
     fn new(path: &Path, task: &BackgroundTask) -> Self {
         let file = OpenOptions::new()
             .read(true)
@@ -164,14 +164,14 @@ fn hear(link: &mut UnixStream) -> [u8; 32] {
 
 /// R8
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_shim_of_version_1_is_called_heard_and_ordered_about() {
+async fn a_shim_of_protocol_version_1_is_connected_to_and_takes_orders() {
     let (mut daemon, task) = bereft().await;
-    let shim = OldShim::new(&daemon.task_file(&task.id), &task);
+    let shim = LiteralShim::new(&daemon.task_file(&task.id), &task);
     let script = std::thread::spawn(move || {
         let (mut link, _) = shim.listener.accept().unwrap();
         link.write_all(&message(b'H', [4_000_000, 0, 0])).unwrap();
         link.write_all(&message(b'R', [0; 3])).unwrap();
-        // A kind that this build does not know is passed over.
+        // A message of an unknown kind is skipped.
         link.write_all(&message(b'?', [1, 2, 3])).unwrap();
         assert_eq!(hear(&mut link), message(b's', [15, 0, 0]), "SIGTERM");
         link.write_all(&message(b'S', [15, 3, EXITED])).unwrap();

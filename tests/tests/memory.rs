@@ -107,7 +107,7 @@ async fn a_detach_takes_the_output_to_the_disk() {
 
 /// F11
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn with_release_a_task_ends_with_its_leader_and_names_whom_it_left() {
+async fn with_abandon_a_task_ends_with_its_leader_and_names_its_orphans() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let request = SpawnRequest {

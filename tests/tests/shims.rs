@@ -1,11 +1,15 @@
-//! The processes beside the tasks: there before them, used again after them, gone with the server.
+//! Shims: started before their tasks, reused after them, gone with the server.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{collections::HashSet, time::Duration};
 
+use heeler_server::process::{
+    Moment, Monotonic,
+    task_file::{Start, TreeEnd},
+};
 use heeler_tests::{
-    Daemon, Process, Setting, argv, eventually, eventually_some, in_each_setting,
+    Daemon, LoneShims, Process, Setting, argv, eventually, eventually_some, in_each_setting,
     process::shims_of,
     shell,
     v1::{CancelMode, SpawnRequest, TaskState, outcome::Result as Ended},
@@ -30,7 +34,7 @@ fn shim_of(daemon: &Daemon, id: &str) -> Option<Process> {
 }
 
 /// S1
-async fn tasks_in_a_row_share_a_few_shims(daemon: Daemon, _rung: Setting) {
+async fn tasks_in_a_row_share_a_few_shims(daemon: Daemon, _: Setting) {
     let api = daemon.api().await;
     let mut seen = HashSet::new();
     for n in 0..30 {
@@ -44,7 +48,7 @@ async fn tasks_in_a_row_share_a_few_shims(daemon: Daemon, _rung: Setting) {
 }
 
 /// C5
-async fn a_shim_that_had_to_kill_ends_with_its_task(daemon: Daemon, _rung: Setting) {
+async fn a_shim_that_had_to_kill_ends_with_its_task(daemon: Daemon, _: Setting) {
     let api = daemon.api().await;
     let fixture = daemon.run(&api, "ignore TERM pid ready forever").await;
     let shim = shim_of(&daemon, &fixture.id).unwrap();
@@ -53,7 +57,7 @@ async fn a_shim_that_had_to_kill_ends_with_its_task(daemon: Daemon, _rung: Setti
 }
 
 /// C4
-async fn a_task_that_stops_its_shim_is_gone_all_the_same(daemon: Daemon, _rung: Setting) {
+async fn a_task_that_stops_its_shim_is_gone_all_the_same(daemon: Daemon, _: Setting) {
     let api = daemon.api().await;
     // Also before the shim can say that it runs, and while it is to be killed.
     let script = "while kill -STOP $PPID; do sleep 0.05; done";
@@ -64,7 +68,7 @@ async fn a_task_that_stops_its_shim_is_gone_all_the_same(daemon: Daemon, _rung: 
 }
 
 /// R4
-async fn a_task_whose_file_goes_while_it_runs_still_ends(daemon: Daemon, _rung: Setting) {
+async fn a_task_whose_file_goes_while_it_runs_still_ends(daemon: Daemon, _: Setting) {
     let api = daemon.api().await;
     let gate = daemon.gate("gate");
     let script = format!("pid ready gate {} exit 3", daemon.file("gate"));
@@ -176,6 +180,37 @@ async fn a_task_is_not_charged_for_what_its_shim_did_before() {
         let used = cpu(&api.inspect(&fixture.id).await.unwrap());
         assert!(used < Duration::from_millis(50), "{used:?}");
     }
+}
+
+/// T6
+#[tokio::test]
+async fn every_recorded_time_is_taken_from_both_clocks() {
+    let shims = LoneShims::new();
+    let begun = Moment::now();
+    let mut task = shims.start("echo first; sleep 0.05; echo second").await;
+    let TreeEnd { time, .. } = task.ended().await;
+    let ended = Moment::now();
+    let records = task.records();
+    let Some(Start::Running { time: started, .. }) = records.start.whole() else {
+        panic!("{records:?}");
+    };
+    let exited = records.leader_exit.whole().unwrap().time;
+    let output = task.last_output().at.unwrap();
+    let moments = [started.into(), output, exited.into(), time.into()];
+    assert!(moments.is_sorted_by_key(|moment: &Moment| moment.mono));
+    for moment in moments {
+        assert!(
+            (begun.mono..=ended.mono).contains(&moment.mono),
+            "{moment:?}"
+        );
+        assert!(
+            (begun.wall..=ended.wall).contains(&moment.wall),
+            "{moment:?}"
+        );
+    }
+    let written: Monotonic = output.mono;
+    let silence = written.since(Moment::from(started).mono);
+    assert!(silence >= Duration::from_millis(50), "{silence:?}");
 }
 
 fn cpu(inspected: &heeler_tests::v1::InspectResponse) -> Duration {

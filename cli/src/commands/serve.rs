@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum, value_parser};
 use heeler_client::paths;
 use heeler_server::{
     Config, Limits, Listen, OnExit, Retention, TlsFiles, journal::Durability,
-    process::containment::Wanted,
+    process::containment::ContainmentSetting,
 };
 
 use crate::{
@@ -163,9 +163,9 @@ impl Serve {
             listen: self.places()?,
             tls: self.tls_files()?,
             containment: match self.containment {
-                Containment::Auto => Wanted::Auto,
-                Containment::Cgroup => Wanted::Cgroup,
-                Containment::Subreaper => Wanted::Subreaper,
+                Containment::Auto => ContainmentSetting::Auto,
+                Containment::Cgroup => ContainmentSetting::Cgroup,
+                Containment::Subreaper => ContainmentSetting::Subreaper,
             },
             durability: match self.durability {
                 Survives::Process => Durability::Process,

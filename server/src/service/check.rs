@@ -7,7 +7,7 @@ use heeler_proto::v1;
 
 use super::refusal::Refusal;
 use crate::{
-    process::{environment::RESERVED_PREFIX, signal_number},
+    process::{launch::RESERVED_PREFIX, signal_number},
     task::{EndState, EventKind, FactKind, Filter, Kind, Signal, State, TaskId},
 };
 

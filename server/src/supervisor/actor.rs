@@ -9,7 +9,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use heeler_shim::wire::Report;
 use tokio::{
     sync::oneshot,
     task::{JoinSet, spawn_blocking},
@@ -25,7 +24,10 @@ use super::{
 use crate::{
     crash,
     journal::JournalError,
-    process::{link::Link, tree},
+    process::{
+        shim::{ShimLink, ShimReport},
+        tree,
+    },
     task::{Event, Filter, SentSignal, Signal, StopCause, Survivor, Task, Timestamp},
 };
 
@@ -46,7 +48,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(24 * 3600);
 /// What one turn of the loop is about.
 enum Turn {
     Leave,
-    Report(Option<Report>),
+    Report(Option<ShimReport>),
     Asked(Message),
     Due(Timer),
     /// Somebody has come to hold it, or has left; or only now somebody can.
@@ -78,7 +80,7 @@ pub(super) struct TaskActor {
     pub(super) life: Life,
     /// Whether somebody could come to hold the task since it was here.
     served: bool,
-    pub(super) link: Option<Link>,
+    pub(super) link: Option<ShimLink>,
     /// The shim lives, and could not be called.
     pub(super) unreachable: bool,
     pub(super) call_again: Duration,
@@ -183,20 +185,20 @@ impl TaskActor {
         }
     }
 
-    async fn heard(&mut self, report: Option<Report>) {
+    async fn heard(&mut self, report: Option<ShimReport>) {
         match report {
-            Some(Report::Hello { .. } | Report::Started) => {
+            Some(ShimReport::Hello { .. } | ShimReport::Started) => {
                 self.catch_up(LeaderExits::AwaitWord).await;
             }
-            Some(Report::LeaderExited) => self.catch_up(LeaderExits::Count).await,
-            Some(Report::TreeEnded { shim }) => {
+            Some(ShimReport::LeaderExited) => self.catch_up(LeaderExits::Count).await,
+            Some(ShimReport::TreeEnded { shim }) => {
                 self.part_with_shim(shim);
                 self.catch_up(LeaderExits::Count).await;
                 // The record that the report speaks of was not there: find out what is.
                 self.unreachable |= self.life.task.is_live() && !self.life.is_over();
             }
-            Some(Report::CannotStart { stage, errno }) => self.cannot_start(stage, errno).await,
-            Some(Report::Signalled {
+            Some(ShimReport::CannotStart { stage, errno }) => self.cannot_start(stage, errno).await,
+            Some(ShimReport::Signalled {
                 number,
                 processes,
                 time_micros,
@@ -209,14 +211,14 @@ impl TaskActor {
                 };
                 self.learn(Input::Signalled(sent)).await;
             }
-            Some(Report::Overdue) => {
+            Some(ShimReport::Overdue) => {
                 let shim_pid = self.shim_pid.unwrap_or_default();
                 // A runaway tree takes its time to walk.
                 let survivors = spawn_blocking(move || survivors_below(shim_pid)).await;
                 self.learn(Input::KillOverdue(survivors.unwrap_or_default()))
                     .await;
             }
-            Some(Report::Output { end }) => {
+            Some(ShimReport::Output { end }) => {
                 self.ends.output_end.send_replace(end);
                 self.learn(Input::Wrote).await;
             }
@@ -349,7 +351,7 @@ pub(super) fn survivors_below(shim_pid: u32) -> Vec<Survivor> {
         .collect()
 }
 
-async fn next_report(link: &mut Option<Link>) -> Option<Report> {
+async fn next_report(link: &mut Option<ShimLink>) -> Option<ShimReport> {
     match link {
         Some(link) => link.next().await,
         None => std::future::pending().await,

@@ -3,11 +3,12 @@
 //!
 //! What was written down comes first, since it stays true; then who is alive; then what boot it was.
 
-use heeler_shim::record::{LeaderExit, Stage, Start, TreeEnd};
-
 use crate::{
     journal::Memory,
-    process::{boot::BootId, task_file::Records},
+    process::{
+        BootId,
+        task_file::{LeaderExit, Records, Stage, Start, TreeEnd},
+    },
     task::TaskUid,
 };
 

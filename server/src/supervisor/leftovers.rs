@@ -7,7 +7,6 @@
 
 use std::{io, path::Path, sync::Arc, time::Duration};
 
-use heeler_shim::wire::Order;
 use tokio::task::spawn_blocking;
 
 use super::{
@@ -19,11 +18,10 @@ use super::{
 use crate::{
     journal::{JournalError, Memory},
     process::{
-        boot::BootId,
-        containment,
-        link::Link,
-        sweep::{Sweep, Swept},
-        task_file::{Found, Place, Records},
+        BootId, containment,
+        shim::{ShimLink, ShimOrder},
+        task_file::{FileState, Records, TaskDirEntry},
+        tree::sweep::{SweepTarget, Swept},
     },
     task::{Task, TaskId, TaskUid},
 };
@@ -63,14 +61,14 @@ impl Supervisor {
 
 async fn clear(shared: &Shared) -> Result<(), LeftoverError> {
     let task_dir = shared.parts.task_dir.clone();
-    let found = spawn_blocking(move || task_dir.found())
+    let found = spawn_blocking(move || task_dir.entries())
         .await
         .map_err(io::Error::other)??;
     let mut ids = Vec::new();
     for found in found {
         match found {
-            Found::Task(id) => ids.push(id),
-            Found::Other(path) => {
+            TaskDirEntry::Task(id) => ids.push(id),
+            TaskDirEntry::Other(path) => {
                 tracing::warn!(path = %path.display(), "not a task's, among the task files");
             }
         }
@@ -88,7 +86,7 @@ async fn clear(shared: &Shared) -> Result<(), LeftoverError> {
 /// That of a detached task belongs there, and is taken there if it is over; else its shim does that.
 async fn clear_memory(shared: &Shared) -> Result<(), LeftoverError> {
     let task_dir = shared.parts.task_dir.clone();
-    let found = spawn_blocking(move || task_dir.in_memory())
+    let found = spawn_blocking(move || task_dir.tasks_in_memory())
         .await
         .map_err(io::Error::other)??;
     for id in found.clone() {
@@ -130,7 +128,7 @@ pub(super) async fn deal_with(shared: &Shared, id: &TaskId, memory: Memory) -> i
         if let Some(leftover) = leftover(memory, &seen) {
             break leftover;
         }
-        seen.tree = match shared.lookout.count(&sweep).await? {
+        seen.tree = match shared.sweeper.count(&sweep).await? {
             0 => Remains::Nobody,
             _ => Remains::Somebody,
         };
@@ -145,7 +143,7 @@ pub(super) async fn deal_with(shared: &Shared, id: &TaskId, memory: Memory) -> i
         }
         Leftover::TreeAlive => {
             tracing::warn!(task = %id, "processes of no known task live: they are stopped");
-            match shared.lookout.sweep(&sweep, KILL_WITHIN).await? {
+            match shared.sweeper.sweep(&sweep, KILL_WITHIN).await? {
                 Swept::Gone { .. } => put_away(shared, id, memory),
                 Swept::NotGone(survivors) => Err(io::Error::other(format!(
                     "its processes cannot be killed: {survivors:?}"
@@ -159,12 +157,12 @@ pub(super) async fn deal_with(shared: &Shared, id: &TaskId, memory: Memory) -> i
     }
 }
 
-fn look(shared: &Shared, id: &TaskId) -> io::Result<Option<(Seen, Sweep)>> {
-    let (lock, file) = match shared.parts.task_dir.look(id)? {
+fn look(shared: &Shared, id: &TaskId) -> io::Result<Option<(Seen, SweepTarget)>> {
+    let (lock, file) = match shared.parts.task_dir.file_state(id)? {
         None => return Ok(None),
-        Some(Place::Held(file)) => (Lock::Held, Some(file)),
-        Some(Place::Free(file)) => (Lock::Free, Some(file)),
-        Some(Place::Occupied) => (Lock::Free, None),
+        Some(FileState::Locked(file)) => (Lock::Held, Some(file)),
+        Some(FileState::Unlocked(file)) => (Lock::Free, Some(file)),
+        Some(FileState::NotAFile) => (Lock::Free, None),
     };
     let records = match &file {
         Some(file) => file.records()?,
@@ -172,8 +170,8 @@ fn look(shared: &Shared, id: &TaskId) -> io::Result<Option<(Seen, Sweep)>> {
     };
     let boot = Boot::of(&records, BootId::current()?);
     let identity = records.identity.whole();
-    let sweep = Sweep {
-        // Nobody carries the mark of nobody.
+    let sweep = SweepTarget {
+        // Nobody has the tag of nobody.
         uid: TaskUid(identity.map_or(uuid::Uuid::nil(), |identity| {
             uuid::Uuid::from_bytes(identity.task_uid)
         })),
@@ -198,9 +196,9 @@ fn look(shared: &Shared, id: &TaskId) -> io::Result<Option<(Seen, Sweep)>> {
 
 /// Has a shim kill its tree, and waits until it has ended.
 async fn stop_shim(uid: TaskUid) -> io::Result<()> {
-    let mut link = Link::connect(uid)?;
+    let mut link = ShimLink::connect(uid)?;
     let within_millis = KILL_WITHIN.as_millis() as u64;
-    link.send(Order::Kill { within_millis }).await?;
+    link.send(ShimOrder::Kill { within_millis }).await?;
     let ended = async { while link.next().await.is_some() {} };
     let late = |_| io::Error::new(io::ErrorKind::TimedOut, "its tree cannot be killed");
     tokio::time::timeout(KILL_WITHIN, ended).await.map_err(late)

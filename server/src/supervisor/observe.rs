@@ -4,8 +4,6 @@ use std::{io, path::PathBuf, time::Duration};
 
 use tokio::task::spawn_blocking;
 
-use heeler_shim::record::{CgroupPath, Exit, LeaderExit, Stage, Start, TreeEnd};
-
 use super::{
     actor::{TaskActor, survivors_below},
     lifecycle::{Input, TreeEnded},
@@ -13,10 +11,10 @@ use super::{
 use crate::{
     crash,
     process::{
-        errno_text,
-        sweep::{Sweep, Swept},
-        task_file::Records,
+        Moment, errno_text,
+        task_file::{CgroupPath, Exit, LeaderExit, Records, Stage, Start, TreeEnd},
         tree,
+        tree::sweep::{SweepTarget, Swept},
     },
     task::{
         Command, Containment, LeaderEnd, OrphanPolicy, Outcome, ProofMethod, Signal, SpawnFailure,
@@ -118,12 +116,12 @@ impl TaskActor {
             Start::Running {
                 pid,
                 start_ticks,
-                time_micros,
+                time,
                 in_cgroup,
             } => Input::Started(Started {
                 pid,
                 start_ticks,
-                at: Timestamp(time_micros),
+                at: Moment::from(time).wall,
                 containment: match in_cgroup {
                     true => Containment::Cgroup,
                     false => Containment::Subreaper,
@@ -147,8 +145,8 @@ impl TaskActor {
             (false, true) => ProofMethod::Sweep,
             (false, false) => ProofMethod::NoChildren,
         };
-        // A cancel on the lower rung also looks for whatever a process of the tree may have had
-        // started for it elsewhere, with the task's mark. Who was let go, and is not to be stopped, is
+        // A cancel without a cgroup also looks for whatever a process of the tree may have had
+        // started for it elsewhere, with the task's environment tag. Who was let go, and is not to be stopped, is
         // not looked for.
         let wants_sweep = stopped && !end.cgroup_empty;
         if wants_sweep {
@@ -161,7 +159,7 @@ impl TaskActor {
         crash::point("end.seen");
         let ended = TreeEnded {
             leader: Some(leader.map_or_else(lost_leader, leader_end)),
-            at: Timestamp(end.time_micros),
+            at: Moment::from(end.time).wall,
             method,
             output_bytes: end.output_end,
             capture_error: capture_error(&end),
@@ -172,17 +170,17 @@ impl TaskActor {
         self.learn(Input::TreeEnded(ended)).await;
     }
 
-    /// Looks for what the shim could not know of. The shim itself, which carries the mark too, is
+    /// Looks for what the shim could not know of. The shim itself, which is tagged too, is
     /// about to end.
     async fn sweep_after_shim(&self) -> io::Result<Swept> {
         let identity = self.records()?.identity.whole();
-        let sweep = Sweep {
+        let sweep = SweepTarget {
             uid: self.life.task.uid,
             cgroup: identity.and_then(|identity| cgroup_path(&identity.cgroup)),
             leader: None,
             spared: identity.map(|identity| identity.shim_pid),
         };
-        self.shared.lookout.sweep(&sweep, SWEEP_ROUND).await
+        self.shared.sweeper.sweep(&sweep, SWEEP_ROUND).await
     }
 }
 
@@ -215,7 +213,7 @@ pub(super) fn leader_end(exit: LeaderExit) -> LeaderEnd {
     };
     LeaderEnd {
         outcome,
-        at: Timestamp(exit.time_micros),
+        at: Moment::from(exit.time).wall,
     }
 }
 

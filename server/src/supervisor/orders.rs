@@ -5,11 +5,6 @@
 
 use std::time::Duration;
 
-use heeler_shim::{
-    record::Identity,
-    wire::{After, Order},
-};
-
 use tokio::task::spawn_blocking;
 
 use super::{
@@ -18,7 +13,12 @@ use super::{
 };
 use crate::{
     crash,
-    process::{containment, link::Link, tree},
+    process::{
+        containment,
+        shim::{AfterTask, ShimLink, ShimOrder},
+        task_file::Identity,
+        tree,
+    },
     task::Signal,
 };
 
@@ -28,14 +28,14 @@ const ORDER_WITHIN: Duration = Duration::from_secs(1);
 impl TaskActor {
     pub(super) async fn signal(&mut self, Signal(number): Signal) {
         crash::point("cancel.before-signal");
-        self.order(Order::Signal { number }).await;
+        self.order(ShimOrder::Signal { number }).await;
         crash::point("cancel.signal-ordered");
     }
 
     pub(super) async fn kill(&mut self) {
         let within_millis = KILL_WITHIN.as_millis() as u64;
         crash::point("cancel.before-kill");
-        self.order(Order::Kill { within_millis }).await;
+        self.order(ShimOrder::Kill { within_millis }).await;
         crash::point("cancel.kill-ordered");
         let identity = self.identity();
         if let Some(cgroup) = identity.and_then(|identity| cgroup_path(&identity.cgroup)) {
@@ -47,7 +47,7 @@ impl TaskActor {
     /// It is in the background now: its output is to be on disk.
     pub(super) async fn spill(&mut self) {
         crash::point("detach.before-spill");
-        self.order(Order::Spill).await;
+        self.order(ShimOrder::Spill).await;
         crash::point("detach.spill-ordered");
     }
 
@@ -73,19 +73,19 @@ impl TaskActor {
 
     /// Its tree is no longer its own.
     pub(super) async fn abandon_orphans(&mut self) {
-        self.order(Order::Abandon).await;
+        self.order(ShimOrder::Abandon).await;
     }
 
     /// To hear of the next output: of a task that is stale.
     pub(super) async fn listen(&mut self) {
         let beyond = self.life.task.output_bytes;
-        self.order(Order::Follow { beyond }).await;
+        self.order(ShimOrder::Follow { beyond }).await;
     }
 
     /// A task may have stopped its own shim, which then says nothing and hears no order.
     pub(super) fn rouse_shim(&self) {
         if let Some(identity) = self.identity() {
-            tree::rouse(identity.shim_pid as i32, identity.shim_start_ticks);
+            tree::continue_stopped(identity.shim_pid as i32, identity.shim_start_ticks);
         }
     }
 
@@ -94,14 +94,14 @@ impl TaskActor {
     }
 
     /// Another task may have the shim, if it waits for one. One that ends says so by its end.
-    pub(super) fn part_with_shim(&mut self, shim: After) {
+    pub(super) fn part_with_shim(&mut self, shim: AfterTask) {
         match shim {
-            After::Waits => {
+            AfterTask::Waits => {
                 if let Some(link) = self.link.take() {
                     self.shared.parts.shims.give_back(link);
                 }
             }
-            After::Ends => {}
+            AfterTask::Ends => {}
         }
     }
 
@@ -115,7 +115,7 @@ impl TaskActor {
     }
 
     /// A shim that cannot be told something is called anew, and then told again.
-    pub(super) async fn order(&mut self, order: Order) {
+    pub(super) async fn order(&mut self, order: ShimOrder) {
         let Some(link) = &mut self.link else { return };
         let sent = tokio::time::timeout(ORDER_WITHIN, link.send(order)).await;
         if !matches!(sent, Ok(Ok(()))) {
@@ -124,8 +124,8 @@ impl TaskActor {
         }
     }
 
-    /// After a new link: readers look again, and say again what they wait for.
-    pub(super) fn reached(&mut self, link: Link) {
+    /// AfterTask a new link: readers look again, and say again what they wait for.
+    pub(super) fn reached(&mut self, link: ShimLink) {
         self.link = Some(link);
         self.call_again = CALL_AGAIN;
         self.ends.output_end.send_modify(|_| {});

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use heeler_shim::wire::Order;
 use tokio::sync::oneshot;
 
 use super::{
@@ -14,6 +13,7 @@ use super::{
 use crate::{
     crash,
     journal::JournalError,
+    process::shim::ShimOrder,
     task::{Placement, Task, Timestamp},
 };
 
@@ -86,7 +86,7 @@ impl TaskActor {
                 let answer = self.detach(request).await;
                 let _ = reply.send(answer);
             }
-            Message::Follow { beyond } => self.order(Order::Follow { beyond }).await,
+            Message::Follow { beyond } => self.order(ShimOrder::Follow { beyond }).await,
         }
     }
 

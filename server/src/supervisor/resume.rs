@@ -7,8 +7,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use heeler_shim::record::{CgroupPath, LeaderExit, Start};
-
 use super::{
     actor::{KILL_WITHIN, Patience, TaskActor},
     case::{Birth, Boot, Case, Hindrance, Lock, Loss, Remains, Seen, Trace, classify},
@@ -18,11 +16,10 @@ use super::{
 use crate::{
     crash,
     process::{
-        boot::{self, BootId},
-        containment,
-        link::Link,
-        sweep::{LeaderId, Sweep, Swept},
-        task_file::{Place, Records, TaskFile},
+        BootId, boot_time, containment,
+        shim::ShimLink,
+        task_file::{CgroupPath, FileState, LeaderExit, Records, Start, TaskFile},
+        tree::sweep::{LeaderId, SweepTarget, Swept},
     },
     task::{LeaderEnd, Outcome, Placement, ProofMethod, SpawnFailure, Survivor, Timestamp},
 };
@@ -33,7 +30,7 @@ const SWEEP_ROUND: Duration = Duration::from_secs(1);
 /// What was seen, and what it means.
 struct Finding {
     case: Case,
-    sweep: Sweep,
+    sweep: SweepTarget,
     records: Box<Records>,
     output_bytes: u64,
 }
@@ -115,7 +112,7 @@ impl TaskActor {
             if let Some(case) = classify(birth, &seen) {
                 break case;
             }
-            seen.tree = match self.shared.lookout.count(&sweep).await? {
+            seen.tree = match self.shared.sweeper.count(&sweep).await? {
                 0 => Remains::Nobody,
                 _ => Remains::Somebody,
             };
@@ -133,9 +130,9 @@ impl TaskActor {
     fn trace(&self) -> io::Result<(Trace, u64)> {
         let (lock, file): (Lock, TaskFile) =
             match self.shared.parts.task_dir.claim(&self.life.task.id)? {
-                Place::Held(file) => (Lock::Held, file),
-                Place::Free(file) => (Lock::Free, file),
-                Place::Occupied => return Ok((Trace::NotAFile, 0)),
+                FileState::Locked(file) => (Lock::Held, file),
+                FileState::Unlocked(file) => (Lock::Free, file),
+                FileState::NotAFile => return Ok((Trace::NotAFile, 0)),
             };
         let records = Box::new(file.records()?);
         let own = self.life.task.uid.as_bytes();
@@ -152,7 +149,7 @@ impl TaskActor {
         };
         let boot = match Boot::of(&records, BootId::current()?) {
             // A file that a power cut has emptied does not say so; the task's own time does.
-            Boot::Unknown if self.begun_by() < boot::began() => Boot::Another,
+            Boot::Unknown if self.begun_by() < boot_time() => Boot::Another,
             boot @ (Boot::This | Boot::Another | Boot::Unknown) => boot,
         };
         let own = Trace::Own {
@@ -174,7 +171,7 @@ impl TaskActor {
 
     /// Where the processes of the task would be. Numbers are of use within one boot only; names are
     /// the task's own in any.
-    fn remains(&self, file: &Trace) -> Sweep {
+    fn remains(&self, file: &Trace) -> SweepTarget {
         let task = &self.life.task;
         let (cgroup, boot, start) = match file {
             Trace::Own { boot, records, .. } => {
@@ -199,7 +196,7 @@ impl TaskActor {
             pid: started.pid,
             start_ticks: started.start_ticks,
         });
-        Sweep {
+        SweepTarget {
             uid: task.uid,
             cgroup: match cgroup {
                 Some(cgroup) => super::observe::cgroup_path(&cgroup),
@@ -211,7 +208,7 @@ impl TaskActor {
     }
 
     async fn call(&mut self) {
-        match Link::connect(self.life.task.uid) {
+        match ShimLink::connect(self.life.task.uid) {
             Ok(link) => {
                 self.reached(link);
                 self.order_again().await;
@@ -243,7 +240,7 @@ impl TaskActor {
     /// How its leader ends after that is our doing, and says nothing of the task.
     async fn stop_unwatched(
         &mut self,
-        sweep: &Sweep,
+        sweep: &SweepTarget,
         leader: Option<LeaderExit>,
         loss: Loss,
         output_bytes: u64,
@@ -258,7 +255,7 @@ impl TaskActor {
             })
             .await;
         }
-        match self.shared.lookout.sweep(sweep, SWEEP_ROUND).await {
+        match self.shared.sweeper.sweep(sweep, SWEEP_ROUND).await {
             Ok(Swept::Gone { found }) => {
                 let then = format!("and {found} of its processes, which lived on, were killed");
                 self.end_unseen(leader, lost(loss, &then), ProofMethod::Sweep, output_bytes)

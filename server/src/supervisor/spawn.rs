@@ -18,9 +18,8 @@ use crate::{
     crash,
     journal::JournalError,
     process::{
-        environment::EnvBlock,
         error_text,
-        program::{self, Executable, Unusable},
+        launch::{self, EnvBlock, Executable, Unusable},
         shim::Launch,
     },
     task::{
@@ -168,14 +167,14 @@ impl Supervisor {
             .working_directory
             .as_ref()
             .unwrap_or(&self.parts().working_directory);
-        program::check_directory(directory).map_err(|source| SpawnError::WorkingDirectory {
+        launch::check_directory(directory).map_err(|source| SpawnError::WorkingDirectory {
             path: directory.clone(),
             source,
         })?;
         let path = self.parts().base_env.path(request);
         let had_ampersand = script.is_some();
         let command = script.unwrap_or_else(|| request.command.clone());
-        let executable = program::resolve(&command, directory, path)?;
+        let executable = launch::resolve(&command, directory, path)?;
         let mut rules = request.rules.clone();
         if had_ampersand {
             rules.foreground = None;
@@ -265,7 +264,7 @@ impl TaskActor {
             parts.containment.leaf(&task.id),
         );
         let memory = match task.placement() {
-            Placement::Foreground => parts.task_dir.memory_place(&task.id),
+            Placement::Foreground => parts.task_dir.reserve_memory(&task.id),
             Placement::Background => None,
         };
         let launch = Launch {

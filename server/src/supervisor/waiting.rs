@@ -16,9 +16,8 @@ use crate::{
     crash,
     journal::JournalError,
     process::{
-        environment::EnvBlock,
         error_text,
-        program::{self, Executable},
+        launch::{self, EnvBlock, Executable},
     },
     task::{Actor, Queued, SpawnFailure, StopCause, Task},
 };
@@ -33,7 +32,7 @@ enum Unready {
     #[error("{}", error_text(.0))]
     Directory(io::Error),
     #[error(transparent)]
-    Program(#[from] program::Unusable),
+    Program(#[from] launch::Unusable),
 }
 
 impl TaskActor {
@@ -76,9 +75,9 @@ impl TaskActor {
         let request = parts.journal.waiting_request(task).await?;
         let request = request.ok_or(Unready::Forgotten)?;
         let directory = &task.spec.working_directory;
-        program::check_directory(directory).map_err(Unready::Directory)?;
+        launch::check_directory(directory).map_err(Unready::Directory)?;
         let path = parts.base_env.path(&request);
-        let executable = program::resolve(&task.spec.command, directory, path)?;
+        let executable = launch::resolve(&task.spec.command, directory, path)?;
         Ok((executable, self.environment(&request)))
     }
 

@@ -1,9 +1,7 @@
 //! Every case, told from what was seen.
 
-use heeler_shim::record::{CgroupPath, Exit, Identity};
-
 use super::*;
-use crate::process::task_file::Slot;
+use crate::process::task_file::{CgroupPath, Exit, Identity, Slot};
 
 const BOOT: BootId = BootId([1; 16]);
 
@@ -21,14 +19,14 @@ fn identity(boot: BootId) -> Identity {
 fn exit() -> LeaderExit {
     LeaderExit {
         exit: Exit::Code(3),
-        time_micros: 1,
+        time: Default::default(),
         output_end: 0,
     }
 }
 
 fn end() -> TreeEnd {
     TreeEnd {
-        time_micros: 1,
+        time: Default::default(),
         output_end: 0,
         cgroup_empty: true,
         cpu_micros: 0,
@@ -45,7 +43,7 @@ fn running() -> Records {
         start: Slot::Whole(Start::Running {
             pid: 43,
             start_ticks: 1,
-            time_micros: 1,
+            time: Default::default(),
             in_cgroup: false,
         }),
         ..Records::default()
@@ -81,7 +79,7 @@ fn a_recorded_end_comes_before_everything_else() {
             assert_eq!(classify(Birth::Known, &seen), ended);
         }
     }
-    records.leader_exit = Slot::Unreadable;
+    records.leader_exit = Slot::Damaged;
     let seen = own(Lock::Free, records, Remains::Unsought);
     let leader = None;
     assert_eq!(
@@ -149,7 +147,7 @@ fn without_a_shim_the_tree_is_sought_and_decides() {
 #[test]
 fn a_damaged_identity_does_not_count_as_another_boot() {
     let mut records = running();
-    records.identity = Slot::Unreadable;
+    records.identity = Slot::Damaged;
     let seen = own(Lock::Free, records, Remains::Unsought);
     assert_eq!(classify(Birth::Known, &seen), None, "it is to be sought");
 }
