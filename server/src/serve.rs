@@ -312,6 +312,9 @@ fn open_state(config: &Config) -> Result<StateLock, RunError> {
 /// Where there is no memory to be had, there is the disk. What is in memory is read in any case.
 fn with_memory(task_dir: TaskDir, config: &Config, journal: &Journal) -> TaskDir {
     let path = MemoryDir::of(journal.directory_id(), config.memory_dir.as_deref());
+    for stale in MemoryDir::remove_stale(&path, &config.state_dir) {
+        tracing::info!(path = %stale.display(), "removed the memory of a deleted state directory");
+    }
     match MemoryDir::open(&path, &config.state_dir, config.memory_output) {
         Ok(memory) => task_dir.with_memory(memory),
         Err(error) => {

@@ -142,6 +142,40 @@ async fn with_abandon_a_task_ends_with_its_leader_and_names_its_orphans() {
     eventually("its end", || child.is_gone()).await;
 }
 
+/// F12
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_deleted_state_directory_leaves_nothing_in_memory() {
+    let mut daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let task = api.start(holding("echo kept")).await;
+    assert_eq!(
+        api.attach(&task.id).await.ended().await.reason(),
+        AttachEndReason::Finished
+    );
+    let before = daemon.memory_dir();
+    assert!(before.join(&task.id).exists());
+    daemon.kill9();
+    fs::remove_dir_all(daemon.state_dir()).unwrap();
+    daemon.restart().await;
+    assert!(!before.exists(), "the next server has removed it");
+}
+
+/// F12
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_server_that_leaves_removes_its_memory_directory_unless_output_is_kept() {
+    let mut daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let task = api.start(holding("echo short")).await;
+    api.attach(&task.id).await.ended().await;
+    let (directory, file) = (daemon.memory_dir(), daemon.memory_file(&task.id));
+    daemon.terminate();
+    assert!(file.exists(), "a finished task keeps its output");
+    daemon.restart().await;
+    daemon.api().await.remove([&*task.id]).await.unwrap();
+    daemon.terminate();
+    assert!(!directory.exists());
+}
+
 /// F9, N1: whoever knows the name of the directory in memory can make it before the daemon does.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_directory_in_memory_that_is_anothers_is_neither_used_nor_read() {

@@ -13,6 +13,7 @@
 
 mod budget;
 mod claimed;
+mod stale;
 mod tasks;
 
 use std::{

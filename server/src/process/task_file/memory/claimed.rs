@@ -7,7 +7,7 @@ use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io,
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, symlink},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use nix::{
@@ -82,6 +82,15 @@ pub(super) fn open_dir(path: &Path) -> io::Result<File> {
         .read(true)
         .custom_flags(O_DIRECTORY | O_NOFOLLOW)
         .open(path)
+}
+
+/// Returns the state directory that a memory directory belongs to; `None` if it does not say.
+pub(super) fn state_dir_of(path: &Path) -> Option<PathBuf> {
+    fs::read_link(path.join(STATE_DIR_LINK)).ok()
+}
+
+pub(super) fn remove_state_dir_link(path: &Path) -> io::Result<()> {
+    fs::remove_file(path.join(STATE_DIR_LINK))
 }
 
 /// Lists the names in a memory directory, without the link to its state directory.

@@ -16,7 +16,7 @@ use crate::process::task_file::TaskDir;
 /// A state directory on disk, and a memory directory for a number of tasks.
 struct Scene {
     state: TempDir,
-    _root: TempDir,
+    root: TempDir,
     memory: PathBuf,
     dir: TaskDir,
 }
@@ -30,7 +30,7 @@ impl Scene {
         dir.create().unwrap();
         Self {
             state,
-            _root: root,
+            root,
             memory,
             dir,
         }
@@ -53,6 +53,13 @@ impl Scene {
         let path = self.dir.reserve_memory(id).unwrap();
         fs::write(&path, "output").unwrap();
         path
+    }
+
+    /// Starts another server, with a state directory of its own and the same memory root.
+    fn remove_stale(&self) -> Vec<PathBuf> {
+        let state = tempfile::tempdir().unwrap();
+        let memory = MemoryDir::of(Uuid::now_v7(), Some(self.root.path()));
+        MemoryDir::remove_stale(&memory, state.path())
     }
 }
 
@@ -210,4 +217,101 @@ fn without_room_output_begins_on_disk() {
     dir.spill(&id('a')).unwrap();
     assert_eq!(dir.evict(&id('a')).unwrap(), 0);
     assert_eq!(dir.tasks_in_memory().unwrap(), []);
+}
+
+/// F12
+#[test]
+fn the_directory_of_a_deleted_state_directory_is_removed() {
+    let scene = Scene::new(2);
+    scene.write(&id('a'));
+    scene.write(&id('b'));
+    assert_eq!(scene.remove_stale(), [] as [PathBuf; 0], "its server runs");
+    scene.dir.release_memory_dir();
+    assert_eq!(scene.remove_stale(), [] as [PathBuf; 0], "its state exists");
+    fs::remove_dir_all(scene.state.path()).unwrap();
+    assert_eq!(scene.remove_stale(), [scene.memory.as_path()]);
+    assert!(!scene.memory.exists());
+}
+
+/// F12
+#[test]
+fn a_state_directory_that_is_created_again_removes_the_old_memory_directory() {
+    let scene = Scene::new(2);
+    scene.write(&id('a'));
+    scene.dir.release_memory_dir();
+    fs::remove_dir_all(scene.state.path()).unwrap();
+    fs::create_dir(scene.state.path()).unwrap();
+    assert_eq!(scene.remove_stale(), [] as [PathBuf; 0], "another server");
+    let new = MemoryDir::of(Uuid::now_v7(), Some(scene.root.path()));
+    let removed = MemoryDir::remove_stale(&new, scene.state.path());
+    assert_eq!(removed, [scene.memory.as_path()]);
+    assert!(!scene.memory.exists());
+}
+
+/// F12
+#[test]
+fn the_directory_of_a_live_server_or_shim_is_kept() {
+    let scene = Scene::new(2);
+    let path = scene.write(&id('a'));
+    fs::remove_dir_all(scene.state.path()).unwrap();
+    assert_eq!(scene.remove_stale(), [] as [PathBuf; 0], "its server runs");
+    scene.dir.release_memory_dir();
+    let file = File::open(&path).unwrap();
+    let shim = Flock::lock(file, FlockArg::LockExclusiveNonblock).unwrap();
+    assert_eq!(scene.remove_stale(), [] as [PathBuf; 0], "its shim runs");
+    assert!(path.exists());
+    drop(shim);
+    assert_eq!(scene.remove_stale(), [scene.memory.as_path()]);
+}
+
+/// N1
+#[test]
+fn directories_that_are_not_stale_memory_directories_are_kept() {
+    let scene = Scene::new(2);
+    let make = |name: &str, mode: u32| {
+        let path = scene.root.path().join(name);
+        fs::create_dir(&path).unwrap();
+        symlink("/nonexistent/state", path.join("state-dir")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        path
+    };
+    let hex = |digit: char| format!("heeler-{}", String::from(digit).repeat(32));
+    let foreign_file = make(&hex('a'), 0o700);
+    fs::write(foreign_file.join("notes"), "").unwrap();
+    let without_link = scene.root.path().join(hex('b'));
+    fs::create_dir(&without_link).unwrap();
+    fs::set_permissions(&without_link, fs::Permissions::from_mode(0o700)).unwrap();
+    fs::write(without_link.join("shell-aaaaaaaaaa"), "").unwrap();
+    make(&hex('c'), 0o755);
+    make("heeler-1234", 0o700);
+    make("other", 0o700);
+    let target = make("target", 0o700);
+    symlink(&target, scene.root.path().join(hex('d'))).unwrap();
+    if nix::unistd::geteuid().is_root() {
+        let foreign_user = make(&hex('e'), 0o700);
+        std::os::unix::fs::chown(foreign_user, Some(65534), None).unwrap();
+    }
+    assert_eq!(scene.remove_stale(), [] as [PathBuf; 0]);
+    assert!(target.join("state-dir").is_symlink());
+    // A crash between the creation of a directory and that of its link.
+    fs::remove_file(without_link.join("shell-aaaaaaaaaa")).unwrap();
+    assert_eq!(scene.remove_stale(), [without_link]);
+}
+
+/// F12
+#[test]
+fn a_moved_state_directory_keeps_its_memory_directory() {
+    let scene = Scene::new(2);
+    scene.write(&id('a'));
+    scene.dir.release_memory_dir();
+    let moved = tempfile::tempdir().unwrap();
+    let server = task_dir(&moved, &scene.memory, 1 << 30);
+    fs::remove_dir_all(scene.state.path()).unwrap();
+    assert_eq!(scene.remove_stale(), [] as [PathBuf; 0]);
+    drop(server);
+    assert_eq!(scene.remove_stale(), [] as [PathBuf; 0]);
+    assert_eq!(
+        claimed::state_dir_of(&scene.memory).unwrap(),
+        fs::canonicalize(moved.path()).unwrap()
+    );
 }
