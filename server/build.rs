@@ -1,8 +1,8 @@
-//! Compiles the shim, which the server carries inside itself.
+//! Compiles the shim, which is embedded in the server.
 //!
-//! The shim starts without a C library, which Cargo cannot be told for one binary of a workspace; so
-//! the compiler that Cargo uses is run here: once for the formats, once for the program. Whoever
-//! builds needs nothing for it beyond what a Rust toolchain needs to link.
+//! The shim starts without a C library, and Cargo has no setting for that in one binary of a workspace.
+//! So this script runs the compiler that Cargo uses: once for the formats, once for the program. The
+//! build needs nothing beyond a Rust toolchain and its linker.
 
 use std::{
     env,
@@ -11,7 +11,7 @@ use std::{
     process::{self, Command},
 };
 
-/// How both parts are compiled.
+/// The options for both parts.
 const CODE: &[&str] = &[
     "--edition=2024",
     "-Copt-level=s",
@@ -19,7 +19,7 @@ const CODE: &[&str] = &[
     "-Cembed-bitcode=yes",
 ];
 
-/// How the program is made of them: one file that needs no loader, no larger than it must be.
+/// The options for the program: a small static executable that needs no loader.
 const PROGRAM: &[&str] = &[
     "-Clto=fat",
     "-Ccodegen-units=1",
@@ -65,7 +65,7 @@ fn compile_shim() -> Result<(), String> {
         rustc.arg(joined("-Clinker=", linker));
     }
     if variable("CARGO_CFG_TARGET_ENV")? == "musl" {
-        // This target brings start-up files of its own, which are not wanted either.
+        // This target links start-up files of its own.
         rustc.arg("-Clink-self-contained=no");
     }
     rustc
@@ -75,8 +75,7 @@ fn compile_shim() -> Result<(), String> {
     run(rustc)
 }
 
-/// The compiler that Cargo uses, for the target that it builds for. Flags that are meant for the
-/// server are not for the shim.
+/// Returns the compiler that Cargo uses, for its target, without the flags for the server.
 fn compiler() -> Result<Command, String> {
     let (host, target) = (variable("HOST")?, variable("TARGET")?);
     let mut rustc = Command::new(variable("RUSTC")?);
@@ -95,7 +94,7 @@ fn run(mut command: Command) -> Result<(), String> {
     }
     eprintln!("{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
     Err(format!(
-        "the shim does not compile ({}); the compiler's words are above",
+        "the shim does not compile ({}); see the compiler's output above",
         output.status
     ))
 }
@@ -107,7 +106,7 @@ fn require(name: &str, supported: &[&str]) -> Result<(), String> {
     }
     let value = value.to_string_lossy();
     Err(format!(
-        "Heeler runs on Linux, on x86_64 and aarch64: {name} is {value}"
+        "Heeler supports Linux on x86_64 and aarch64 only: {name} is {value}"
     ))
 }
 
@@ -115,8 +114,8 @@ fn variable(name: &str) -> Result<OsString, String> {
     env::var_os(name).ok_or_else(|| format!("Cargo has not set {name}"))
 }
 
-fn joined(before: &str, behind: impl AsRef<OsStr>) -> OsString {
+fn joined(before: &str, after: impl AsRef<OsStr>) -> OsString {
     let mut out = OsString::from(before);
-    out.push(behind);
+    out.push(after);
     out
 }

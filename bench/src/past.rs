@@ -9,11 +9,10 @@ use std::{
 
 use crate::Result;
 use heeler_server::{
-    journal::{Boot, Durability, Entry, Journal},
-    process::task_file::TaskDir,
-    task::{
-        Command, Containment, EndReason, EndState, Ended, EventKind, Kind, LeaderEnd, Outcome,
-        Spec, Started, Tail, Task, Timestamp,
+    Durability,
+    internal::{
+        Boot, Command, Containment, EndReason, EndState, Ended, Entry, EventKind, Journal, Kind,
+        LeaderEnd, Outcome, Spec, Started, Task, TaskDir, TaskId, Timestamp,
     },
 };
 
@@ -37,7 +36,7 @@ pub(crate) async fn make(dir: PathBuf, tasks: u64) -> Result<PathBuf> {
 }
 
 /// The three facts of a task that ran and exited.
-async fn add(journal: &Journal) -> Result<heeler_server::task::TaskId> {
+async fn add(journal: &Journal) -> Result<TaskId> {
     let mut task = newborn(journal);
     append(journal, EventKind::Created, &task).await?;
     let at = Timestamp::now();
@@ -64,12 +63,10 @@ async fn add(journal: &Journal) -> Result<heeler_server::task::TaskId> {
 }
 
 async fn append(journal: &Journal, kind: EventKind, task: &Task) -> Result {
-    let tail = (kind == EventKind::Ended).then(Tail::default);
     journal
         .append(Entry {
             kind,
             task: task.clone(),
-            tail,
             request: None,
         })
         .await?;

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{journal::Durability, process::containment::Wanted};
+use crate::{journal::Durability, process::containment::ContainmentSetting};
 
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -18,7 +18,7 @@ pub struct Config {
     pub listen: Vec<Listen>,
     /// The certificate of every TCP address. Addresses beyond loopback need one.
     pub tls: Option<TlsFiles>,
-    pub containment: Wanted,
+    pub containment: ContainmentSetting,
     pub durability: Durability,
     pub limits: Limits,
     /// The directory of tasks whose request names none; by default the user's home.

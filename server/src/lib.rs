@@ -42,7 +42,7 @@ mod task;
 
 pub use config::{Config, Limits, Listen, OnExit, Retention, TlsFiles};
 pub use journal::Durability;
-pub use process::containment::Wanted;
+pub use process::containment::ContainmentSetting;
 pub use serve::{Ready, RunError, run};
 
 /// The inner parts that the tests and the benchmarks of this workspace drive without a server.
@@ -51,10 +51,9 @@ pub mod internal {
     pub use crate::{
         journal::{Boot, Entry, Journal},
         process::{
-            environment::EnvBlock,
-            link::Link,
-            shim::{Launch, Records as RecordSync, Shims},
-            task_file::{MemoryDir, Reading, Records, TaskDir},
+            launch::EnvBlock,
+            shim::{AfterTask, Launch, RecordSync, ShimLink, ShimOrder, ShimPool, ShimReport},
+            task_file::{Exit, LastOutput, MemoryDir, Reading, Records, Start, TaskDir, TreeEnd},
         },
         task::{
             Command, Containment, DEFAULT_GRACE, EndReason, EndState, Ended, EventKind, IdKey,

@@ -23,7 +23,7 @@ use crate::{
     journal::{Journal, JournalError},
     process::{
         containment::{ChosenContainment, ContainmentError},
-        environment::Reach,
+        launch::ServerAddress,
     },
     service::{Closing, Edge, End, Gate, ListenError, Listener, NAME, Service, Tcp},
     supervisor::{CancelRequest, Cascade, Recovered, Supervisor},
@@ -279,13 +279,13 @@ fn unix_addresses(config: &Config) -> impl Iterator<Item = String> {
 }
 
 /// The address at which tasks reach this server: a Unix socket, if there is one.
-fn reach(config: &Config, tcp: &Tcp) -> Reach {
+fn reach(config: &Config, tcp: &Tcp) -> ServerAddress {
     match unix_addresses(config).next() {
-        Some(address) => Reach {
+        Some(address) => ServerAddress {
             address,
             token_file: None,
         },
-        None => Reach {
+        None => ServerAddress {
             address: tcp.own_address().unwrap_or_default(),
             token_file: tcp.token_file(),
         },

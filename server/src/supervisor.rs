@@ -63,7 +63,7 @@ pub(crate) use tails::TAIL_BYTES;
 
 /// Types and rules of the process layer that the supervisor's own interface uses.
 pub(crate) use crate::process::{
-    environment::RESERVED_PREFIX,
+    launch::RESERVED_PREFIX,
     signal_name, signal_number,
     task_file::Reading,
     tree::{Process, Tree},
@@ -73,8 +73,8 @@ use crate::{
     config::Limits,
     journal::Journal,
     process::{
-        containment::ChosenContainment, environment::BaseEnv, shim::Shims, sweep::Lookout,
-        task_file::TaskDir,
+        containment::ChosenContainment, launch::BaseEnv, shim::ShimPool, task_file::TaskDir,
+        tree::sweep::Sweeper,
     },
     task::{Filter, TaskId},
 };
@@ -90,7 +90,7 @@ const STORAGE_RETRY: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) journal: Journal,
-    pub(crate) shims: Shims,
+    pub(crate) shims: ShimPool,
     pub(crate) containment: ChosenContainment,
     /// The variables that every task's environment starts from.
     pub(crate) base_env: BaseEnv,
@@ -117,7 +117,7 @@ struct Shared {
     /// True once no new task is accepted.
     closed: AtomicBool,
     /// Finds processes that no shim watches.
-    sweeper: Lookout,
+    sweeper: Sweeper,
     /// The number of actors and other jobs that shutdown waits for.
     jobs: watch::Sender<usize>,
     /// True once clients can attach.
@@ -175,7 +175,7 @@ impl Supervisor {
             queue_changes: QueueChanges::default(),
             tails: TailCache::new(),
             closed: AtomicBool::new(false),
-            sweeper: Lookout::default(),
+            sweeper: Sweeper::default(),
             jobs: watch::Sender::new(0),
             accepts_clients: watch::Sender::new(false),
             shutting_down: watch::Sender::new(false),

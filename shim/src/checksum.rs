@@ -1,7 +1,7 @@
-//! CRC-32 (the polynomial of zlib and Ethernet), to tell a record that was written whole.
+//! CRC-32 with the polynomial of zlib and Ethernet: detects a record that is damaged or half-written.
 
-/// What each value of four bits does to the rest: 64 bytes, where a table for eight would cost the
-/// shim a quarter of a page.
+/// Remainders of all values of four bits. The table takes 64 bytes; one for eight bits would take a
+/// quarter of a page in every shim.
 const STEPS: [u32; 16] = {
     let mut steps = [0; 16];
     let mut value = 0;
@@ -18,7 +18,7 @@ const STEPS: [u32; 16] = {
     steps
 };
 
-/// The checksum of `bytes`.
+/// Returns the checksum of `bytes`.
 pub const fn crc32(bytes: &[u8]) -> u32 {
     let mut crc = u32::MAX;
     let mut i = 0;

@@ -1,24 +1,25 @@
-//! Where the next output goes in a task file: the arithmetic of blocks and frames, without any I/O.
+//! The position of the next output in a task file: the arithmetic of blocks and frames, without I/O.
 //!
-//! A [`Tail`] is the end of what is written. Bytes that came from a pipe are cut into [`Piece`]s,
-//! each a frame with whatever must stand before it; a piece counts, by [`Tail::advance`], only once
-//! it is in the file whole.
+//! A [`Tail`] is the end of the written output. Bytes from a pipe are cut into [`Piece`]s, each a frame
+//! with the headers that must precede it. A piece moves the tail, by [`Tail::advance`], only once all
+//! of it is in the file.
 
-use crate::log::{
-    BLOCK_HEADER, BLOCK_SIZE, BLOCKS_START, BlockHeader, FRAME_HEADER, FrameHeader, Stream,
+use crate::{
+    log::{BLOCK_HEADER, BLOCK_SIZE, BLOCKS_START, BlockHeader, FRAME_HEADER, FrameHeader, Stream},
+    stamp::Stamp,
 };
 
 /// The longest head of a piece: the unusable end of a block, a block header and a frame header.
 pub const MAX_HEAD: usize = FRAME_HEADER + BLOCK_HEADER + FRAME_HEADER;
 
-/// The end of what is written.
+/// The end of the written output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tail {
     position: u64,
     offset: u64,
 }
 
-/// A frame, and what must be written before it.
+/// A frame, and the bytes that must be written before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
     /// Zeros, to the end of a block that has no room for a frame.
@@ -28,7 +29,7 @@ pub struct Piece {
     frame: FrameHeader,
 }
 
-/// What stands in the file before the bytes of a piece.
+/// The bytes that precede the output bytes of a piece in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
     bytes: [u8; MAX_HEAD],
@@ -36,24 +37,24 @@ pub struct Head {
 }
 
 impl Tail {
-    /// Of a file without output.
+    /// The tail of a file without output.
     pub const EMPTY: Self = Self {
         position: BLOCKS_START,
         offset: 0,
     };
 
-    /// Where the next piece goes in the file.
+    /// The file position of the next piece.
     pub const fn position(&self) -> u64 {
         self.position
     }
 
-    /// How many bytes of output there are.
+    /// The number of output bytes so far.
     pub const fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The piece that takes the first of `len` bytes, as many as fit.
-    pub fn piece(&self, stream: Stream, time_micros: u64, len: usize) -> Piece {
+    /// Returns the piece for the first of `len` bytes, as many as fit in the block.
+    pub fn piece(&self, stream: Stream, time: Stamp, len: usize) -> Piece {
         let used = ((self.position - BLOCKS_START) % BLOCK_SIZE as u64) as usize;
         let room = BLOCK_SIZE - used;
         let (padding, block, room) = if used == 0 {
@@ -69,15 +70,11 @@ impl Tail {
             block: block.then_some(BlockHeader {
                 first_offset: self.offset,
             }),
-            frame: FrameHeader {
-                stream,
-                len,
-                time_micros,
-            },
+            frame: FrameHeader { stream, len, time },
         }
     }
 
-    /// The tail behind a piece.
+    /// Returns the tail behind a piece.
     pub const fn advance(&self, piece: &Piece) -> Self {
         Self {
             position: self.position + piece.size() as u64,
@@ -87,12 +84,12 @@ impl Tail {
 }
 
 impl Piece {
-    /// How many bytes of output it takes.
+    /// The number of output bytes in the piece.
     pub const fn output(&self) -> usize {
         self.frame.len as usize
     }
 
-    /// How many bytes of the file it takes.
+    /// The number of file bytes of the piece.
     pub const fn size(&self) -> usize {
         let block = if self.block.is_some() {
             BLOCK_HEADER
@@ -102,7 +99,7 @@ impl Piece {
         self.padding + block + FRAME_HEADER + self.output()
     }
 
-    /// What is written before its bytes.
+    /// Returns the bytes to write before the output bytes.
     pub fn head(&self) -> Head {
         let mut head = Head {
             bytes: [0; MAX_HEAD],
@@ -117,13 +114,11 @@ impl Piece {
 }
 
 impl Head {
-    /// Before anything is in it.
     pub const EMPTY: Self = Self {
         bytes: [0; MAX_HEAD],
         len: 0,
     };
 
-    /// As it is written.
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or_default()
     }
@@ -143,7 +138,7 @@ mod tests {
     use crate::log::block_position;
     use std::vec::Vec;
 
-    /// A file that is only its blocks.
+    /// The blocks of a file, without its header page.
     #[derive(Default)]
     struct Blocks {
         bytes: Vec<u8>,
@@ -153,7 +148,7 @@ mod tests {
         fn append(&mut self, tail: &mut Tail, stream: Stream, mut data: &[u8]) -> usize {
             let mut pieces = 0;
             while !data.is_empty() {
-                let piece = tail.piece(stream, 7, data.len());
+                let piece = tail.piece(stream, Stamp::default(), data.len());
                 let (now, later) = data.split_at(piece.output());
                 assert_eq!(BLOCKS_START + self.bytes.len() as u64, tail.position());
                 self.bytes.extend_from_slice(piece.head().as_bytes());
@@ -165,7 +160,7 @@ mod tests {
             pieces
         }
 
-        /// Every frame's bytes, as a reader that knows only the format finds them.
+        /// Returns the bytes of every frame, read by the format alone.
         fn read(&self) -> Vec<(Stream, Vec<u8>)> {
             let mut out = Vec::new();
             let mut offset = 0;
@@ -194,8 +189,8 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_appended_is_read_back_in_order() {
-        for step in [1, 15, 16, 17, 100, 4096, 65_479, 65_496, 65_536] {
+    fn appended_output_is_read_back_in_order() {
+        for step in [1, 19, 20, 21, 100, 4096, 65_471, 65_492, 65_536] {
             let (mut blocks, mut tail) = (Blocks::default(), Tail::EMPTY);
             let (mut written, mut count) = (Vec::new(), 0);
             while written.len() < 300_000 {
@@ -232,10 +227,10 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_says_its_size() {
+    fn a_piece_knows_its_size() {
         let mut tail = Tail::EMPTY;
-        for len in [1, 70_000, 65_496, 3, 65_470] {
-            let piece = tail.piece(Stream::Stderr, u64::MAX, len);
+        for len in [1, 70_000, 65_492, 3, 65_466] {
+            let piece = tail.piece(Stream::Stderr, Stamp::default(), len);
             assert_eq!(piece.size(), piece.head().as_bytes().len() + piece.output());
             tail = tail.advance(&piece);
         }

@@ -1,12 +1,13 @@
-//! What a shim and the server say to each other, and what a shim leaves on disk.
+//! The formats that a shim and the server share: what they send to each other, and what a shim leaves
+//! on disk.
 //!
-//! One inode a task: the *task file*. Its first page holds the task's identity and what became of
-//! it ([`record`]); the rest is its output ([`log`]), unless that is still in memory ([`memory`]).
-//! While the shim lives it holds an exclusive `flock` on the file, and answers on an abstract socket
-//! named for the task ([`wire`]).
+//! One inode per task: the *task file*. Its first page holds the records of the task ([`record`]); the
+//! rest is its output ([`log`]), unless that is still in a memory file ([`memory_file`]). A live shim
+//! holds an exclusive `flock` on its task file and listens on an abstract socket named for the task
+//! ([`wire`]).
 //!
-//! Both ends may be of different builds: every format here carries a version, and what a released
-//! version wrote stays readable.
+//! A server may meet shims of another build, so every format carries a version. A build reads one
+//! version and refuses every other one by name.
 
 #![no_std]
 
@@ -16,7 +17,8 @@ extern crate std;
 pub mod checksum;
 pub mod layout;
 pub mod log;
-pub mod memory;
+pub mod memory_file;
 pub mod procfs;
 pub mod record;
+pub mod stamp;
 pub mod wire;

@@ -3,38 +3,35 @@
 //! ```text
 //! file   | header page 4 KiB | block 0, 64 KiB | block 1 | ...
 //! block  | magic, first offset, checksum | frame | frame | ... | zeros
-//! frame  | length and stream, time | bytes |
+//! frame  | length and stream, wall clock, monotonic clock | bytes |
 //! ```
 //!
-//! An *offset* counts output bytes from 0, of both streams together. Each block says the offset of
-//! its first byte, so any offset is found by bisection over blocks, a damaged block costs only
-//! itself, and whole blocks in the middle can be punched out of the file while every offset keeps
-//! its meaning. A frame never crosses a block; a frame of length 0 (zeros, or the end of the file)
-//! means that the block has no more.
+//! An *offset* counts output bytes from 0, of both streams together. Each block names the offset of
+//! its first byte, so a bisection over blocks finds any offset, a damaged block costs only itself, and
+//! whole blocks can be punched out of the middle of the file without moving any offset. A frame never
+//! crosses a block. A frame of length 0 (zeros, or the end of the file) ends its block.
 
-use crate::checksum::crc32;
+use crate::{
+    checksum::crc32,
+    stamp::{STAMP, Stamp},
+};
 
-/// Where block 0 begins: behind the header page.
+/// The position of block 0, behind the header page.
 pub const BLOCKS_START: u64 = 4096;
-/// The size of a block.
 pub const BLOCK_SIZE: usize = 64 * 1024;
-/// The size of a block's header.
 pub const BLOCK_HEADER: usize = 24;
-/// The size of a frame's header.
-pub const FRAME_HEADER: usize = 16;
+pub const FRAME_HEADER: usize = 4 + STAMP;
 
 const BLOCK_MAGIC: u32 = u32::from_le_bytes(*b"HLB1");
 
-/// Which of the task's pipes bytes came from.
+/// The pipe that output came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
-    /// Descriptor 1.
     Stdout,
-    /// Descriptor 2.
     Stderr,
 }
 
-/// Where block `index` begins in the file.
+/// Returns the position of block `index` in the file.
 pub const fn block_position(index: u64) -> u64 {
     BLOCKS_START + index * BLOCK_SIZE as u64
 }
@@ -47,7 +44,6 @@ pub struct BlockHeader {
 }
 
 impl BlockHeader {
-    /// As it is written.
     pub fn encode(&self) -> [u8; BLOCK_HEADER] {
         let mut out = [0; BLOCK_HEADER];
         out[0..4].copy_from_slice(&BLOCK_MAGIC.to_le_bytes());
@@ -57,7 +53,7 @@ impl BlockHeader {
         out
     }
 
-    /// From its bytes; `None` if this is no block header.
+    /// Returns `None` if the bytes are not a whole block header.
     pub fn decode(bytes: &[u8; BLOCK_HEADER]) -> Option<Self> {
         let word = |at: usize| {
             u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
@@ -74,16 +70,14 @@ impl BlockHeader {
 /// The header of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameHeader {
-    /// Where its bytes came from.
     pub stream: Stream,
-    /// How many they are: 1 to what fits in a block.
+    /// The number of output bytes: from 1 to what fits in a block.
     pub len: u32,
-    /// When they were read, in microseconds since 1970.
-    pub time_micros: u64,
+    /// The moment at which the bytes were read from the pipe.
+    pub time: Stamp,
 }
 
 impl FrameHeader {
-    /// As it is written.
     pub fn encode(&self) -> [u8; FRAME_HEADER] {
         let tag: u32 = match self.stream {
             Stream::Stdout => 1,
@@ -91,16 +85,16 @@ impl FrameHeader {
         };
         let mut out = [0; FRAME_HEADER];
         out[0..4].copy_from_slice(&(self.len | tag << 24).to_le_bytes());
-        out[8..16].copy_from_slice(&self.time_micros.to_le_bytes());
+        out[4..].copy_from_slice(&self.time.encode());
         out
     }
 
-    /// From its bytes; `None` if the block has no more frames.
+    /// Returns `None` if the block has no more frames.
     pub fn decode(bytes: &[u8; FRAME_HEADER]) -> Option<Self> {
         let mut head = [0; 4];
         head.copy_from_slice(&bytes[0..4]);
-        let mut time = [0; 8];
-        time.copy_from_slice(&bytes[8..16]);
+        let mut time = [0; STAMP];
+        time.copy_from_slice(&bytes[4..]);
         let word = u32::from_le_bytes(head);
         let len = word & 0x00FF_FFFF;
         let stream = match word >> 24 {
@@ -114,7 +108,7 @@ impl FrameHeader {
         Some(Self {
             stream,
             len,
-            time_micros: u64::from_le_bytes(time),
+            time: Stamp::decode(&time),
         })
     }
 }
@@ -124,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_survive_the_round_trip() {
+    fn headers_decode_to_what_was_encoded() {
         let block = BlockHeader {
             first_offset: u64::MAX / 3,
         };
@@ -132,13 +126,16 @@ mod tests {
         let frame = FrameHeader {
             stream: Stream::Stderr,
             len: 65_000,
-            time_micros: 1 << 50,
+            time: Stamp {
+                wall_micros: 1 << 50,
+                monotonic_micros: 1 << 40,
+            },
         };
         assert_eq!(FrameHeader::decode(&frame.encode()), Some(frame));
     }
 
     #[test]
-    fn a_flipped_bit_is_no_block_header() {
+    fn a_block_header_with_a_flipped_bit_is_rejected() {
         let good = BlockHeader { first_offset: 77 }.encode();
         for bit in 0..20 * 8 {
             let mut bad = good;
@@ -148,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_are_no_frame() {
+    fn zeros_are_not_a_frame() {
         assert_eq!(FrameHeader::decode(&[0; FRAME_HEADER]), None);
     }
 }

@@ -1,25 +1,21 @@
-//! What the kernel says of processes in `/proc` and of cgroups: parsing only, no I/O.
+//! Parsers for the texts of `/proc` and of cgroup files. No I/O.
 
-/// What is used of `/proc/<pid>/stat`.
+/// The fields of `/proc/<pid>/stat` that a shim uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
-    /// The kernel's letter: `Z` and `X` are dead.
+    /// The kernel's state letter: `Z` and `X` are dead.
     pub state: u8,
-    /// The parent's process id.
     pub parent: u32,
-    /// The process group.
     pub group: u32,
-    /// How many threads it has.
     pub threads: u32,
-    /// Its start time in clock ticks since boot, which with the pid names the process.
+    /// The start time in clock ticks since boot; with the pid it identifies the process.
     pub start_ticks: u64,
 }
 
 impl Stat {
-    /// From the file's bytes, of which the first 22 fields are needed.
+    /// Needs the first 22 fields of the file.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
-        // The second field is the program's name in parentheses, which may hold anything, also `)
-        // `.
+        // The second field is the program's name in parentheses, which may itself contain `) `.
         let name_end = bytes.iter().rposition(|byte| *byte == b')')?;
         let mut fields = bytes.get(name_end + 2..)?.split(|byte| *byte == b' ');
         let state = *fields.next()?.first()?;
@@ -36,20 +32,19 @@ impl Stat {
         })
     }
 
-    /// Whether it has ended and only waits for its parent. A process whose first thread has ended
-    /// and others have not looks the same but for their number.
+    /// Returns whether the process has ended and waits to be reaped. A process whose first thread
+    /// has ended before the others shows the same letter, but has more than one thread.
     pub const fn is_dead(&self) -> bool {
         matches!(self.state, b'Z' | b'X' | b'x') && self.threads <= 1
     }
 }
 
-/// How long a clock tick is, in nanoseconds: the kernel shows a hundred a second on every machine
-/// that we run on, whatever it counts inside.
+/// The length of a clock tick. The kernel reports 100 ticks a second on both architectures.
 const TICK_NANOS: u64 = 10_000_000;
 
-/// The start time in clock ticks of a process that was born between two moments, in nanoseconds
-/// since boot. `None` if they leave a choice: then `/proc/<pid>/stat` must be asked, which takes as
-/// long as everything else that a shim does for a start.
+/// Returns the start time in clock ticks of a process that was created between two moments, in
+/// nanoseconds since boot. `None` if a tick ends between them: then `/proc/<pid>/stat` must be read,
+/// which takes as long as the rest of a start.
 pub const fn ticks_between(earlier: u64, later: u64) -> Option<u64> {
     let tick = later / TICK_NANOS;
     if earlier / TICK_NANOS == tick {
@@ -59,14 +54,14 @@ pub const fn ticks_between(earlier: u64, later: u64) -> Option<u64> {
     }
 }
 
-/// The process ids in a `children` file, whose text may come in parts.
+/// Reads the process ids of a `children` file, whose text may come in parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PidReader {
     value: u32,
 }
 
 impl PidReader {
-    /// Takes the next byte, and gives the pid that it ends. A space ends the last one as well.
+    /// Takes the next byte and returns the pid that it ends. A space follows the last pid as well.
     pub const fn push(&mut self, byte: u8) -> Option<u32> {
         if byte.is_ascii_digit() {
             let digit = (byte - b'0') as u32;
@@ -79,14 +74,14 @@ impl PidReader {
     }
 }
 
-/// Whether a `cgroup.events` file says that the cgroup has a live member, below it or in it.
+/// Returns whether a `cgroup.events` file reports a live member in the cgroup or below it.
 pub fn is_populated(events: &[u8]) -> bool {
     events
         .split(|byte| *byte == b'\n')
         .any(|line| line == b"populated 1")
 }
 
-/// The 16 bytes of a UUID in hex, with or without hyphens; nothing else may follow.
+/// Parses a UUID in hex, with or without hyphens. Nothing may follow it.
 pub fn parse_uuid(text: &[u8]) -> Option<[u8; 16]> {
     let mut out = [0; 16];
     let mut digits = text.iter().filter(|byte| **byte != b'-');
@@ -98,7 +93,7 @@ pub fn parse_uuid(text: &[u8]) -> Option<[u8; 16]> {
     digits.next().is_none().then_some(out)
 }
 
-/// A decimal number; `None` if it is none or too large.
+/// Parses a decimal number; `None` if it is malformed or too large.
 pub fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;
@@ -121,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stat_line_is_read_whatever_the_program_is_called() {
+    fn a_stat_line_is_parsed_with_any_program_name() {
         let stat = Stat {
             state: b'S',
             parent: 7,
@@ -136,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_stat_line_is_none() {
+    fn a_truncated_stat_line_is_rejected() {
         let whole = line("sh");
         let needed = whole.find("9876543210").expect("there");
         for len in 0..needed {
@@ -145,14 +140,14 @@ mod tests {
     }
 
     #[test]
-    fn a_start_time_is_known_if_both_moments_are_of_one_tick() {
+    fn a_start_time_is_known_if_both_moments_are_in_one_tick() {
         assert_eq!(ticks_between(30_000_000, 39_999_999), Some(3));
         assert_eq!(ticks_between(39_999_999, 40_000_000), None);
         assert_eq!(ticks_between(0, u64::MAX), None);
     }
 
     #[test]
-    fn pids_are_read_across_parts() {
+    fn pids_are_parsed_across_parts() {
         let mut reader = PidReader::default();
         let parts: [&[u8]; 3] = [b"1 22 33", b"3 4194303", b" "];
         let pids: Vec<u32> = parts
@@ -164,14 +159,14 @@ mod tests {
     }
 
     #[test]
-    fn a_cgroup_says_whether_it_is_populated() {
+    fn a_populated_cgroup_is_recognised() {
         assert!(is_populated(b"populated 1\nfrozen 0\n"));
         assert!(!is_populated(b"populated 0\nfrozen 1\n"));
         assert!(!is_populated(b""));
     }
 
     #[test]
-    fn uuids_are_read_with_and_without_hyphens() {
+    fn uuids_are_parsed_with_and_without_hyphens() {
         let uuid = *b"\x01\x23\x45\x67\x89\xab\xcd\xef\x00\x11\x22\x33\x44\x55\x66\x77";
         assert_eq!(parse_uuid(b"0123456789abcdef0011223344556677"), Some(uuid));
         assert_eq!(

@@ -1,44 +1,53 @@
-//! The header page of a task file: four records, each written once, whole, by one `pwrite`.
+//! The header page of a task file: four records, each written once by one `pwrite`.
 //!
 //! | slot at | record | written |
 //! | --- | --- | --- |
-//! | 0 | [`Identity`] | when the shim has made and locked the file, before anything runs |
+//! | 0 | [`Identity`] | after the shim has created and locked the file, before anything runs |
 //! | 1024 | [`Start`] | when the leader runs, or could not be started |
-//! | 2048 | [`LeaderExit`] | when the leader has ended, its last output behind it in the file |
-//! | 3072 | [`TreeEnd`] | when the shim has no child left, or was to let go of them, and the output is complete |
+//! | 2048 | [`LeaderExit`] | when the leader has exited and its output is in the file |
+//! | 3072 | [`TreeEnd`] | when the shim has no child left or has abandoned them, and the output is complete |
 //!
-//! These are the truth about a task's end; whatever a shim says on its socket is only a hint to
-//! look here. A slot that is empty or damaged reads as `None`.
+//! The records are the truth about a task's end. A message on the socket is only a hint to read them.
 
 mod slot;
 
 use slot::{Reader, Writer};
 
+use crate::stamp::Stamp;
+
 /// The version of these records.
 pub const VERSION: u16 = 1;
-/// The size of a slot.
 pub const SLOT: usize = 1024;
 /// The longest cgroup path that an [`Identity`] can hold.
 pub const MAX_CGROUP_PATH: usize = 896;
 
-/// A slot's bytes: magic and kind, version, payload length, payload, zeros, and at the end a
-/// checksum of all that is before the zeros.
+/// A slot: magic, kind, version, payload length, payload, zeros, and a checksum of everything before
+/// the zeros.
 pub type SlotBytes = [u8; SLOT];
 
-/// Who made the file, for which task.
+/// The reason why a slot holds no usable record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unreadable {
+    /// Nothing was ever written.
+    Empty,
+    /// Half-written, damaged, or a record of another kind.
+    Damaged,
+    /// A whole record of a version that this build does not read.
+    UnknownVersion(u16),
+}
+
+/// The shim that created the file, and the task it did so for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
-    /// The task's UUID.
     pub task_uid: [u8; 16],
-    /// The kernel's boot id: a record of another boot speaks of processes that are gone.
+    /// The kernel's boot id. Pids and monotonic times mean nothing in another boot.
     pub boot_id: [u8; 16],
-    /// The shim's process id.
     pub shim_pid: u32,
-    /// The shim's start time in clock ticks since boot, which with the pid names the process.
+    /// The shim's start time in clock ticks since boot; with the pid it identifies the process.
     pub shim_start_ticks: u64,
-    /// The task's cgroup, an absolute path in the file system; empty if it has none.
+    /// The task's cgroup, as an absolute path in the file system; empty if it has none.
     pub cgroup: CgroupPath,
-    /// CPU time of those that the shim had waited for before, for other tasks.
+    /// CPU time of the processes that the shim reaped for earlier tasks.
     pub cpu_before_micros: u64,
 }
 
@@ -49,25 +58,19 @@ pub struct CgroupPath {
     bytes: [u8; MAX_CGROUP_PATH],
 }
 
-/// How the start went.
+/// The result of the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// The leader runs.
     Running {
-        /// Its process id.
         pid: u32,
-        /// Its start time in clock ticks since boot.
+        /// The leader's start time in clock ticks since boot.
         start_ticks: u64,
-        /// When, in microseconds since 1970.
-        time_micros: u64,
-        /// Whether it was born in the task's cgroup.
+        time: Stamp,
+        /// The leader was created in the task's cgroup.
         in_cgroup: bool,
     },
-    /// It could not be started.
     Failed {
-        /// What was being done.
         stage: Stage,
-        /// The system's answer.
         errno: i32,
     },
 }
@@ -75,11 +78,11 @@ pub enum Start {
 /// The steps of a start that can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// Making the task file, or writing who made it: only ever told on the socket.
+    /// Creating the task file or writing its identity. Reported on the socket only.
     TaskFile,
-    /// Making the pipes or other preparations in the shim.
+    /// Creating the pipes, and other preparations in the shim.
     Prepare,
-    /// Making the process.
+    /// Creating the process.
     Clone,
     /// Entering the working directory.
     WorkingDirectory,
@@ -89,72 +92,57 @@ pub enum Stage {
     Exec,
 }
 
-/// How a process ended, as its wait status tells.
+/// A process's wait status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// By itself, with a code.
     Code(i32),
-    /// By a signal.
-    Signal {
-        /// Its number.
-        number: i32,
-        /// Whether core was dumped.
-        core_dumped: bool,
-    },
+    Signal { number: i32, core_dumped: bool },
 }
 
-/// How the leader ended.
+/// The leader's exit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaderExit {
-    /// Its wait status.
     pub exit: Exit,
-    /// When, in microseconds since 1970.
-    pub time_micros: u64,
-    /// How much output there was when it had ended and its pipes were drained.
+    pub time: Stamp,
+    /// The amount of output after the exit, once the pipes were drained.
     pub output_end: u64,
 }
 
-/// That the shim has no child left, or has let go of those it had.
+/// The end of the tree: the shim has no child left, or has abandoned the orphans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TreeEnd {
-    /// When, in microseconds since 1970.
-    pub time_micros: u64,
-    /// How much output the task has written in all.
+    pub time: Stamp,
+    /// The total amount of output.
     pub output_end: u64,
-    /// Whether the task's cgroup was seen empty as well. False if it has none.
+    /// The task's cgroup was empty too. False if it has none.
     pub cgroup_empty: bool,
-    /// CPU time of the whole tree, in microseconds.
+    /// CPU time of the whole tree.
     pub cpu_micros: u64,
     /// The largest resident memory of any process of the tree, in bytes.
     pub max_memory: u64,
     /// The first error that kept output from being written; 0: none.
     pub capture_errno: i32,
-    /// How many bytes of output were discarded because of it.
+    /// The number of output bytes that were discarded because of it.
     pub discarded: u64,
-    /// Whether the leader alone has ended, and others live on that nobody watches any more.
+    /// Only the leader has ended; the orphans live on without supervision.
     pub abandoned: bool,
 }
 
-/// Where a record stands in the file.
+/// The positions of the records in the file.
 pub mod position {
-    /// Of the [`super::Identity`].
     pub const IDENTITY: u64 = 0;
-    /// Of the [`super::Start`].
     pub const START: u64 = 1024;
-    /// Of the [`super::LeaderExit`].
     pub const LEADER_EXIT: u64 = 2048;
-    /// Of the [`super::TreeEnd`].
     pub const TREE_END: u64 = 3072;
 }
 
 impl CgroupPath {
-    /// No cgroup.
     pub const NONE: Self = Self {
         len: 0,
         bytes: [0; MAX_CGROUP_PATH],
     };
 
-    /// From a path's bytes; `None` if it is too long.
+    /// Returns `None` if the path is too long.
     pub fn new(path: &[u8]) -> Option<Self> {
         let mut out = Self::NONE;
         out.bytes.get_mut(..path.len())?.copy_from_slice(path);
@@ -162,7 +150,6 @@ impl CgroupPath {
         Some(out)
     }
 
-    /// Its bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
@@ -183,56 +170,52 @@ impl core::fmt::Debug for CgroupPath {
 }
 
 impl Identity {
-    /// As it is written.
     pub fn encode(&self) -> SlotBytes {
         let mut w = Writer::new(b'I');
         w.bytes(&self.task_uid);
         w.bytes(&self.boot_id);
         w.u64(u64::from(self.shim_pid));
         w.u64(self.shim_start_ticks);
+        w.u64(self.cpu_before_micros);
         w.u64(self.cgroup.len as u64);
         w.bytes(self.cgroup.as_bytes());
-        w.u64(self.cpu_before_micros);
         w.finish()
     }
 
-    /// From its slot.
-    pub fn decode(slot: &SlotBytes) -> Option<Self> {
-        let mut r = Reader::new(slot, b'I')?;
-        let task_uid = r.array()?;
-        let boot_id = r.array()?;
-        let shim_pid = u32::try_from(r.u64()?).ok()?;
-        let shim_start_ticks = r.u64()?;
-        let len = usize::try_from(r.u64()?).ok()?;
-        let cgroup = CgroupPath::new(r.slice(len)?)?;
-        // The first shims did not write it: each had one task.
-        let cpu_before_micros = r.u64().unwrap_or(0);
-        Some(Self {
-            task_uid,
-            boot_id,
-            shim_pid,
-            shim_start_ticks,
-            cgroup,
-            cpu_before_micros,
+    pub fn decode(slot: &SlotBytes) -> Result<Self, Unreadable> {
+        decode(slot, b'I', |r| {
+            let task_uid = r.array()?;
+            let boot_id = r.array()?;
+            let shim_pid = u32::try_from(r.u64()?).ok()?;
+            let shim_start_ticks = r.u64()?;
+            let cpu_before_micros = r.u64()?;
+            let len = usize::try_from(r.u64()?).ok()?;
+            Some(Self {
+                task_uid,
+                boot_id,
+                shim_pid,
+                shim_start_ticks,
+                cpu_before_micros,
+                cgroup: CgroupPath::new(r.slice(len)?)?,
+            })
         })
     }
 }
 
 impl Start {
-    /// As it is written.
     pub fn encode(&self) -> SlotBytes {
         let mut w = Writer::new(b'S');
         match *self {
             Self::Running {
                 pid,
                 start_ticks,
-                time_micros,
+                time,
                 in_cgroup,
             } => {
                 w.u64(0);
                 w.u64(u64::from(pid));
                 w.u64(start_ticks);
-                w.u64(time_micros);
+                w.stamp(time);
                 w.u64(u64::from(in_cgroup));
             }
             Self::Failed { stage, errno } => {
@@ -244,14 +227,12 @@ impl Start {
         w.finish()
     }
 
-    /// From its slot.
-    pub fn decode(slot: &SlotBytes) -> Option<Self> {
-        let mut r = Reader::new(slot, b'S')?;
-        match r.u64()? {
+    pub fn decode(slot: &SlotBytes) -> Result<Self, Unreadable> {
+        decode(slot, b'S', |r| match r.u64()? {
             0 => Some(Self::Running {
                 pid: u32::try_from(r.u64()?).ok()?,
                 start_ticks: r.u64()?,
-                time_micros: r.u64()?,
+                time: r.stamp()?,
                 in_cgroup: r.u64()? != 0,
             }),
             1 => Some(Self::Failed {
@@ -259,12 +240,12 @@ impl Start {
                 errno: i32::try_from(r.i64()?).ok()?,
             }),
             _ => None,
-        }
+        })
     }
 }
 
 impl Stage {
-    /// Its number on the wire.
+    /// The stage's number in a record and on the wire.
     pub const fn code(self) -> u8 {
         match self {
             Self::Prepare => 1,
@@ -276,7 +257,6 @@ impl Stage {
         }
     }
 
-    /// From its number on the wire.
     pub const fn from_code(code: u8) -> Option<Self> {
         match code {
             1 => Some(Self::Prepare),
@@ -291,7 +271,6 @@ impl Stage {
 }
 
 impl LeaderExit {
-    /// As it is written.
     pub fn encode(&self) -> SlotBytes {
         let mut w = Writer::new(b'L');
         match self.exit {
@@ -309,38 +288,37 @@ impl LeaderExit {
                 w.u64(u64::from(core_dumped));
             }
         }
-        w.u64(self.time_micros);
+        w.stamp(self.time);
         w.u64(self.output_end);
         w.finish()
     }
 
-    /// From its slot.
-    pub fn decode(slot: &SlotBytes) -> Option<Self> {
-        let mut r = Reader::new(slot, b'L')?;
-        let kind = r.u64()?;
-        let value = i32::try_from(r.i64()?).ok()?;
-        let core_dumped = r.u64()? != 0;
-        let exit = match kind {
-            0 => Exit::Code(value),
-            1 => Exit::Signal {
-                number: value,
-                core_dumped,
-            },
-            _ => return None,
-        };
-        Some(Self {
-            exit,
-            time_micros: r.u64()?,
-            output_end: r.u64()?,
+    pub fn decode(slot: &SlotBytes) -> Result<Self, Unreadable> {
+        decode(slot, b'L', |r| {
+            let kind = r.u64()?;
+            let value = i32::try_from(r.i64()?).ok()?;
+            let core_dumped = r.u64()? != 0;
+            let exit = match kind {
+                0 => Exit::Code(value),
+                1 => Exit::Signal {
+                    number: value,
+                    core_dumped,
+                },
+                _ => return None,
+            };
+            Some(Self {
+                exit,
+                time: r.stamp()?,
+                output_end: r.u64()?,
+            })
         })
     }
 }
 
 impl TreeEnd {
-    /// As it is written.
     pub fn encode(&self) -> SlotBytes {
         let mut w = Writer::new(b'T');
-        w.u64(self.time_micros);
+        w.stamp(self.time);
         w.u64(self.output_end);
         w.u64(u64::from(self.cgroup_empty));
         w.u64(self.cpu_micros);
@@ -351,101 +329,29 @@ impl TreeEnd {
         w.finish()
     }
 
-    /// From its slot.
-    pub fn decode(slot: &SlotBytes) -> Option<Self> {
-        let mut r = Reader::new(slot, b'T')?;
-        Some(Self {
-            time_micros: r.u64()?,
-            output_end: r.u64()?,
-            cgroup_empty: r.u64()? != 0,
-            cpu_micros: r.u64()?,
-            max_memory: r.u64()?,
-            capture_errno: i32::try_from(r.i64()?).ok()?,
-            discarded: r.u64()?,
-            // The first shims let go of nobody, and did not say so.
-            abandoned: r.u64().is_some_and(|abandoned| abandoned != 0),
+    pub fn decode(slot: &SlotBytes) -> Result<Self, Unreadable> {
+        decode(slot, b'T', |r| {
+            Some(Self {
+                time: r.stamp()?,
+                output_end: r.u64()?,
+                cgroup_empty: r.u64()? != 0,
+                cpu_micros: r.u64()?,
+                max_memory: r.u64()?,
+                capture_errno: i32::try_from(r.i64()?).ok()?,
+                discarded: r.u64()?,
+                abandoned: r.u64()? != 0,
+            })
         })
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn identity() -> Identity {
-        Identity {
-            task_uid: [7; 16],
-            boot_id: [9; 16],
-            shim_pid: 4242,
-            shim_start_ticks: 1 << 40,
-            cgroup: CgroupPath::new(&[b'x'; MAX_CGROUP_PATH]).expect("fits"),
-            cpu_before_micros: 1 << 30,
-        }
-    }
-
-    #[test]
-    fn records_survive_the_round_trip() {
-        assert_eq!(Identity::decode(&identity().encode()), Some(identity()));
-        let running = Start::Running {
-            pid: 1,
-            start_ticks: 2,
-            time_micros: 3,
-            in_cgroup: true,
-        };
-        let failed = Start::Failed {
-            stage: Stage::Exec,
-            errno: 2,
-        };
-        for start in [running, failed] {
-            assert_eq!(Start::decode(&start.encode()), Some(start));
-        }
-        for exit in [
-            Exit::Code(255),
-            Exit::Signal {
-                number: 11,
-                core_dumped: true,
-            },
-        ] {
-            let record = LeaderExit {
-                exit,
-                time_micros: 5,
-                output_end: u64::MAX,
-            };
-            assert_eq!(LeaderExit::decode(&record.encode()), Some(record));
-        }
-        let end = TreeEnd {
-            time_micros: 1,
-            output_end: 2,
-            cgroup_empty: true,
-            cpu_micros: 3,
-            max_memory: 4,
-            capture_errno: 28,
-            discarded: 5,
-            abandoned: true,
-        };
-        assert_eq!(TreeEnd::decode(&end.encode()), Some(end));
-    }
-
-    /// R8
-    #[test]
-    fn an_end_that_does_not_speak_of_a_release_is_none() {
-        let mut w = Writer::new(b'T');
-        for word in [1, 2, 1, 3, 4, 28, 5] {
-            w.u64(word);
-        }
-        let end = TreeEnd::decode(&w.finish()).expect("an older record is read");
-        assert_eq!((end.discarded, end.abandoned), (5, false));
-    }
-
-    #[test]
-    fn damage_reads_as_nothing() {
-        let good = identity().encode();
-        for at in 0..SLOT {
-            let mut bad = good;
-            bad[at] ^= 0x10;
-            assert_eq!(Identity::decode(&bad), None, "byte {at}");
-        }
-        assert_eq!(TreeEnd::decode(&[0; SLOT]), None);
-        assert_eq!(TreeEnd::decode(&good), None, "a record of another kind");
-    }
+fn decode<T>(
+    slot: &SlotBytes,
+    kind: u8,
+    fields: impl FnOnce(&mut Reader<'_>) -> Option<T>,
+) -> Result<T, Unreadable> {
+    fields(&mut Reader::new(slot, kind)?).ok_or(Unreadable::Damaged)
 }
+
+#[cfg(test)]
+mod tests;

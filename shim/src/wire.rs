@@ -1,26 +1,25 @@
 //! The messages between a shim and the server: 32 bytes each, on a stream socket.
 //!
-//! The first server holds one end of a socket pair, on which the shim waits for [`Order::Begin`]. A
-//! later one connects to the abstract socket [`socket_name`]; the shim closes the older connection
-//! when a newer one comes, and greets it with [`Report::Hello`]. Each end checks that the other runs
-//! as the same user.
+//! The server that starts a shim keeps one end of a socket pair, on which the shim waits for
+//! [`Order::Begin`]. A later server connects to the abstract socket [`socket_name`]. The shim closes its
+//! old connection when a new one comes, and sends [`Report::Hello`] on the new one. Each end checks
+//! that the other runs as the same user.
 //!
-//! Behind a Begin come so many bytes: the task's UUID, then texts that each end in a NUL: the task
-//! file, the memory file (or nothing), the cgroup (or nothing), the working directory, the program, its
-//! arguments, its variables. Only a server and the shims that it has started itself speak of that, so
-//! that they are of one build. All other messages are also between builds: each passes over what it does
-//! not know.
+//! A Begin is followed by the task's description: its UUID, then texts that each end in a NUL: the
+//! task file, the memory file (or nothing), the cgroup (or nothing), the working directory, the program,
+//! its arguments, its variables. Only a server and the shims that it started exchange it.
+//!
+//! Every message carries the protocol's version. An end that receives another version closes the
+//! connection; a message of an unknown kind is skipped.
 
 use crate::record::Stage;
 
-/// The version of this protocol, in every message.
+/// The version of this protocol.
 pub const VERSION: u8 = 1;
-/// The size of a message.
 pub const MESSAGE: usize = 32;
-/// A message as it is sent.
 pub type MessageBytes = [u8; MESSAGE];
 
-/// The abstract name of a task's socket, without the leading NUL: `heeler/` and the UUID in hex.
+/// Returns the abstract name of a task's socket, without the leading NUL: `heeler/` and the UUID in hex.
 pub fn socket_name(task_uid: &[u8; 16]) -> [u8; 39] {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     let mut name = *b"heeler/00000000000000000000000000000000";
@@ -31,97 +30,76 @@ pub fn socket_name(task_uid: &[u8; 16]) -> [u8; 39] {
     name
 }
 
-/// From the server to a shim.
+/// A message from the server to a shim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// Start the task that is described in the bytes behind this message. For a shim that waits;
-    /// while it waits, it passes over all other orders.
+    /// Start the task described in the bytes behind this message. An idle shim skips all other orders.
     Begin {
-        /// How many bytes.
+        /// The length of the description.
         bytes: u64,
-        /// How many arguments are among them.
         arguments: u64,
-        /// How many variables.
         variables: u64,
     },
     /// Send this signal, then SIGCONT, to every process of the tree that can be found. Answered by
     /// [`Report::Signalled`].
-    Signal {
-        /// Its number.
-        number: i32,
-    },
-    /// Kill the whole tree, and go on until it is empty. [`Report::Overdue`] comes once if that
-    /// takes longer than this.
-    Kill {
-        /// How long it may take, in milliseconds.
-        within_millis: u64,
-    },
-    /// Tell once, by [`Report::Output`], when there is output beyond this offset.
-    Follow {
-        /// What the reader has already.
-        beyond: u64,
-    },
-    /// Move output that is in memory to the disk, and write there from now on. What is there already
-    /// stays there.
+    Signal { number: i32 },
+    /// Kill the whole tree, and repeat until it is empty. [`Report::Overdue`] comes once if that takes
+    /// longer than `within_millis`.
+    Kill { within_millis: u64 },
+    /// Send [`Report::Output`] once, when there is output beyond this offset.
+    Follow { beyond: u64 },
+    /// Move output from memory to disk, and write there from now on. No effect if it is on disk.
     Spill,
-    /// Once the leader has ended, wait for nobody else: record the end, with `abandoned` if others
-    /// live on, and end. Taken back by a later Signal or Kill, and of no use during a kill.
+    /// Once the leader has exited, do not wait for the orphans: record the end, with `abandoned` if any
+    /// live on, and exit. A later Signal or Kill cancels it; during a kill it has no effect.
     Abandon,
 }
 
-/// From a shim to the server.
+/// A message from a shim to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Report {
-    /// The first message on a new connection, but for the very first.
-    Hello {
-        /// The shim's process id.
-        shim_pid: u32,
-    },
-    /// The leader runs, or could not be started: the file's `Start` says which.
+    /// The first message on every connection but the shim's first.
+    Hello { shim_pid: u32 },
+    /// The leader runs or could not be started: see the file's `Start`.
     Started,
-    /// Nothing was started, and there is no file that could say so. The shim ends after this.
-    CannotStart {
-        /// What was being done.
-        stage: Stage,
-        /// The system's answer.
-        errno: i32,
-    },
-    /// The leader has ended: see the file's `LeaderExit`.
+    /// Nothing was started, and no file says so. The shim exits after this.
+    CannotStart { stage: Stage, errno: i32 },
+    /// The leader has exited: see the file's `LeaderExit`.
     LeaderExited,
-    /// The tree is empty: see the file's `TreeEnd`.
-    TreeEnded {
-        /// What becomes of the shim.
-        shim: After,
-    },
-    /// A signal was sent.
+    /// The task has ended: see the file's `TreeEnd`.
+    TreeEnded { shim: AfterTask },
+    /// A signal was sent to this many processes.
     Signalled {
-        /// Its number.
         number: i32,
-        /// To how many processes.
         processes: u32,
-        /// When, in microseconds since 1970.
+        /// Microseconds since 1970.
         time_micros: u64,
     },
-    /// The tree was to be empty by now and is not.
+    /// The time that a kill was given is over, and the tree is not empty.
     Overdue,
-    /// There is output up to here.
-    Output {
-        /// The offset behind the last byte.
-        end: u64,
-    },
+    /// Output up to this offset is in the file.
+    Output { end: u64 },
 }
 
-/// What a shim does when its task is over.
+/// The next step of a shim whose task has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum After {
-    /// It ends.
+pub enum AfterTask {
+    /// It exits.
     Ends,
-    /// It waits for another [`Order::Begin`], as long as the server keeps the connection.
+    /// It waits for another [`Order::Begin`] while the server keeps the connection.
     Waits,
 }
 
+/// The reason why a message cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnknownMessage {
+    /// The sender speaks another version of the protocol.
+    Version(u8),
+    /// The kind, or a value in it, is not known.
+    Kind(u8),
+}
+
 impl Order {
-    /// As it is sent.
     pub fn encode(&self) -> MessageBytes {
         match *self {
             Self::Begin {
@@ -133,33 +111,31 @@ impl Order {
             Self::Kill { within_millis } => message(b'k', [within_millis, 0, 0]),
             Self::Follow { beyond } => message(b'f', [beyond, 0, 0]),
             Self::Spill => message(b'd', [0; 3]),
-            Self::Abandon => message(b'r', [0; 3]),
+            Self::Abandon => message(b'a', [0; 3]),
         }
     }
 
-    /// From its bytes; `None` for one that this build does not know.
-    pub fn decode(bytes: &MessageBytes) -> Option<Self> {
-        let [a, b, c] = words(bytes);
-        match bytes[0] {
-            b'b' => Some(Self::Begin {
+    pub fn decode(bytes: &MessageBytes) -> Result<Self, UnknownMessage> {
+        let (kind, [a, b, c]) = parts(bytes)?;
+        match kind {
+            b'b' => Ok(Self::Begin {
                 bytes: a,
                 arguments: b,
                 variables: c,
             }),
-            b's' => Some(Self::Signal {
+            b's' => Ok(Self::Signal {
                 number: a as u32 as i32,
             }),
-            b'k' => Some(Self::Kill { within_millis: a }),
-            b'f' => Some(Self::Follow { beyond: a }),
-            b'd' => Some(Self::Spill),
-            b'r' => Some(Self::Abandon),
-            _ => None,
+            b'k' => Ok(Self::Kill { within_millis: a }),
+            b'f' => Ok(Self::Follow { beyond: a }),
+            b'd' => Ok(Self::Spill),
+            b'a' => Ok(Self::Abandon),
+            _ => Err(UnknownMessage::Kind(kind)),
         }
     }
 }
 
 impl Report {
-    /// As it is sent.
     pub fn encode(&self) -> MessageBytes {
         match *self {
             Self::Hello { shim_pid } => message(b'H', [u64::from(shim_pid), 0, 0]),
@@ -168,8 +144,12 @@ impl Report {
                 message(b'X', [u64::from(stage.code()), errno as u32 as u64, 0])
             }
             Self::LeaderExited => message(b'L', [0; 3]),
-            Self::TreeEnded { shim: After::Ends } => message(b'T', [0; 3]),
-            Self::TreeEnded { shim: After::Waits } => message(b'T', [1, 0, 0]),
+            Self::TreeEnded {
+                shim: AfterTask::Ends,
+            } => message(b'T', [0; 3]),
+            Self::TreeEnded {
+                shim: AfterTask::Waits,
+            } => message(b'T', [1, 0, 0]),
             Self::Signalled {
                 number,
                 processes,
@@ -183,31 +163,34 @@ impl Report {
         }
     }
 
-    /// From its bytes; `None` for one that this build does not know.
-    pub fn decode(bytes: &MessageBytes) -> Option<Self> {
-        let [a, b, c] = words(bytes);
-        match bytes[0] {
-            b'H' => Some(Self::Hello { shim_pid: a as u32 }),
-            b'R' => Some(Self::Started),
-            b'X' => Some(Self::CannotStart {
-                stage: Stage::from_code(u8::try_from(a).ok()?)?,
-                errno: b as u32 as i32,
-            }),
-            b'L' => Some(Self::LeaderExited),
-            b'T' => Some(Self::TreeEnded {
+    pub fn decode(bytes: &MessageBytes) -> Result<Self, UnknownMessage> {
+        let (kind, [a, b, c]) = parts(bytes)?;
+        match kind {
+            b'H' => Ok(Self::Hello { shim_pid: a as u32 }),
+            b'R' => Ok(Self::Started),
+            b'X' => {
+                let stage = u8::try_from(a).ok().and_then(Stage::from_code);
+                Ok(Self::CannotStart {
+                    stage: stage.ok_or(UnknownMessage::Kind(kind))?,
+                    errno: b as u32 as i32,
+                })
+            }
+            b'L' => Ok(Self::LeaderExited),
+            b'T' => Ok(Self::TreeEnded {
                 shim: match a {
-                    1 => After::Waits,
-                    _ => After::Ends,
+                    0 => AfterTask::Ends,
+                    1 => AfterTask::Waits,
+                    _ => return Err(UnknownMessage::Kind(kind)),
                 },
             }),
-            b'S' => Some(Self::Signalled {
+            b'S' => Ok(Self::Signalled {
                 number: a as u32 as i32,
                 processes: b as u32,
                 time_micros: c,
             }),
-            b'D' => Some(Self::Overdue),
-            b'O' => Some(Self::Output { end: a }),
-            _ => None,
+            b'D' => Ok(Self::Overdue),
+            b'O' => Ok(Self::Output { end: a }),
+            _ => Err(UnknownMessage::Kind(kind)),
         }
     }
 }
@@ -222,12 +205,17 @@ fn message(kind: u8, words: [u64; 3]) -> MessageBytes {
     out
 }
 
-fn words(bytes: &MessageBytes) -> [u64; 3] {
-    core::array::from_fn(|i| {
+fn parts(bytes: &MessageBytes) -> Result<(u8, [u64; 3]), UnknownMessage> {
+    let [kind, version, ..] = *bytes;
+    if version != VERSION {
+        return Err(UnknownMessage::Version(version));
+    }
+    let words = core::array::from_fn(|i| {
         let mut word = [0; 8];
         word.copy_from_slice(&bytes[8 + 8 * i..16 + 8 * i]);
         u64::from_le_bytes(word)
-    })
+    });
+    Ok((kind, words))
 }
 
 #[cfg(test)]
@@ -235,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_survive_the_round_trip() {
+    fn messages_decode_to_what_was_encoded() {
         for order in [
             Order::Begin {
                 bytes: 1 << 40,
@@ -250,7 +238,7 @@ mod tests {
             Order::Spill,
             Order::Abandon,
         ] {
-            assert_eq!(Order::decode(&order.encode()), Some(order));
+            assert_eq!(Order::decode(&order.encode()), Ok(order));
         }
         for report in [
             Report::Hello { shim_pid: u32::MAX },
@@ -260,8 +248,12 @@ mod tests {
                 errno: 28,
             },
             Report::LeaderExited,
-            Report::TreeEnded { shim: After::Ends },
-            Report::TreeEnded { shim: After::Waits },
+            Report::TreeEnded {
+                shim: AfterTask::Ends,
+            },
+            Report::TreeEnded {
+                shim: AfterTask::Waits,
+            },
             Report::Signalled {
                 number: 9,
                 processes: 200,
@@ -270,21 +262,27 @@ mod tests {
             Report::Overdue,
             Report::Output { end: 3 },
         ] {
-            assert_eq!(Report::decode(&report.encode()), Some(report));
+            assert_eq!(Report::decode(&report.encode()), Ok(report));
         }
     }
 
     /// R8
     #[test]
-    fn what_a_build_does_not_know_is_no_message() {
+    fn a_message_of_an_unknown_kind_or_version_is_refused_by_its_number() {
+        let kind = UnknownMessage::Kind(b'?');
         let mut unknown = Order::Spill.encode();
         unknown[0] = b'?';
-        assert_eq!(Order::decode(&unknown), None);
-        assert_eq!(Report::decode(&unknown), None);
+        assert_eq!(Order::decode(&unknown), Err(kind));
+        assert_eq!(Report::decode(&unknown), Err(kind));
+        let mut order = Order::Spill.encode();
+        let mut report = Report::Started.encode();
+        (order[1], report[1]) = (7, 7);
+        assert_eq!(Order::decode(&order), Err(UnknownMessage::Version(7)));
+        assert_eq!(Report::decode(&report), Err(UnknownMessage::Version(7)));
     }
 
     #[test]
-    fn the_socket_is_named_for_the_task() {
+    fn a_socket_is_named_for_its_task() {
         let name = socket_name(&[0xab; 16]);
         assert_eq!(&name, b"heeler/abababababababababababababababab");
     }

@@ -7,7 +7,9 @@ use std::{
 
 use clap::{Args, ValueEnum, value_parser};
 use heeler_client::paths;
-use heeler_server::{Config, Durability, Limits, Listen, OnExit, Retention, TlsFiles, Wanted};
+use heeler_server::{
+    Config, ContainmentSetting, Durability, Limits, Listen, OnExit, Retention, TlsFiles,
+};
 
 use crate::{
     args::{
@@ -162,9 +164,9 @@ impl Serve {
             listen: self.addresses()?,
             tls: self.tls_files()?,
             containment: match self.containment {
-                Containment::Auto => Wanted::Auto,
-                Containment::Cgroup => Wanted::Cgroup,
-                Containment::Subreaper => Wanted::Subreaper,
+                Containment::Auto => ContainmentSetting::Auto,
+                Containment::Cgroup => ContainmentSetting::Cgroup,
+                Containment::Subreaper => ContainmentSetting::Subreaper,
             },
             durability: match self.durability {
                 SurvivedCrash::Process => Durability::Process,

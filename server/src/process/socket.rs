@@ -1,4 +1,4 @@
-//! A Unix socket that only its user can reach; and what the kernel is told of TCP connections.
+//! A Unix socket that only its user can reach, and keep-alive for TCP connections.
 
 use std::{
     fs,
@@ -18,52 +18,52 @@ use nix::sys::{
     stat::{Mode, umask},
 };
 
-/// What `sun_path` holds, less the NUL at its end.
+/// The length of `sun_path`, without the NUL.
 const LONGEST_PATH: usize = 107;
-/// How long a listener may outlive its server: a shim that was just being started when that was killed
-/// has it until it runs.
+/// The time that a listener may outlive its server: a shim that was being started has the descriptor
+/// until it executes its program.
 const OUTLIVES: Duration = Duration::from_secs(1);
-const STEP: Duration = Duration::from_millis(5);
-/// How long a server may take to return a greeting.
+const RETRY: Duration = Duration::from_millis(5);
+/// The time that a server has to answer the HTTP/2 preface.
 const ANSWERS_WITHIN: Duration = Duration::from_millis(200);
-/// The beginning of every HTTP/2 connection, with empty settings.
-const HTTP2_GREETING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+/// The HTTP/2 connection preface, with empty settings.
+const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
-/// How long a TCP peer may be silent before it is asked whether it is there, in seconds.
-const QUIET_SECONDS: u32 = 60;
-/// Between two questions, in seconds.
-const QUESTION_SECONDS: u32 = 10;
-/// How many may go unanswered.
-const QUESTIONS: u32 = 6;
+/// The silence of a TCP peer before the first keep-alive probe, in seconds.
+const IDLE_SECONDS: u32 = 60;
+/// The time between two probes, in seconds.
+const PROBE_SECONDS: u32 = 10;
+/// The number of unanswered probes that end the connection.
+const PROBES: u32 = 6;
 
-/// A listening socket, removed when it is dropped.
+/// The file of a listening socket, removed on drop.
 #[derive(Debug)]
-pub struct PrivateSocket {
+pub(crate) struct PrivateSocket {
     path: PathBuf,
     inode: u64,
 }
 
-/// Whether a server answers there: one that is gone may have left a socket that takes connections for a
-/// moment, but says nothing.
-pub fn answers(path: &Path) -> bool {
-    let greeting = || {
+/// Returns whether a server answers at this path. The socket of a dead server may still accept connections
+/// for a moment, but does not answer.
+pub(crate) fn answers(path: &Path) -> bool {
+    let exchange = || {
         let mut stream = UnixStream::connect(path)?;
         stream.set_read_timeout(Some(ANSWERS_WITHIN))?;
         stream.set_write_timeout(Some(ANSWERS_WITHIN))?;
-        stream.write_all(HTTP2_GREETING)?;
+        stream.write_all(HTTP2_PREFACE)?;
         stream.read(&mut [0])
     };
-    greeting().is_ok_and(|read| read > 0)
+    exchange().is_ok_and(|read| read > 0)
 }
 
 impl PrivateSocket {
-    /// Binds the path, mode 0600, in a directory that is made 0700 if it is not there. A socket that
-    /// nobody answers on any more is replaced.
-    pub fn bind(path: &Path) -> io::Result<(Self, UnixListener)> {
+    /// Binds the path with mode 0600, in a directory that is created with mode 0700 if necessary. The
+    /// socket of a dead server is replaced.
+    pub(crate) fn bind(path: &Path) -> io::Result<(Self, UnixListener)> {
         let len = path.as_os_str().len();
         if len > LONGEST_PATH {
             let problem =
-                format!("the path has {len} bytes, and a socket's may have {LONGEST_PATH}");
+                format!("the path has {len} bytes; a socket's path has at most {LONGEST_PATH}");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
         }
         if let Some(dir) = path.parent() {
@@ -73,7 +73,7 @@ impl PrivateSocket {
                 .create(dir)?;
         }
         remove_stale(path)?;
-        // The only moment at which the file mask matters: nothing else runs yet.
+        // The file mask is that of the whole process, but nothing else runs yet.
         let before = umask(Mode::from_bits_truncate(0o177));
         let bound = UnixListener::bind(path);
         umask(before);
@@ -92,18 +92,18 @@ impl PrivateSocket {
 
 impl Drop for PrivateSocket {
     fn drop(&mut self) {
-        // Only our own: another server may have taken the path meanwhile.
+        // Another server may have taken the path meanwhile.
         if fs::symlink_metadata(&self.path).is_ok_and(|found| found.ino() == self.inode) {
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Has the kernel find out when the machine at the other end is gone, which says no goodbye.
-pub fn notice_dead_peer(stream: &impl AsFd) -> io::Result<()> {
-    setsockopt(stream, sockopt::TcpKeepIdle, &QUIET_SECONDS)?;
-    setsockopt(stream, sockopt::TcpKeepInterval, &QUESTION_SECONDS)?;
-    setsockopt(stream, sockopt::TcpKeepCount, &QUESTIONS)?;
+/// Enables keep-alive, so that the kernel closes the connection to a machine that is gone.
+pub(crate) fn notice_dead_peer(stream: &impl AsFd) -> io::Result<()> {
+    setsockopt(stream, sockopt::TcpKeepIdle, &IDLE_SECONDS)?;
+    setsockopt(stream, sockopt::TcpKeepInterval, &PROBE_SECONDS)?;
+    setsockopt(stream, sockopt::TcpKeepCount, &PROBES)?;
     setsockopt(stream, sockopt::KeepAlive, &true)?;
     Ok(())
 }
@@ -117,17 +117,17 @@ fn remove_stale(path: &Path) -> io::Result<()> {
     if !found.file_type().is_socket() {
         return Err(io::Error::new(
             io::ErrorKind::AlreadyExists,
-            "the path is not a socket",
+            "the path exists and is not a socket",
         ));
     }
     let end = Instant::now() + OUTLIVES;
     loop {
         match UnixStream::connect(path) {
-            Ok(_) if Instant::now() < end => thread::sleep(STEP),
+            Ok(_) if Instant::now() < end => thread::sleep(RETRY),
             Ok(_) => {
                 return Err(io::Error::new(
                     io::ErrorKind::AddrInUse,
-                    "another server answers there",
+                    "another server listens at this path",
                 ));
             }
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
@@ -144,21 +144,21 @@ mod tests {
 
     /// R1
     #[test]
-    fn a_listener_that_outlives_its_server_for_a_moment_is_waited_for() {
+    fn a_listener_that_briefly_outlives_its_server_is_waited_for() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("socket");
         let first = UnixListener::bind(&path).expect("room");
-        let holder = thread::spawn(move || {
-            thread::sleep(STEP * 10);
+        let owner = thread::spawn(move || {
+            thread::sleep(RETRY * 10);
             drop(first);
         });
-        PrivateSocket::bind(&path).expect("its turn comes");
-        holder.join().expect("it lets go");
+        PrivateSocket::bind(&path).expect("free by then");
+        owner.join().expect("no panic");
     }
 
     /// R6
     #[test]
-    fn a_path_on_which_somebody_answers_is_left_alone() {
+    fn the_socket_of_a_live_listener_is_not_replaced() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("socket");
         let first = UnixListener::bind(&path).expect("room");

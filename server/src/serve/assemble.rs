@@ -6,12 +6,11 @@ use crate::{
     config::Config,
     journal::{Boot, Durability, Journal},
     process::{
-        self,
-        boot::BootId,
+        self, BootId,
         containment::ChosenContainment,
-        disk,
-        environment::{BaseEnv, Reach},
-        shim::{Records, Shims},
+        launch::{BaseEnv, ServerAddress},
+        reserve_space,
+        shim::{RecordSync, ShimPool},
         task_file::{MemoryDir, TaskDir},
     },
     supervisor::{Parts, Supervisor},
@@ -24,7 +23,10 @@ use super::RunError;
 const WAL_RESERVE: i64 = 4 << 20;
 
 /// Opens the journal, and builds the supervisor. `reach` tells tasks how to reach this server.
-pub(super) fn assemble(config: &Config, reach: Reach) -> Result<(Supervisor, Journal), RunError> {
+pub(super) fn assemble(
+    config: &Config,
+    reach: ServerAddress,
+) -> Result<(Supervisor, Journal), RunError> {
     let descriptors = process::raise_descriptor_limit();
     let task_dir = TaskDir::new(&config.state_dir);
     let journal = open_journal(config, &task_dir)?;
@@ -33,14 +35,14 @@ pub(super) fn assemble(config: &Config, reach: Reach) -> Result<(Supervisor, Jou
         .map_err(RunError::io("make the task directories"))?;
     let task_dir = with_memory(task_dir, config, &journal);
     let records = match config.durability {
-        Durability::Process => Records::Cached,
-        Durability::Power => Records::Synced,
+        Durability::Process => RecordSync::Cached,
+        Durability::Power => RecordSync::Synced,
     };
-    let shims =
-        Shims::unpack(&task_dir, records, descriptors).map_err(RunError::io("unpack the shim"))?;
+    let shims = ShimPool::unpack(&task_dir, records, descriptors)
+        .map_err(RunError::io("unpack the shim"))?;
     let name = journal.directory_id().simple().to_string();
     let containment = ChosenContainment::choose(config.containment, &name, &shims)?;
-    process::leave_reaping_to_the_kernel().map_err(RunError::io("ignore SIGCHLD"))?;
+    process::ignore_child_signals().map_err(RunError::io("ignore SIGCHLD"))?;
     let base_env = BaseEnv::from_process(reach);
     let home = base_env
         .home()
@@ -65,7 +67,7 @@ fn open_journal(config: &Config, task_dir: &TaskDir) -> Result<Journal, RunError
     let BootId(boot) = BootId::current().map_err(RunError::io("read the boot id"))?;
     let journal = Journal::open(&config.state_dir, config.durability, Boot(boot))?;
     let wal = Journal::wal_file(&config.state_dir);
-    if let Err(error) = disk::reserve(&wal, WAL_RESERVE) {
+    if let Err(error) = reserve_space(&wal, WAL_RESERVE) {
         tracing::warn!(%error, "no space is reserved: on a full disk no task can be cancelled");
     }
     Ok(journal)
@@ -74,7 +76,7 @@ fn open_journal(config: &Config, task_dir: &TaskDir) -> Result<Journal, RunError
 /// Adds the directory in memory. Where there is none, output goes to disk.
 fn with_memory(task_dir: TaskDir, config: &Config, journal: &Journal) -> TaskDir {
     let path = MemoryDir::of(journal.directory_id(), config.memory_dir.as_deref());
-    match MemoryDir::open(&path, config.memory_output) {
+    match MemoryDir::open(&path, &config.state_dir, config.memory_output) {
         Ok(memory) => task_dir.with_memory(memory),
         Err(error) => {
             if config.memory_output > 0 {

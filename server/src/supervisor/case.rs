@@ -13,23 +13,24 @@
 //!
 //! Records decide first, since they stay true; then the living shim; then the boot.
 
-use heeler_shim::record::{LeaderExit, Stage, Start, TreeEnd};
-
 use crate::{
     journal::Memory,
-    process::{boot::BootId, task_file::Records},
+    process::{
+        BootId,
+        task_file::{LeaderExit, Records, Stage, Start, TreeEnd},
+    },
     task::TaskUid,
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Seen {
-    pub(super) file: FileState,
+    pub(super) file: FileSeen,
     pub(super) tree: Tree,
 }
 
 /// The state of the path of a task file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum FileState {
+pub(super) enum FileSeen {
     /// Something other than a file.
     NotAFile,
     /// The identity record names another task.
@@ -160,9 +161,9 @@ impl Tree {
 /// The case of a live task; `None` if its processes have to be looked for first.
 pub(super) fn classify(start: StartKnown, seen: &Seen) -> Option<Case> {
     match &seen.file {
-        FileState::NotAFile => without_file(start, seen.tree, Loss::NotAFile),
-        FileState::OfAnotherTask => without_file(start, seen.tree, Loss::FileOfAnotherTask),
-        FileState::Own {
+        FileSeen::NotAFile => without_file(start, seen.tree, Loss::NotAFile),
+        FileSeen::OfAnotherTask => without_file(start, seen.tree, Loss::FileOfAnotherTask),
+        FileSeen::Own {
             lock,
             boot,
             records,
@@ -215,7 +216,7 @@ fn unwatched(tree: Tree, leader: Option<LeaderExit>, loss: Loss) -> Option<Case>
 
 /// The kind of a file without a task; `None` if its processes have to be looked for first.
 pub(super) fn leftover(memory: Memory, seen: &Seen) -> Option<Leftover> {
-    let FileState::Own {
+    let FileSeen::Own {
         lock,
         boot,
         records,

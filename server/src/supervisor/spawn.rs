@@ -26,7 +26,7 @@ use crate::{
     journal::{JournalError, PriorRequest},
     process::{
         error_text,
-        program::{self, Executable, Unusable},
+        launch::{self, Executable, Unusable},
     },
     task::{
         Command, Event, Outcome, SpawnFailure, SpawnRequest, Spec, State, Task, TaskId, Timestamp,
@@ -179,11 +179,11 @@ impl Supervisor {
             spec.had_ampersand = true;
         }
         let directory = &spec.working_directory;
-        program::check_directory(directory).map_err(|source| SpawnError::WorkingDirectory {
+        launch::check_directory(directory).map_err(|source| SpawnError::WorkingDirectory {
             path: directory.clone(),
             source,
         })?;
-        let executable = program::resolve(&spec.command, directory, parts.base_env.path(request))?;
+        let executable = launch::resolve(&spec.command, directory, parts.base_env.path(request))?;
         Ok((spec, executable))
     }
 

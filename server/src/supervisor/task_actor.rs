@@ -39,7 +39,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use heeler_shim::wire::Report;
 use tokio::{
     sync::oneshot,
     task::{JoinSet, spawn_blocking},
@@ -57,7 +56,7 @@ use super::{
 use crate::{
     crash,
     journal::JournalError,
-    process::tree,
+    process::{shim::ShimReport, tree},
     task::{Event, SentSignal, Signal, SignalTarget, Survivor, Task, Timestamp},
 };
 use reconcile::SweepDeadline;
@@ -183,13 +182,13 @@ impl TaskActor {
         }
     }
 
-    async fn handle_report(&mut self, report: Report) {
+    async fn handle_report(&mut self, report: ShimReport) {
         match report {
-            Report::Hello { .. } | Report::Started => {
+            ShimReport::Hello { .. } | ShimReport::Started => {
                 self.read_records(LeaderExitRecord::AwaitReport).await;
             }
-            Report::LeaderExited => self.read_records(LeaderExitRecord::Apply).await,
-            Report::TreeEnded { shim } => {
+            ShimReport::LeaderExited => self.read_records(LeaderExitRecord::Apply).await,
+            ShimReport::TreeEnded { shim } => {
                 self.give_back_shim(shim);
                 self.read_records(LeaderExitRecord::Apply).await;
                 // The record that the report announces is missing: reconcile finds out why.
@@ -197,8 +196,8 @@ impl TaskActor {
                     self.shim.set_unreachable();
                 }
             }
-            Report::CannotStart { stage, errno } => self.start_failed(stage, errno).await,
-            Report::Signalled {
+            ShimReport::CannotStart { stage, errno } => self.start_failed(stage, errno).await,
+            ShimReport::Signalled {
                 number,
                 processes,
                 time_micros,
@@ -210,8 +209,8 @@ impl TaskActor {
                 };
                 self.apply(Input::SignalSent(sent)).await;
             }
-            Report::Overdue => self.name_survivors().await,
-            Report::Output { end } => {
+            ShimReport::Overdue => self.name_survivors().await,
+            ShimReport::Output { end } => {
                 self.channels.output_end.send_replace(end);
                 self.apply(Input::OutputWritten).await;
             }

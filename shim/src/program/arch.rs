@@ -1,4 +1,4 @@
-//! What differs between processors: how the kernel is entered and enters us, and the numbers.
+//! Processor-specific code: the entry point, system calls and their numbers.
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;

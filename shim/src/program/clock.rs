@@ -1,4 +1,7 @@
-//! The time: of day for records, since some moment for deadlines.
+//! The clocks: wall clock and monotonic clock for records, monotonic for deadlines, boot time for the
+//! start times of processes.
+
+use heeler_shim::stamp::Stamp;
 
 use super::sys::signals;
 
@@ -6,31 +9,36 @@ const CLOCK_REALTIME: usize = 0;
 const CLOCK_MONOTONIC: usize = 1;
 const CLOCK_BOOTTIME: usize = 7;
 
-/// Microseconds since 1970.
-pub(super) fn now_micros() -> u64 {
-    let (seconds, nanos) = signals::time(CLOCK_REALTIME);
-    seconds * 1_000_000 + nanos / 1000
+/// Returns the present moment by both clocks of a record.
+pub(crate) fn stamp() -> Stamp {
+    Stamp {
+        wall_micros: micros(CLOCK_REALTIME),
+        monotonic_micros: micros(CLOCK_MONOTONIC),
+    }
 }
 
-/// Nanoseconds since boot, as the start times of processes count them.
-pub(super) fn boot_nanos() -> u64 {
+/// Returns nanoseconds since boot, as the start times of processes count them.
+pub(crate) fn boot_nanos() -> u64 {
     let (seconds, nanos) = signals::time(CLOCK_BOOTTIME);
     seconds * 1_000_000_000 + nanos
 }
 
-/// A moment, in milliseconds since one in the past, which no change of the time of day moves.
+/// A moment on the monotonic clock, in milliseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Moment(u64);
+pub(crate) struct Moment(u64);
 
 impl Moment {
-    /// The present one.
-    pub(super) fn now() -> Self {
+    pub(crate) fn now() -> Self {
         let (seconds, nanos) = signals::time(CLOCK_MONOTONIC);
         Self(seconds * 1000 + nanos / 1_000_000)
     }
 
-    /// So many milliseconds later.
-    pub(super) fn after(self, millis: u64) -> Self {
+    pub(crate) fn after(self, millis: u64) -> Self {
         Self(self.0.saturating_add(millis))
     }
+}
+
+fn micros(clock: usize) -> u64 {
+    let (seconds, nanos) = signals::time(clock);
+    seconds * 1_000_000 + nanos / 1000
 }

@@ -1,5 +1,4 @@
-//! System calls, typed: the only way to the kernel, and with the child's few lines the only unsafe
-//! code that is not about a processor.
+//! Typed system calls: the only way to the kernel.
 
 pub(crate) mod file;
 pub(crate) mod memory;
@@ -12,7 +11,7 @@ use core::ffi::CStr;
 
 use super::arch;
 
-/// The kernel's reason for a refusal.
+/// An error number of the kernel.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Errno(pub(crate) i32);
 
@@ -28,7 +27,6 @@ impl Errno {
     pub(crate) const ENOSYS: Self = Self(38);
 }
 
-/// What a system call gives.
 pub(crate) type Result<T> = core::result::Result<T, Errno>;
 
 /// Enters the kernel.
@@ -44,7 +42,7 @@ unsafe fn call<const N: usize>(number: usize, args: [usize; N]) -> Result<usize>
         six[i] = args[i];
         i += 1;
     }
-    // SAFETY: as promised to us.
+    // SAFETY: the caller passes valid arguments.
     let result = unsafe { arch::syscall(number, six) };
     if (-4095..0).contains(&result) {
         Err(Errno(-result as i32))
@@ -57,12 +55,11 @@ unsafe fn call<const N: usize>(number: usize, args: [usize; N]) -> Result<usize>
 pub(crate) struct Fd(i32);
 
 impl Fd {
-    /// Takes over what the kernel has just opened.
+    /// Takes ownership of a descriptor that the kernel has just opened.
     fn new(raw: usize) -> Self {
         Self(raw as i32)
     }
 
-    /// Its number.
     pub(crate) fn raw(&self) -> i32 {
         self.0
     }
@@ -74,7 +71,7 @@ impl Fd {
 
 impl Drop for Fd {
     fn drop(&mut self) {
-        // SAFETY: it is ours, and nobody has its number after us.
+        // SAFETY: this value owns the descriptor, and nothing uses its number afterwards.
         let _ = unsafe { call(arch::number::CLOSE, [self.arg()]) };
     }
 }

@@ -1,14 +1,17 @@
-//! A slot's bytes, written and read back field by field: what all records have in common.
+//! The part that all records share: the frame around the payload, and its fields one by one.
 
-use super::{SLOT, SlotBytes, VERSION};
-use crate::checksum::crc32;
+use super::{SLOT, SlotBytes, Unreadable, VERSION};
+use crate::{
+    checksum::crc32,
+    stamp::{STAMP, Stamp},
+};
 
 const MAGIC: [u8; 3] = *b"HLR";
 const LENGTH: usize = 6;
 const PAYLOAD: usize = 8;
 const CHECKSUM: usize = SLOT - 4;
 
-/// Fills a slot. Every record fits by construction: the longest is an [`Identity`].
+/// Fills a slot. Every record fits: the longest is an [`Identity`](super::Identity).
 pub(super) struct Writer {
     slot: SlotBytes,
     at: usize,
@@ -37,6 +40,10 @@ impl Writer {
         self.bytes(&value.to_le_bytes());
     }
 
+    pub(super) fn stamp(&mut self, stamp: Stamp) {
+        self.bytes(&stamp.encode());
+    }
+
     pub(super) fn finish(mut self) -> SlotBytes {
         let len = (self.at - PAYLOAD) as u16;
         self.slot[LENGTH..PAYLOAD].copy_from_slice(&len.to_le_bytes());
@@ -46,23 +53,32 @@ impl Writer {
     }
 }
 
-/// Reads a slot back, once its magic, kind, version and checksum are right.
+/// Reads the fields of a slot whose magic, kind, version and checksum are right.
 pub(super) struct Reader<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(slot: &'a SlotBytes, kind: u8) -> Option<Self> {
+    pub(super) fn new(slot: &'a SlotBytes, kind: u8) -> Result<Self, Unreadable> {
         let end = PAYLOAD + usize::from(u16::from_le_bytes([slot[LENGTH], slot[LENGTH + 1]]));
-        let (summed, zeros) = slot[..CHECKSUM].split_at_checked(end)?;
+        let Some((summed, zeros)) = slot[..CHECKSUM].split_at_checked(end) else {
+            return Err(Unreadable::Damaged);
+        };
+        if slot.iter().all(|byte| *byte == 0) {
+            return Err(Unreadable::Empty);
+        }
         let whole = slot[CHECKSUM..] == crc32(summed).to_le_bytes();
         let clean = zeros.iter().all(|byte| *byte == 0);
         let ours = slot[0..3] == MAGIC && slot[3] == kind;
-        // Version 1 is the only one there has been; a later one reads it here.
-        let known = u16::from_le_bytes([slot[4], slot[5]]) == VERSION;
-        (whole && clean && ours && known).then_some(Self {
-            rest: &summed[PAYLOAD..],
-        })
+        if !(whole && clean && ours) {
+            return Err(Unreadable::Damaged);
+        }
+        match u16::from_le_bytes([slot[4], slot[5]]) {
+            VERSION => Ok(Self {
+                rest: &summed[PAYLOAD..],
+            }),
+            version => Err(Unreadable::UnknownVersion(version)),
+        }
     }
 
     pub(super) fn slice(&mut self, len: usize) -> Option<&'a [u8]> {
@@ -82,4 +98,16 @@ impl<'a> Reader<'a> {
     pub(super) fn i64(&mut self) -> Option<i64> {
         self.array().map(i64::from_le_bytes)
     }
+
+    pub(super) fn stamp(&mut self) -> Option<Stamp> {
+        self.array::<STAMP>().map(|bytes| Stamp::decode(&bytes))
+    }
+}
+
+/// Replaces a slot's checksum by the right one.
+#[cfg(test)]
+pub(super) fn reseal(slot: &mut SlotBytes) {
+    let len = usize::from(u16::from_le_bytes([slot[LENGTH], slot[LENGTH + 1]]));
+    let sum = crc32(&slot[..PAYLOAD + len]);
+    slot[CHECKSUM..].copy_from_slice(&sum.to_le_bytes());
 }

@@ -8,12 +8,8 @@ use std::{
 };
 
 use heeler_server::internal::{
-    EnvBlock, IdKey, Kind, Launch, Link, MemoryDir, Reading, RecordSync, Records, Seq, Shims,
-    TaskDir, TaskId, TaskUid,
-};
-use heeler_shim::{
-    record::{Start, TreeEnd},
-    wire::{Order, Report},
+    EnvBlock, IdKey, Kind, LastOutput, Launch, MemoryDir, Reading, RecordSync, Records, Seq,
+    ShimLink, ShimOrder, ShimPool, ShimReport, Start, TaskDir, TaskId, TaskUid, TreeEnd,
 };
 use nix::{
     sys::signal::{Signal, killpg},
@@ -23,16 +19,16 @@ use tempfile::TempDir;
 
 use crate::{Process, eventually_some, within};
 
-/// The memory budget, unless a test chooses another.
-const ROOM: u64 = 64 << 20;
+/// The memory budget.
+const BUDGET: u64 = 64 << 20;
 
-/// A pool of shims, and the directories of their files.
+/// Idle shims, and the directories for their files.
 #[derive(Debug)]
 pub struct LoneShims {
     temp: TempDir,
     memory: TempDir,
     pub dir: TaskDir,
-    shims: Shims,
+    shims: ShimPool,
     next: AtomicU64,
 }
 
@@ -42,7 +38,7 @@ pub struct LoneTask {
     pub id: TaskId,
     dir: TaskDir,
     memory: PathBuf,
-    link: Option<Link>,
+    link: Option<ShimLink>,
 }
 
 impl LoneShims {
@@ -51,17 +47,17 @@ impl LoneShims {
         Self::with(Path::new("/tmp"), Path::new("/dev/shm"), RecordSync::Cached)
     }
 
-    /// Makes a pool with directories of its own below these.
-    pub fn with(disk: &Path, memory: &Path, durable: RecordSync) -> Self {
+    /// Uses new directories in these.
+    pub fn with(disk: &Path, memory: &Path, sync: RecordSync) -> Self {
         let temp = |dir| {
             let mut builder = tempfile::Builder::new();
             builder.prefix("heeler-shim-").tempdir_in(dir).unwrap()
         };
         let (temp, memory) = (temp(disk), temp(memory));
-        let room = MemoryDir::open(memory.path(), ROOM).unwrap();
+        let room = MemoryDir::open(memory.path(), temp.path(), BUDGET).unwrap();
         let dir = TaskDir::new(temp.path()).with_memory(room);
         dir.create().unwrap();
-        let shims = Shims::unpack(&dir, durable, None).unwrap();
+        let shims = ShimPool::unpack(&dir, sync, None).unwrap();
         Self {
             temp,
             memory,
@@ -85,11 +81,11 @@ impl LoneShims {
     pub async fn start_in(&self, cgroup: Option<&Path>, script: &str) -> LoneTask {
         let seq = Seq(self.next.fetch_add(1, Ordering::Relaxed));
         let id = IdKey(7).task_id(Kind::Shell, seq);
-        let place = self.dir.memory_place(&id);
+        let reserved = self.dir.reserve_memory(&id);
         let launch = Launch {
             uid: TaskUid::new(),
             task_file: &self.dir.path(&id),
-            memory: place.as_deref(),
+            memory: reserved.as_deref(),
             cgroup,
             working_directory: self.temp.path(),
             program: Path::new("/bin/sh"),
@@ -104,7 +100,7 @@ impl LoneShims {
             memory,
             link,
         };
-        task.reported("the start", |report| report == Report::Started)
+        task.reported("its start", |report| report == ShimReport::Started)
             .await;
         task
     }
@@ -117,18 +113,18 @@ impl Default for LoneShims {
 }
 
 impl LoneTask {
-    /// Sends an order to the shim.
-    pub async fn order(&mut self, order: Order) {
+    /// Sends an order.
+    pub async fn order(&mut self, order: ShimOrder) {
         self.link.as_mut().unwrap().send(order).await.unwrap();
     }
 
     /// Sends an order to a shim that may have ended.
-    pub async fn order_if_there(&mut self, order: Order) {
+    pub async fn order_if_there(&mut self, order: ShimOrder) {
         let _ = self.link.as_mut().unwrap().send(order).await;
     }
 
-    /// Waits for a report of the shim.
-    pub async fn reported(&mut self, what: &str, is_it: impl Fn(Report) -> bool) {
+    /// Waits for a report.
+    pub async fn reported(&mut self, what: &str, is_it: impl Fn(ShimReport) -> bool) {
         let link = self.link.as_mut().unwrap();
         let reported = async {
             while let Some(report) = link.next().await {
@@ -143,18 +139,18 @@ impl LoneTask {
 
     /// Waits for output beyond an offset, of a task that goes on.
     pub async fn output_beyond(&mut self, beyond: u64) {
-        self.order(Order::Follow { beyond }).await;
+        self.order(ShimOrder::Follow { beyond }).await;
         self.reported(
             "output",
-            |report| matches!(report, Report::Output { end } if end > beyond),
+            |report| matches!(report, ShimReport::Output { end } if end > beyond),
         )
         .await;
     }
 
-    /// Waits for the end of the tree.
+    /// Waits for the end of the task.
     pub async fn ended(&mut self) -> TreeEnd {
-        self.reported("the end of the tree", |report| {
-            matches!(report, Report::TreeEnded { .. })
+        self.reported("its end", |report| {
+            matches!(report, ShimReport::TreeEnded { .. })
         })
         .await;
         self.records().tree_end.whole().unwrap()

@@ -7,7 +7,10 @@
 //! 2048  leader's exit    of all before the zeros; every number little-endian
 //! 3072  tree's end
 //! 4096  blocks of 64 KiB: "HLB1", 0 u32, first offset u64, CRC-32 of those, 0 u32, then frames:
-//!       length and stream (1 stdout, 2 stderr, in the top byte) u32, 0 u32, time u64, bytes
+//!       length and stream (1 stdout, 2 stderr, in the top byte) u32, wall clock u64,
+//!       monotonic clock u64, bytes
+//!
+//! A time is two numbers: microseconds since 1970, then microseconds of the monotonic clock.
 //! ```
 
 use std::{fs, path::PathBuf};
@@ -42,45 +45,51 @@ pub fn words(words: &[u64]) -> Vec<u8> {
 
 /// The identity record of a shim without a cgroup.
 pub fn identity(uid: [u8; 16], boot: [u8; 16], shim_pid: u64) -> Vec<u8> {
-    let shim_start_ticks = 1;
+    let (shim_start_ticks, cpu_before_micros, cgroup_len) = (1, 0, 0);
     let payload = [
         &uid[..],
         &boot[..],
-        &words(&[shim_pid, shim_start_ticks, 0])[..],
+        &words(&[shim_pid, shim_start_ticks, cpu_before_micros, cgroup_len])[..],
     ];
     slot(b'I', &payload.concat())
 }
 
 /// The start record of a leader without a cgroup.
 pub fn running(pid: u64, start_ticks: u64, time_micros: u64) -> Vec<u8> {
-    slot(b'S', &words(&[0, pid, start_ticks, time_micros, 0]))
+    slot(
+        b'S',
+        &words(&[0, pid, start_ticks, time_micros, monotonic(time_micros), 0]),
+    )
 }
 
 /// The exit record of a leader that exited with a code.
 pub fn exited(code: i64, time_micros: u64, output_end: u64) -> Vec<u8> {
+    let time = [time_micros, monotonic(time_micros)];
     slot(
         b'L',
-        &words(&[0, code.cast_unsigned(), 0, time_micros, output_end]),
+        &words(&[0, code.cast_unsigned(), 0, time[0], time[1], output_end]),
     )
 }
 
 /// The record of an empty tree.
 pub fn tree_end(time_micros: u64, output_end: u64) -> Vec<u8> {
     let (cgroup_empty, cpu_micros, max_memory) = (0, 1_500_000, 4096);
-    let (capture_errno, discarded) = (0, 0);
+    let (capture_errno, discarded, abandoned) = (0, 0, 0);
     let payload = [
         time_micros,
+        monotonic(time_micros),
         output_end,
         cgroup_empty,
         cpu_micros,
         max_memory,
         capture_errno,
         discarded,
+        abandoned,
     ];
     slot(b'T', &words(&payload))
 }
 
-/// The header of a block.
+/// Returns the header of a block.
 pub fn block(first_offset: u64) -> Vec<u8> {
     let mut block = b"HLB1\0\0\0\0".to_vec();
     block.extend(first_offset.to_le_bytes());
@@ -93,10 +102,14 @@ pub fn block(first_offset: u64) -> Vec<u8> {
 /// A frame of output, of stream 1 or 2.
 pub fn frame(stream: u32, time_micros: u64, bytes: &[u8]) -> Vec<u8> {
     let mut frame = (bytes.len() as u32 | stream << 24).to_le_bytes().to_vec();
-    frame.extend([0; 4]);
-    frame.extend(time_micros.to_le_bytes());
+    frame.extend(words(&[time_micros, monotonic(time_micros)]));
     frame.extend(bytes);
     frame
+}
+
+/// The monotonic time that these tests put beside a wall-clock time.
+pub fn monotonic(time_micros: u64) -> u64 {
+    time_micros - 1_600_000_000_000_000
 }
 
 /// CRC-32 with the polynomial of zlib, bit by bit.
@@ -106,7 +119,7 @@ pub fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, byte)
 }
 
-/// 16 bytes from the text of a UUID.
+/// Parses a UUID.
 pub fn uuid(text: &str) -> [u8; 16] {
     let hex: String = text.trim().chars().filter(|c| *c != '-').collect();
     let byte = |at: usize| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap();

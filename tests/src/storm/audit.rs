@@ -293,7 +293,10 @@ fn files(daemon: &Daemon) -> Vec<String> {
     let tasks = daemon.path("state/tasks");
     let parts = names(&tasks).into_iter();
     let on_disk = parts.flat_map(|part| names(&tasks.join(part)));
-    on_disk.chain(names(&daemon.memory_dir())).collect()
+    let in_memory = names(&daemon.memory_dir()).into_iter();
+    // The link to the state directory is not a task's.
+    let in_memory = in_memory.filter(|name| name != "state-dir");
+    on_disk.chain(in_memory).collect()
 }
 
 fn names(dir: &std::path::Path) -> Vec<String> {

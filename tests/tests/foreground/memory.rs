@@ -147,6 +147,40 @@ async fn orphan_policy_abandon_ends_the_task_with_its_leader_and_names_the_aband
     eventually("the end of the child", || child.is_gone()).await;
 }
 
+/// F12
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_deleted_state_directory_leaves_nothing_in_memory() {
+    let mut daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let task = api.start(foreground_script("echo kept")).await;
+    assert_eq!(
+        api.attach(&task.id).await.ended().await.reason(),
+        AttachEndReason::Finished
+    );
+    let before = daemon.memory_dir();
+    assert!(before.join(&task.id).exists());
+    daemon.kill9();
+    fs::remove_dir_all(daemon.state_dir()).unwrap();
+    daemon.restart().await;
+    assert!(!before.exists(), "the next server has removed it");
+}
+
+/// F12
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_server_that_leaves_removes_its_memory_directory_unless_output_is_kept() {
+    let mut daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let task = api.start(foreground_script("echo short")).await;
+    api.attach(&task.id).await.ended().await;
+    let (directory, file) = (daemon.memory_dir(), daemon.memory_file(&task.id));
+    daemon.terminate();
+    assert!(file.exists(), "a finished task keeps its output");
+    daemon.restart().await;
+    daemon.api().await.remove([&*task.id]).await.unwrap();
+    daemon.terminate();
+    assert!(!directory.exists());
+}
+
 /// F9, N1: another user can guess the name of the memory directory and create it first.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_memory_directory_of_another_user_is_neither_used_nor_read() {

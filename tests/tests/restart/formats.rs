@@ -19,8 +19,8 @@ use heeler_tests::{
     outcome::{exit_code, outcome},
     process::kill_all,
     task_file::{
-        LEADER_EXIT, TREE_END, block, boot_id, exited, frame, identity, running, shim_of, slot,
-        tree_end, uuid, words,
+        LEADER_EXIT, TREE_END, block, boot_id, exited, frame, identity, monotonic, running,
+        shim_of, slot, tree_end, uuid, words,
     },
     v1::{outcome::Result as Ended, *},
 };
@@ -92,9 +92,9 @@ async fn a_task_file_of_version_1_is_read_with_records_and_output() {
 async fn a_death_by_signal_and_a_capture_error_of_version_1_are_read() {
     let (mut daemon, task) = without_task_file().await;
     let (signalled, segv, core_dumped) = (1, 11, 1);
-    let exit = words(&[signalled, segv, core_dumped, EXITED, 0]);
+    let exit = words(&[signalled, segv, core_dumped, EXITED, monotonic(EXITED), 0]);
     let (enospc, discarded) = (28, 77);
-    let end = words(&[GONE, 0, 0, 0, 0, enospc, discarded]);
+    let end = words(&[GONE, monotonic(GONE), 0, 0, 0, 0, enospc, discarded, 0]);
     let file = [
         header(&task, 4_000_000),
         slot(b'L', &exit),

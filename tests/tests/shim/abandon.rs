@@ -1,10 +1,6 @@
 //! Abandoned trees: processes that the shim leaves running after the leader's exit.
 
-use heeler_server::internal::{Link, TaskUid};
-use heeler_shim::{
-    record::Exit,
-    wire::{After, Order, Report},
-};
+use heeler_server::internal::{AfterTask, Exit, ShimLink, ShimOrder, ShimReport, TaskUid};
 use heeler_tests::{
     Daemon, LoneShims, LoneTask, Process, Setting, containment, eventually, eventually_some,
     in_each_setting, outcome::exit_code, shell, skipped, v1::TaskState, within,
@@ -38,15 +34,18 @@ async fn after_the_leaders_exit_an_abandon_order_leaves_the_orphans_running() {
     let shims = LoneShims::new();
     let mut task = shims.start(LEAVES_A_CHILD).await;
     task.reported("the exit of the leader", |report| {
-        report == Report::LeaderExited
+        report == ShimReport::LeaderExited
     })
     .await;
     let child = child_of(&task).await;
     assert!(task.records().tree_end.whole().is_none());
     let shim = task.shim().unwrap();
-    task.order(Order::Abandon).await;
+    task.order(ShimOrder::Abandon).await;
     task.reported("the end", |report| {
-        report == Report::TreeEnded { shim: After::Ends }
+        report
+            == ShimReport::TreeEnded {
+                shim: AfterTask::Ends,
+            }
     })
     .await;
     let records = task.records();
@@ -71,11 +70,13 @@ async fn an_abandon_order_takes_effect_at_the_leaders_exit() {
     );
     let mut task = shims.start(&script).await;
     let child = child_of(&task).await;
-    task.order(Order::Abandon).await;
+    task.order(ShimOrder::Abandon).await;
     // The order has arrived once a later one is answered.
-    task.order(Order::Follow { beyond: 0 }).await;
-    task.reported("output", |report| matches!(report, Report::Output { .. }))
-        .await;
+    task.order(ShimOrder::Follow { beyond: 0 }).await;
+    task.reported("output", |report| {
+        matches!(report, ShimReport::Output { .. })
+    })
+    .await;
     assert!(task.records().tree_end.whole().is_none());
     // No server is left to repeat the order.
     task.hang_up();
@@ -94,7 +95,7 @@ async fn a_tree_without_orphans_is_not_recorded_as_abandoned() {
     let gate = shims.path("gate");
     let script = format!("while ! test -e {}; do sleep 0.01; done", gate.display());
     let mut task = shims.start(&script).await;
-    task.order(Order::Abandon).await;
+    task.order(ShimOrder::Abandon).await;
     std::fs::write(gate, "").unwrap();
     assert!(!task.ended().await.abandoned);
 }
@@ -103,13 +104,13 @@ async fn a_tree_without_orphans_is_not_recorded_as_abandoned() {
 #[tokio::test]
 async fn a_tree_that_is_being_stopped_is_not_abandoned() {
     let shims = LoneShims::new();
-    let kill = Order::Kill {
+    let kill = ShimOrder::Kill {
         within_millis: 10_000,
     };
     for orders in [
-        [Order::Abandon, Order::Signal { number: 15 }, kill],
-        [Order::Abandon, kill, Order::Abandon],
-        [kill, Order::Abandon, Order::Spill],
+        [ShimOrder::Abandon, ShimOrder::Signal { number: 15 }, kill],
+        [ShimOrder::Abandon, kill, ShimOrder::Abandon],
+        [kill, ShimOrder::Abandon, ShimOrder::Spill],
     ] {
         let script = "trap '' TERM; sleep 600 & echo $!; sleep 600";
         let mut task = shims.start(script).await;
@@ -134,7 +135,7 @@ async fn a_cgroup_with_abandoned_processes_stays() {
     let shims = LoneShims::new();
     let mut task = shims.start_in(Some(&leaf), LEAVES_A_CHILD).await;
     let child = child_of(&task).await;
-    task.order(Order::Abandon).await;
+    task.order(ShimOrder::Abandon).await;
     let end = task.ended().await;
     assert!(end.abandoned && !end.cgroup_empty, "{end:?}");
     let members = std::fs::read_to_string(leaf.join("cgroup.procs")).unwrap();
@@ -152,7 +153,7 @@ async fn a_recorded_abandonment_is_the_end_and_the_next_server_kills_nothing(
     let task = api.start(shell(LEAVES_A_CHILD)).await;
     let pid = eventually_some("the child's pid", || {
         let file = std::fs::read(daemon.task_file(&task.id)).ok()?;
-        let text = String::from_utf8_lossy(file.get(4096 + 40..)?).into_owned();
+        let text = String::from_utf8_lossy(file.get(4096 + 44..)?).into_owned();
         text.strip_suffix('\n')?.parse().ok()
     })
     .await;
@@ -160,8 +161,8 @@ async fn a_recorded_abandonment_is_the_end_and_the_next_server_kills_nothing(
     let uid: TaskUid = serde_json::from_value(task.uid.clone().into()).unwrap();
     daemon.kill9();
     // The order of a server that dies before it reads the end.
-    let mut link = Link::connect(uid).unwrap();
-    link.send(Order::Abandon).await.unwrap();
+    let mut link = ShimLink::connect(uid).unwrap();
+    link.send(ShimOrder::Abandon).await.unwrap();
     within("the end of the shim", async {
         while link.next().await.is_some() {}
     })

@@ -9,8 +9,8 @@ use std::{
     },
 };
 
-use heeler_server::internal::{RecordSync, TaskDir};
-use heeler_shim::{memory::MEMORY_LIMIT, wire::Order};
+use heeler_server::internal::{RecordSync, ShimOrder, TaskDir};
+use heeler_shim::memory_file::MEMORY_LIMIT;
 use heeler_tests::{Daemon, LoneShims, LoneTask, SmallDisk, eventually, pattern, shell, task_file};
 use nix::sys::signal::Signal;
 
@@ -109,12 +109,12 @@ async fn output_before_and_after_a_spill_order_is_one_sequence() {
     let mut task = shims.start(&script).await;
     task.output_beyond(3000).await;
     assert!(task.is_in_memory());
-    task.order(Order::Spill).await;
+    task.order(ShimOrder::Spill).await;
     eventually("the copy on disk", || !task.is_in_memory()).await;
     let before: Vec<u8> = (1..=1000).flat_map(line).collect();
     assert!(task.output() == before);
     // A second order changes nothing.
-    task.order(Order::Spill).await;
+    task.order(ShimOrder::Spill).await;
     fs::write(gate, "").unwrap();
     task.ended().await;
     assert!(task.output() == (1..=2000).flat_map(line).collect::<Vec<u8>>());
@@ -198,7 +198,7 @@ async fn a_reader_sees_one_sequence_while_output_spills() {
         let mut task = shims.start(&script).await;
         let reader = Reader::of(&shims.dir, &task);
         task.output_beyond(round * 70_000).await;
-        task.order(Order::Spill).await;
+        task.order(ShimOrder::Spill).await;
         fs::write(gate, "").unwrap();
         let end = task.ended().await;
         assert_eq!((end.output_end, end.discarded), (2_500_000, 0));
@@ -221,7 +221,7 @@ async fn a_shim_killed_during_a_spill_loses_no_output() {
         let shim = task.shim().unwrap();
         let reader = Reader::of(&shims.dir, &task);
         task.output_beyond(round * 40_000).await;
-        task.order(Order::Spill).await;
+        task.order(ShimOrder::Spill).await;
         for _ in 0..(round % 6) * 8 {
             std::thread::yield_now();
         }
@@ -255,7 +255,7 @@ async fn an_incomplete_copy_on_disk_is_not_read() {
         .write(true)
         .open(shims.dir.path(&task.id))
         .unwrap();
-    for len in [1, 24, 40, 65_536, 200_000] {
+    for len in [1, 24, 44, 65_536, 200_000] {
         let from = HEADER as usize;
         file.write_all_at(&whole[from..from + len], HEADER).unwrap();
         assert!(task.output() == expected);
@@ -322,7 +322,7 @@ async fn output_that_a_full_disk_cannot_take_stays_in_memory_up_to_the_limit() {
     let mut task = shims.start(&script).await;
     task.output_beyond(3000).await;
     small.fill();
-    task.order(Order::Spill).await;
+    task.order(ShimOrder::Spill).await;
     fs::write(first, "").unwrap();
     task.output_beyond(8000).await;
     assert!(task.is_in_memory());
@@ -366,7 +366,7 @@ async fn output_that_neither_memory_nor_disk_can_take_is_counted() {
 fn in_memory(text: &str) -> Vec<u8> {
     let mut file = vec![0; HEADER as usize];
     file.extend(task_file::block(0));
-    file.extend(task_file::frame(1, 1, text.as_bytes()));
+    file.extend(task_file::frame(1, 1_700_000_000_000_000, text.as_bytes()));
     file
 }
 

@@ -2,6 +2,10 @@
 
 use std::{collections::HashSet, time::Duration};
 
+use heeler_server::process::{
+    Moment, Monotonic,
+    task_file::{Start, TreeEnd},
+};
 use heeler_tests::{
     Daemon, Process, Setting, SpawnRequestExt as _, argv, eventually, eventually_some,
     in_each_setting,
@@ -169,6 +173,37 @@ async fn the_cpu_time_of_a_task_excludes_earlier_tasks_of_its_shim() {
         let used = cpu(&api.inspect(&fixture.id).await.unwrap());
         assert!(used < Duration::from_millis(50), "{used:?}");
     }
+}
+
+/// T6
+#[tokio::test]
+async fn every_recorded_time_is_taken_from_both_clocks() {
+    let shims = LoneShims::new();
+    let begun = Moment::now();
+    let mut task = shims.start("echo first; sleep 0.05; echo second").await;
+    let TreeEnd { time, .. } = task.ended().await;
+    let ended = Moment::now();
+    let records = task.records();
+    let Some(Start::Running { time: started, .. }) = records.start.whole() else {
+        panic!("{records:?}");
+    };
+    let exited = records.leader_exit.whole().unwrap().time;
+    let output = task.last_output().at.unwrap();
+    let moments = [started.into(), output, exited.into(), time.into()];
+    assert!(moments.is_sorted_by_key(|moment: &Moment| moment.mono));
+    for moment in moments {
+        assert!(
+            (begun.mono..=ended.mono).contains(&moment.mono),
+            "{moment:?}"
+        );
+        assert!(
+            (begun.wall..=ended.wall).contains(&moment.wall),
+            "{moment:?}"
+        );
+    }
+    let written: Monotonic = output.mono;
+    let silence = written.since(Moment::from(started).mono);
+    assert!(silence >= Duration::from_millis(50), "{silence:?}");
 }
 
 fn cpu(inspected: &heeler_tests::v1::InspectResponse) -> Duration {

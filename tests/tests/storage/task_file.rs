@@ -80,7 +80,7 @@ async fn a_flipped_bit_costs_one_record_and_is_logged() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_truncated_task_file_costs_what_was_cut() {
     for (len, exit, lines) in [
-        (BLOCKS + 24 + 16 + 7, Some(6), vec!["before"]),
+        (BLOCKS + 24 + 20 + 7, Some(6), vec!["before"]),
         (BLOCKS + 3, Some(6), vec![]),
         // In the record of the tree's end, then in that of the leader's exit.
         (TREE_END + 30, Some(6), vec![]),

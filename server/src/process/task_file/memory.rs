@@ -1,278 +1,167 @@
-//! Output in memory: where it is, how much there may be of it, and its way to the disk when no shim
-//! is there to take it.
+//! Memory files: the output of foreground tasks on tmpfs.
 //!
-//! A foreground task's output begins in a file of the task's name, in a private directory on a file
-//! system that has no disk. The shim writes it, and nobody has to hold it: it is there until the
-//! shim moves it to the task file, the task is removed, or the machine is started anew. If there is
-//! one, it is the task's output, and else the task file is (see [`heeler_shim::memory`]).
+//! A foreground task's output begins in a file with the task's name, in a private directory on a file
+//! system without a disk. The shim writes it. It exists until the shim moves it to the task file, the
+//! task is removed, its output is evicted, or the machine is rebooted. If it exists, it is the task's
+//! output, else the task file is (see [`heeler_shim::memory_file`]).
 //!
-//! The directory is made when it is first needed.
+//! ```text
+//! /dev/shm/heeler-<directory id>/   0700, created when first needed, locked (shared) by its server
+//!     state-dir -> /path/of/state   so that a directory without a state directory can be removed
+//!     shell-aaaaaaaaaa              one per task; locked (exclusive) by its shim while it writes
+//! ```
 
-mod held;
+mod budget;
+mod claimed;
+mod stale;
+mod tasks;
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
-    io::{self, Seek, SeekFrom},
-    os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt},
+    fs, io,
+    os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use heeler_shim::{log::BLOCKS_START, record::Start};
-use nix::{
-    fcntl::{Flock, FlockArg},
-    sys::statfs::{Statfs, TMPFS_MAGIC, statfs},
-};
+use nix::sys::statfs::{Statfs, TMPFS_MAGIC, statfs};
 use uuid::Uuid;
 
-use held::{Held, Share};
+use budget::{Budget, Share};
+use claimed::ClaimedDir;
 
-use super::{Records, TaskDir, open_if_there};
 use crate::{process::own_uid, task::TaskId};
 
-/// Where file systems without a disk are, on any Linux.
+/// The directory of a tmpfs on any Linux.
 const SHARED_MEMORY: &str = "/dev/shm";
+/// The prefix of a memory directory's name; the id of its state directory follows.
+const PREFIX: &str = "heeler-";
 /// `RAMFS_MAGIC` of the kernel's `magic.h`.
 const RAMFS_MAGIC: i64 = 0x8584_58f6;
-/// The part of the file system that may be taken: others use it too, and in a container it may be small.
-const SHARE: u64 = 2;
+/// At most one part in this many of the file system is used: it is shared, and may be small in a
+/// container.
+const FILE_SYSTEM_SHARE: u64 = 2;
 
-/// The directory, and what is in it.
+/// The directory of memory files, and the budget for them.
 #[derive(Debug)]
 pub struct MemoryDir {
     path: PathBuf,
+    state_dir: PathBuf,
     limit: u64,
-    held: Mutex<Held>,
+    budget: Mutex<Budget>,
+    /// Set while the directory exists and is locked.
+    claimed: Mutex<Option<ClaimedDir>>,
 }
 
-/// Why output does not begin in memory.
+/// The reason why output cannot begin in memory.
 #[derive(Debug, thiserror::Error)]
 pub enum MemoryError {
-    /// A disk is what was to be avoided.
     #[error("{} is not on a file system in memory", .0.display())]
     NotInMemory(PathBuf),
-    /// Others could read, or plant, what is there.
+    /// Other users could read or replace its files.
     #[error("{} is not a directory of this user", .0.display())]
     NotOurs(PathBuf),
-    /// It cannot be used.
     #[error("cannot use {}: {source}", path.display())]
-    Io {
-        /// Which directory.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 impl MemoryDir {
-    /// The directory that a state directory has for itself in this one, or in the system's own.
+    /// The path of a state directory's memory directory, in `within` or in the system's tmpfs.
     pub fn of(directory_id: Uuid, within: Option<&Path>) -> PathBuf {
         let within = within.unwrap_or(Path::new(SHARED_MEMORY));
-        within.join(format!("heeler-{}", directory_id.simple()))
+        within.join(format!("{PREFIX}{}", directory_id.simple()))
     }
 
-    /// For so many bytes of output between all tasks. What is there counts.
-    pub fn open(path: &Path, limit: u64) -> Result<Self, MemoryError> {
+    /// Opens the memory directory of a state directory, for at most `limit` bytes of all tasks together.
+    /// Existing files count. It is created when it is first needed.
+    pub fn open(path: &Path, state_dir: &Path, limit: u64) -> Result<Self, MemoryError> {
         let failed = |source| MemoryError::Io {
             path: path.to_owned(),
             source,
         };
-        let mut held = Held::default();
+        let state_dir = fs::canonicalize(state_dir).map_err(failed)?;
+        let mut budget = Budget::default();
         let exists = match fs::symlink_metadata(path) {
             Ok(_) => true,
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
             Err(error) => return Err(failed(error)),
         };
-        let found = match (exists, path.parent()) {
+        let mut claimed = None;
+        let file_system = match (exists, path.parent()) {
             (true, _) => {
                 check(path)?;
+                let file_system = in_memory(path)?;
+                claimed = Some(ClaimedDir::claim(path, &state_dir).map_err(failed)?);
                 for (id, bytes) in files(path).map_err(failed)? {
-                    held.set(id, Some(Share::Settled(bytes)));
+                    budget.set(id, Some(Share::Settled(bytes)));
                 }
-                in_memory(path)?
+                file_system
             }
             (false, Some(parent)) => in_memory(parent)?,
             (false, None) => return Err(MemoryError::NotOurs(path.to_owned())),
         };
         Ok(Self {
             path: path.to_owned(),
-            limit: limit.min(size(&found) / SHARE),
-            held: Mutex::new(held),
+            state_dir,
+            limit: limit.min(size(&file_system) / FILE_SYSTEM_SHARE),
+            budget: Mutex::new(budget),
+            claimed: Mutex::new(claimed),
         })
     }
 
-    /// Where a task's output is, if it is in memory.
+    /// The path of a task's memory file.
     pub(super) fn path(&self, id: &TaskId) -> PathBuf {
         self.path.join(id.as_str())
     }
 
-    /// Whether what is in the directory can be believed: whoever knows its name could have made it before
-    /// us. What is ours nobody else can put away.
+    /// Returns whether the files in the directory can be trusted. Another user who knows its name could
+    /// have created it first. In a sticky directory, only this user can replace one that is ours.
     fn is_ours(&self) -> bool {
         let found = fs::symlink_metadata(&self.path);
         found.is_ok_and(|found| found.is_dir() && found.uid() == own_uid())
     }
 
-    /// Deletes a task's output, if it is here.
-    fn remove(&self, id: &TaskId) -> io::Result<()> {
+    /// Creates the directory if necessary, and checks that it can be trusted.
+    fn ensure(&self) -> Result<(), MemoryError> {
+        let mut claimed = self.claimed();
+        if claimed.as_ref().is_some_and(|dir| dir.is_at(&self.path)) {
+            return check(&self.path);
+        }
+        let dir = ClaimedDir::claim(&self.path, &self.state_dir);
+        match dir {
+            Ok(dir) => *claimed = Some(dir),
+            Err(source) => {
+                // A more telling reason, if there is one.
+                check(&self.path)?;
+                return Err(MemoryError::Io {
+                    path: self.path.clone(),
+                    source,
+                });
+            }
+        }
+        check(&self.path)?;
+        in_memory(&self.path).map(drop)
+    }
+
+    /// Deletes a task's memory file, if it exists, and gives its bytes back to the budget. Returns their
+    /// number.
+    fn remove(&self, id: &TaskId) -> io::Result<u64> {
         match fs::remove_file(self.path(id)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
-        self.held().set(id.clone(), None);
-        Ok(())
+        Ok(self.budget().set(id.clone(), None))
     }
 
-    /// Makes the directory if it is not there, and looks whether it can be trusted.
-    fn make(&self) -> Result<(), MemoryError> {
-        if check(&self.path).is_ok() {
-            return Ok(());
-        }
-        let made = DirBuilder::new().mode(0o700).create(&self.path);
-        match made {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(MemoryError::Io {
-                path: self.path.clone(),
-                source: error,
-            }),
-            Ok(()) | Err(_) => check(&self.path),
-        }?;
-        in_memory(&self.path).map(drop)
+    fn budget(&self) -> MutexGuard<'_, Budget> {
+        self.budget.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn claimed(&self) -> MutexGuard<'_, Option<ClaimedDir>> {
+        self.claimed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl TaskDir {
-    /// Where a new task's output is to begin: `None` if that is its task file, because there is no
-    /// place in memory or no more room there.
-    pub fn memory_place(&self, id: &TaskId) -> Option<PathBuf> {
-        let memory = self.memory.as_deref()?;
-        let mut held = memory.held();
-        if !held.has_room(memory.limit) {
-            self.settle(memory, &mut held);
-        }
-        if !held.has_room(memory.limit) {
-            return None;
-        }
-        if let Err(error) = memory.make() {
-            tracing::debug!(%error, "output goes to the disk");
-            return None;
-        }
-        held.set(id.clone(), Some(Share::Reserved));
-        Some(memory.path(id))
-    }
-
-    /// The directory in memory, if it is there and is ours.
-    pub(super) fn own_memory(&self) -> Option<&MemoryDir> {
-        self.memory.as_deref().filter(|memory| memory.is_ours())
-    }
-
-    /// What a task that is over has taken of the room, in place of what was kept for it.
-    pub fn settle_memory(&self, id: &TaskId) {
-        let Some(memory) = self.memory.as_deref() else {
-            return;
-        };
-        let found = fs::symlink_metadata(memory.path(id)).ok();
-        let share = found.map(|found| Share::Settled(taken(&found)));
-        memory.held().set(id.clone(), share);
-    }
-
-    /// Whose output is in memory now.
-    pub fn in_memory(&self) -> io::Result<Vec<TaskId>> {
-        let Some(memory) = self.own_memory() else {
-            return Ok(Vec::new());
-        };
-        match files(&memory.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            found => Ok(found?.into_iter().map(|(id, _)| id).collect()),
-        }
-    }
-
-    /// Moves a task's output from memory to the disk, if it is there and nobody writes it any more:
-    /// a shim that still has the task does so by order. To be used where it may take its time.
-    pub fn spill(&self, id: &TaskId) -> io::Result<()> {
-        let Some(memory) = self.own_memory() else {
-            return Ok(());
-        };
-        let Some(from) = open_if_there(&memory.path(id), nix::libc::O_NOFOLLOW)? else {
-            return Ok(());
-        };
-        let Some(file) = self.open(id)? else {
-            return Ok(());
-        };
-        if !is_end(&file.records()?) && !is_free(&file.file)? {
-            let problem = "its shim is still writing it";
-            return Err(io::Error::new(io::ErrorKind::WouldBlock, problem));
-        }
-        let to = OpenOptions::new().write(true).open(self.path(id))?;
-        copy(from, to)?;
-        memory.remove(id)
-    }
-
-    /// Deletes a task's output, if it is in memory.
-    pub fn remove_from_memory(&self, id: &TaskId) -> io::Result<()> {
-        self.own_memory().map_or(Ok(()), |memory| memory.remove(id))
-    }
-
-    /// Removes the directory in memory, if there is nothing in it.
-    pub fn leave_memory(&self) {
-        if let Some(memory) = &self.memory {
-            let _ = fs::remove_dir(&memory.path);
-        }
-    }
-
-    /// Sees who no longer needs all that was reserved.
-    fn settle(&self, memory: &MemoryDir, held: &mut Held) {
-        for id in held.reserved() {
-            // One that cannot be looked at keeps what it has.
-            if let Ok(share) = self.share(memory, &id) {
-                held.set(id, share);
-            }
-        }
-    }
-
-    fn share(&self, memory: &MemoryDir, id: &TaskId) -> io::Result<Option<Share>> {
-        let Some(file) = self.open(id)? else {
-            return Ok(Some(Share::Reserved));
-        };
-        let records = file.records()?;
-        Ok(match fs::symlink_metadata(memory.path(id)) {
-            Ok(found) if is_end(&records) || is_free(&file.file)? => {
-                Some(Share::Settled(taken(&found)))
-            }
-            // Made before the start is recorded, so that it has been here.
-            Err(_) if records.start.whole().is_some() => None,
-            Ok(_) | Err(_) => Some(Share::Reserved),
-        })
-    }
-}
-
-fn is_end(records: &Records) -> bool {
-    let failed = matches!(records.start.whole(), Some(Start::Failed { .. }));
-    failed || records.tree_end.whole().is_some()
-}
-
-/// Whether no shim has the file. Asked only of one that a shim has had: this could undo its start.
-fn is_free(file: &File) -> io::Result<bool> {
-    match Flock::lock(file.try_clone()?, FlockArg::LockSharedNonblock) {
-        Ok(_) => Ok(true),
-        Err((_, nix::Error::EWOULDBLOCK)) => Ok(false),
-        Err((_, error)) => Err(error.into()),
-    }
-}
-
-/// All that is behind the header page, to the same position. Whoever asks for that wants it on the
-/// disk, and it is rare: so it is waited for.
-fn copy(mut from: File, mut to: File) -> io::Result<()> {
-    from.seek(SeekFrom::Start(BLOCKS_START))?;
-    to.seek(SeekFrom::Start(BLOCKS_START))?;
-    io::copy(&mut from, &mut to)?;
-    to.sync_data()
-}
-
-/// Whether it is a directory, and nobody else's; one that is open to others is closed.
+/// Checks that the path is a directory of this user, and makes it private.
 fn check(path: &Path) -> Result<(), MemoryError> {
     let failed = |source| MemoryError::Io {
         path: path.to_owned(),
@@ -301,7 +190,7 @@ fn in_memory(path: &Path) -> Result<Statfs, MemoryError> {
     }
 }
 
-/// How large a file system is; one without a limit says 0.
+/// The size of a file system; the largest number if it has no limit.
 fn size(found: &Statfs) -> u64 {
     match found.blocks().saturating_mul(found.block_size() as u64) {
         0 => u64::MAX,
@@ -309,7 +198,7 @@ fn size(found: &Statfs) -> u64 {
     }
 }
 
-/// The files of tasks, and what each takes.
+/// Lists the memory files of tasks with the bytes that each takes.
 fn files(path: &Path) -> io::Result<Vec<(TaskId, u64)>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(path)? {
@@ -318,7 +207,7 @@ fn files(path: &Path) -> io::Result<Vec<(TaskId, u64)>> {
             .file_name()
             .to_str()
             .and_then(|name| name.parse().ok());
-        // One may go while we look.
+        // A file may be removed meanwhile.
         if let (Some(id), Ok(metadata)) = (id, entry.metadata()) {
             found.push((id, taken(&metadata)));
         }

@@ -1,23 +1,30 @@
-//! The output part of a file: found by offset, read as far as it is whole.
+//! The output part of a task file or a memory file.
 
 use std::{fs::File, io, os::unix::fs::FileExt};
 
 use heeler_shim::log::{
-    BLOCK_HEADER, BLOCK_SIZE, BLOCKS_START, BlockHeader, FRAME_HEADER, FrameHeader, Stream as Tag,
-    block_position,
+    BLOCK_HEADER, BLOCK_SIZE, BLOCKS_START, BlockHeader, FRAME_HEADER, FrameHeader,
+    Stream as ShimStream, block_position,
 };
 
-use super::Reading;
-use crate::task::{Chunk, Stream, Tail, Timestamp};
+use super::{LastOutput, Reading};
+use crate::{
+    process::Moment,
+    task::{Chunk, Stream, Tail},
+};
 
-/// A file with output, be it on disk or in memory.
+/// A file with output.
 pub(super) struct Output<'a>(pub(super) &'a File);
 
+/// A frame, the offset of its first byte, and its bytes.
+type Frame<'a> = (u64, FrameHeader, &'a [u8]);
+
 impl Output<'_> {
-    /// Up to `limit` bytes of output from `offset` on.
+    /// Reads up to `limit` bytes of output from `offset` on.
     pub(super) fn read(&self, offset: u64, limit: usize) -> io::Result<Reading> {
+        // In this order, so that every byte before the end is in one of the blocks.
+        let end = self.last()?.end;
         let blocks = self.blocks()?;
-        let end = self.end(blocks)?;
         let mut reading = Reading {
             chunks: Vec::new(),
             end,
@@ -32,24 +39,19 @@ impl Output<'_> {
                 break;
             }
             let read = read_up_to(self.0, &mut buffer, block_position(index))?;
-            for (at, frame, bytes) in frames(&buffer[..read]) {
-                take(
-                    &mut reading.chunks,
-                    offset,
-                    end,
-                    &mut left,
-                    at,
-                    frame,
-                    bytes,
-                );
+            for frame in frames(&buffer[..read]) {
+                if let Some(chunk) = cut(frame, offset, end, left) {
+                    left -= chunk.data.len();
+                    reading.chunks.push(chunk);
+                }
             }
         }
         Ok(reading)
     }
 
-    /// The last `limit` bytes of output.
+    /// Reads the last `limit` bytes of output.
     pub(super) fn tail(&self, limit: usize) -> io::Result<Tail> {
-        let end = self.end(self.blocks()?)?;
+        let end = self.last()?.end;
         let reading = self.read(end.saturating_sub(limit as u64), limit)?;
         Ok(Tail {
             chunks: reading.chunks,
@@ -57,7 +59,31 @@ impl Output<'_> {
         })
     }
 
-    /// How many blocks have begun.
+    /// Finds the last output: the end in the last readable block, the time in the last one with a frame.
+    pub(super) fn last(&self) -> io::Result<LastOutput> {
+        let mut end = None;
+        let mut buffer = Vec::new();
+        for index in (0..self.blocks()?).rev() {
+            buffer.resize(BLOCK_SIZE, 0);
+            let read = read_up_to(self.0, &mut buffer, block_position(index))?;
+            let Some(header) = block_header(&buffer[..read]) else {
+                continue;
+            };
+            if let Some((at, frame, bytes)) = frames(&buffer[..read]).last() {
+                return Ok(LastOutput {
+                    at: Some(Moment::from(frame.time)),
+                    end: end.unwrap_or(at + bytes.len() as u64),
+                });
+            }
+            end = end.or(Some(header.first_offset));
+        }
+        Ok(LastOutput {
+            at: None,
+            end: end.unwrap_or(0),
+        })
+    }
+
+    /// The number of blocks that have begun.
     fn blocks(&self) -> io::Result<u64> {
         let size = self.0.metadata()?.len();
         Ok(size
@@ -65,27 +91,8 @@ impl Output<'_> {
             .div_ceil(BLOCK_SIZE as u64))
     }
 
-    /// The offset behind the last byte: looked for in the last block that can be read.
-    fn end(&self, blocks: u64) -> io::Result<u64> {
-        if blocks == 0 {
-            return Ok(0);
-        }
-        let mut buffer = vec![0; BLOCK_SIZE];
-        for index in (0..blocks).rev() {
-            let read = read_up_to(self.0, &mut buffer, block_position(index))?;
-            let Some(header) = block_header(&buffer[..read]) else {
-                continue;
-            };
-            let last = frames(&buffer[..read]).last();
-            return Ok(last.map_or(header.first_offset, |(at, _, bytes)| {
-                at + bytes.len() as u64
-            }));
-        }
-        Ok(0)
-    }
-
-    /// The last block that begins at or before the offset. A damaged block counts as beginning where
-    /// the next good one does.
+    /// Finds the last block that begins at or before the offset. A damaged block counts as beginning where
+    /// the next readable one does.
     fn block_of(&self, offset: u64, blocks: u64) -> io::Result<u64> {
         let (mut low, mut high) = (0, blocks);
         while low + 1 < high {
@@ -127,9 +134,9 @@ fn block_header(block: &[u8]) -> Option<BlockHeader> {
     BlockHeader::decode(block.first_chunk()?)
 }
 
-/// The frames of a block with their offsets. The last one may have fewer bytes than it says: they
-/// are still being written, or never will be.
-fn frames(block: &[u8]) -> impl Iterator<Item = (u64, FrameHeader, &[u8])> {
+/// Iterates over the frames of a block. The last one may have fewer bytes than its header says: they are
+/// still being written, or never will be.
+fn frames(block: &[u8]) -> impl Iterator<Item = Frame<'_>> {
     let mut offset = block_header(block).map(|header| header.first_offset);
     let mut rest = block.get(BLOCK_HEADER..).unwrap_or_default();
     std::iter::from_fn(move || {
@@ -143,35 +150,84 @@ fn frames(block: &[u8]) -> impl Iterator<Item = (u64, FrameHeader, &[u8])> {
     })
 }
 
-/// Adds the part of a frame that lies between `from` and `to`, and within what is left to give.
-fn take(
-    chunks: &mut Vec<Chunk>,
-    from: u64,
-    to: u64,
-    left: &mut usize,
-    at: u64,
-    frame: FrameHeader,
-    bytes: &[u8],
-) {
-    let skip = usize::try_from(from.saturating_sub(at))
-        .unwrap_or(usize::MAX)
-        .min(bytes.len());
-    let until = usize::try_from(to.saturating_sub(at))
-        .unwrap_or(usize::MAX)
-        .min(bytes.len());
+/// Cuts a frame to the part between `from` and `to`, and to `limit` bytes; `None` if nothing is left.
+fn cut((at, frame, bytes): Frame<'_>, from: u64, to: u64, limit: usize) -> Option<Chunk> {
+    let index = |offset: u64| {
+        let index = usize::try_from(offset.saturating_sub(at)).unwrap_or(usize::MAX);
+        index.min(bytes.len())
+    };
+    let (skip, until) = (index(from), index(to));
     let wanted = &bytes[skip.min(until)..until];
-    let given = &wanted[..wanted.len().min(*left)];
-    if given.is_empty() {
-        return;
-    }
-    *left -= given.len();
-    chunks.push(Chunk {
+    let data = &wanted[..wanted.len().min(limit)];
+    (!data.is_empty()).then(|| Chunk {
         offset: at + skip as u64,
         stream: match frame.stream {
-            Tag::Stdout => Stream::Stdout,
-            Tag::Stderr => Stream::Stderr,
+            ShimStream::Stdout => Stream::Stdout,
+            ShimStream::Stderr => Stream::Stderr,
         },
-        at: Timestamp(frame.time_micros),
-        data: given.to_vec(),
-    });
+        at: Moment::from(frame.time).wall,
+        data: data.to_vec(),
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use std::io::Write;
+
+    use heeler_shim::{layout::Tail as Layout, stamp::Stamp};
+
+    use super::*;
+    use crate::{process::Monotonic, task::Timestamp};
+
+    fn stamp(micros: u64) -> Stamp {
+        Stamp {
+            wall_micros: 1000 + micros,
+            monotonic_micros: micros,
+        }
+    }
+
+    fn write(file: &mut File, layout: &mut Layout, micros: u64, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let piece = layout.piece(ShimStream::Stdout, stamp(micros), bytes.len());
+            let (now, later) = bytes.split_at(piece.output());
+            file.write_all(piece.head().as_bytes()).unwrap();
+            file.write_all(now).unwrap();
+            *layout = layout.advance(&piece);
+            bytes = later;
+        }
+    }
+
+    /// T6
+    #[test]
+    fn the_last_output_has_the_time_of_its_frame_by_both_clocks() {
+        let mut file = tempfile::tempfile().unwrap();
+        assert_eq!(Output(&file).last().unwrap(), LastOutput::default());
+        file.write_all(&vec![0; BLOCKS_START as usize]).unwrap();
+        let mut layout = Layout::EMPTY;
+        for (micros, len) in [(1, 5), (2, 200_000), (3, 1), (4, BLOCK_SIZE)] {
+            write(&mut file, &mut layout, micros, &vec![b'x'; len]);
+            let last = Output(&file).last().unwrap();
+            assert_eq!(last.end, layout.offset());
+            let at = last.at.unwrap();
+            assert_eq!(at.mono, Monotonic(micros));
+            assert_eq!(at.wall, Timestamp(1000 + micros));
+        }
+    }
+
+    /// T6: the shim was killed after it had begun a block.
+    #[test]
+    fn a_block_without_a_frame_does_not_hide_the_last_time() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&vec![0; BLOCKS_START as usize]).unwrap();
+        let mut layout = Layout::EMPTY;
+        let full = BLOCK_SIZE - BLOCK_HEADER - FRAME_HEADER;
+        write(&mut file, &mut layout, 7, &vec![b'x'; full]);
+        let first_offset = layout.offset();
+        let header = BlockHeader { first_offset };
+        file.write_all(&header.encode()).unwrap();
+        let last = Output(&file).last().unwrap();
+        assert_eq!(last.end, full as u64);
+        assert_eq!(last.at.unwrap().mono, Monotonic(7));
+    }
 }

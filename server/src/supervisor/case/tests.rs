@@ -1,9 +1,7 @@
 //! Every case, from what was seen.
 
-use heeler_shim::record::{CgroupPath, Exit, Identity};
-
 use super::*;
-use crate::process::task_file::Slot;
+use crate::process::task_file::{CgroupPath, Exit, Identity, Slot};
 
 const BOOT: BootId = BootId([1; 16]);
 
@@ -21,14 +19,14 @@ fn identity(boot: BootId) -> Identity {
 fn exit() -> LeaderExit {
     LeaderExit {
         exit: Exit::Code(3),
-        time_micros: 1,
+        time: Default::default(),
         output_end: 0,
     }
 }
 
 fn end() -> TreeEnd {
     TreeEnd {
-        time_micros: 1,
+        time: Default::default(),
         output_end: 0,
         cgroup_empty: true,
         cpu_micros: 0,
@@ -45,7 +43,7 @@ fn running() -> Records {
         start: Slot::Whole(Start::Running {
             pid: 43,
             start_ticks: 1,
-            time_micros: 1,
+            time: Default::default(),
             in_cgroup: false,
         }),
         ..Records::default()
@@ -55,7 +53,7 @@ fn running() -> Records {
 fn own(lock: Lock, records: Records, tree: Tree) -> Seen {
     let boot = Boot::of(&records, BOOT);
     Seen {
-        file: FileState::Own {
+        file: FileSeen::Own {
             lock,
             boot,
             records: Box::new(records),
@@ -81,7 +79,7 @@ fn a_recorded_end_comes_before_everything_else() {
             assert_eq!(classify(StartKnown::Yes, &seen), ended);
         }
     }
-    records.leader_exit = Slot::Unreadable;
+    records.leader_exit = Slot::Damaged;
     let seen = own(Lock::Free, records, Tree::NotLookedFor);
     let leader = None;
     assert_eq!(
@@ -143,7 +141,7 @@ fn without_a_shim_the_living_processes_decide() {
 #[test]
 fn a_damaged_identity_is_not_another_boot() {
     let mut records = running();
-    records.identity = Slot::Unreadable;
+    records.identity = Slot::Damaged;
     let seen = own(Lock::Free, records, Tree::NotLookedFor);
     assert_eq!(
         classify(StartKnown::Yes, &seen),
@@ -170,7 +168,7 @@ fn a_blank_file_means_never_started_unless_the_start_is_known() {
 #[test]
 fn records_of_another_task_are_ignored() {
     let seen = |tree| Seen {
-        file: FileState::OfAnotherTask,
+        file: FileSeen::OfAnotherTask,
         tree,
     };
     let (leader, loss) = (None, Loss::FileOfAnotherTask);

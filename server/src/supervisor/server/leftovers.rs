@@ -7,21 +7,19 @@
 
 use std::{io, path::Path, sync::Arc, time::Duration};
 
-use heeler_shim::wire::Order;
 use tokio::task::spawn_blocking;
 
 use crate::{
     journal::{JournalError, Memory},
     process::{
-        boot::BootId,
-        containment,
-        link::Link,
-        sweep::{Sweep, Swept},
-        task_file::{Found, Place, Records, TaskDir},
+        BootId, containment,
+        shim::{ShimLink, ShimOrder},
+        task_file::{FileState, Records, TaskDir, TaskDirEntry},
+        tree::sweep::{SweepTarget, Swept},
     },
     supervisor::{
         JobGuard, Shared, Supervisor,
-        case::{Boot, FileState, Leftover, Lock, Seen, Tree, leftover},
+        case::{Boot, FileSeen, Leftover, Lock, Seen, Tree, leftover},
         lifecycle::KILL_DEADLINE,
         task_actor::cgroup_path,
     },
@@ -66,10 +64,10 @@ async fn clear(shared: &Shared) -> Result<(), LeftoverError> {
 
 async fn clear_files(shared: &Shared) -> Result<(), LeftoverError> {
     let mut ids = Vec::new();
-    for found in in_task_dir(shared, |task_dir| task_dir.found()).await? {
+    for found in in_task_dir(shared, |task_dir| task_dir.entries()).await? {
         match found {
-            Found::Task(id) => ids.push(id),
-            Found::Other(path) => {
+            TaskDirEntry::Task(id) => ids.push(id),
+            TaskDirEntry::Other(path) => {
                 tracing::warn!(path = %path.display(), "not a task file; left in place");
             }
         }
@@ -85,7 +83,7 @@ async fn clear_files(shared: &Shared) -> Result<(), LeftoverError> {
 /// Deletes output in memory that has neither a task nor a file: it was moved to disk. The output of a
 /// detached task that is finished is moved to disk; that of a live one is moved by its shim.
 async fn clear_memory(shared: &Shared) -> Result<(), LeftoverError> {
-    let found = in_task_dir(shared, |task_dir| task_dir.in_memory()).await?;
+    let found = in_task_dir(shared, |task_dir| task_dir.tasks_in_memory()).await?;
     for id in found.clone() {
         let task = shared.parts.journal.task(&id).await?;
         let is_due = |task: &Arc<Task>| !task.is_live() && task.detached.is_some();
@@ -159,12 +157,12 @@ pub(super) async fn clear_file(shared: &Shared, id: &TaskId, memory: Memory) -> 
     }
 }
 
-fn look(shared: &Shared, id: &TaskId) -> io::Result<Option<(Seen, Sweep)>> {
-    let (lock, file) = match shared.parts.task_dir.look(id)? {
+fn look(shared: &Shared, id: &TaskId) -> io::Result<Option<(Seen, SweepTarget)>> {
+    let (lock, file) = match shared.parts.task_dir.file_state(id)? {
         None => return Ok(None),
-        Some(Place::Held(file)) => (Lock::Held, Some(file)),
-        Some(Place::Free(file)) => (Lock::Free, Some(file)),
-        Some(Place::Occupied) => (Lock::Free, None),
+        Some(FileState::Locked(file)) => (Lock::Held, Some(file)),
+        Some(FileState::Unlocked(file)) => (Lock::Free, Some(file)),
+        Some(FileState::NotAFile) => (Lock::Free, None),
     };
     let records = match &file {
         Some(file) => file.records()?,
@@ -172,7 +170,7 @@ fn look(shared: &Shared, id: &TaskId) -> io::Result<Option<(Seen, Sweep)>> {
     };
     let boot = Boot::of(&records, BootId::current()?);
     let identity = records.identity.whole();
-    let sweep = Sweep {
+    let sweep = SweepTarget {
         // No process has the tag of the nil id.
         uid: TaskUid(identity.map_or(uuid::Uuid::nil(), |identity| {
             uuid::Uuid::from_bytes(identity.task_uid)
@@ -184,13 +182,13 @@ fn look(shared: &Shared, id: &TaskId) -> io::Result<Option<(Seen, Sweep)>> {
         leader: None,
         spared: None,
     };
-    let own = FileState::Own {
+    let own = FileSeen::Own {
         lock,
         boot,
         records: Box::new(records),
     };
     let seen = Seen {
-        file: file.map_or(FileState::NotAFile, |_| own),
+        file: file.map_or(FileSeen::NotAFile, |_| own),
         tree: Tree::NotLookedFor,
     };
     Ok(Some((seen, sweep)))
@@ -198,9 +196,9 @@ fn look(shared: &Shared, id: &TaskId) -> io::Result<Option<(Seen, Sweep)>> {
 
 /// Lets a shim kill its tree, and waits until it has exited.
 async fn stop_shim(uid: TaskUid) -> io::Result<()> {
-    let mut link = Link::connect(uid)?;
+    let mut link = ShimLink::connect(uid)?;
     let within_millis = KILL_DEADLINE.as_millis() as u64;
-    link.send(Order::Kill { within_millis }).await?;
+    link.send(ShimOrder::Kill { within_millis }).await?;
     let exited = async { while link.next().await.is_some() {} };
     let late = |_| io::Error::new(io::ErrorKind::TimedOut, "its tree cannot be killed");
     tokio::time::timeout(KILL_DEADLINE, exited)

@@ -60,7 +60,7 @@ impl Supervisor {
         // The sender is in `shared`, so the channel cannot close.
         let _ = jobs.wait_for(|jobs| *jobs == 0).await;
         leftovers::remove_unused_cgroups(&self.shared);
-        self.shared.parts.task_dir.leave_memory();
+        self.shared.parts.task_dir.release_memory_dir();
     }
 }
 

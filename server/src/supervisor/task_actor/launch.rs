@@ -12,9 +12,8 @@ use crate::{
     crash,
     journal::JournalError,
     process::{
-        environment::EnvBlock,
         error_text,
-        program::{self, Executable},
+        launch::{self, EnvBlock, Executable},
         shim::Launch,
     },
     supervisor::lifecycle::Input,
@@ -31,7 +30,7 @@ enum CannotLaunch {
     #[error("{}", error_text(.0))]
     Directory(io::Error),
     #[error(transparent)]
-    Program(#[from] program::Unusable),
+    Program(#[from] launch::Unusable),
 }
 
 impl TaskActor {
@@ -104,9 +103,9 @@ impl TaskActor {
         let request = parts.journal.waiting_request(task).await?;
         let request = request.ok_or(CannotLaunch::NoRequest)?;
         let directory = &task.spec.working_directory;
-        program::check_directory(directory).map_err(CannotLaunch::Directory)?;
+        launch::check_directory(directory).map_err(CannotLaunch::Directory)?;
         let path = parts.base_env.path(&request);
-        let executable = program::resolve(&task.spec.command, directory, path)?;
+        let executable = launch::resolve(&task.spec.command, directory, path)?;
         Ok((executable, self.environment(&request)))
     }
 
@@ -149,7 +148,7 @@ impl TaskActor {
             parts.containment.leaf(&task.id),
         );
         let memory = match task.placement() {
-            Placement::Foreground => parts.task_dir.memory_place(&task.id),
+            Placement::Foreground => parts.task_dir.reserve_memory(&task.id),
             Placement::Background => None,
         };
         let launch = Launch {

@@ -1,17 +1,17 @@
 //! Orders to the shim, and the end of its work for this task.
 
-use heeler_shim::{
-    record::Identity,
-    wire::{After, Order},
-};
-
 use super::{
     TaskActor, cgroup_path,
     shim_connection::{ORDER_WITHIN, ShimConnection},
 };
 use crate::{
     crash,
-    process::{containment, link::Link, tree},
+    process::{
+        containment,
+        shim::{AfterTask, ShimLink, ShimOrder},
+        task_file::Identity,
+        tree,
+    },
     supervisor::lifecycle::{KILL_DEADLINE, StopOrder},
     task::{Placement, Signal},
 };
@@ -19,14 +19,14 @@ use crate::{
 impl TaskActor {
     pub(super) async fn signal(&mut self, Signal(number): Signal) {
         crash::point("cancel.before-signal");
-        self.shim.send(Order::Signal { number }).await;
+        self.shim.send(ShimOrder::Signal { number }).await;
         crash::point("cancel.signal-ordered");
     }
 
     pub(super) async fn kill(&mut self) {
         let within_millis = KILL_DEADLINE.as_millis() as u64;
         crash::point("cancel.before-kill");
-        self.shim.send(Order::Kill { within_millis }).await;
+        self.shim.send(ShimOrder::Kill { within_millis }).await;
         crash::point("cancel.kill-ordered");
         let identity = self.shim_identity();
         if let Some(cgroup) = identity.and_then(|identity| cgroup_path(&identity.cgroup)) {
@@ -38,23 +38,23 @@ impl TaskActor {
     /// Moves the output of a task that left the foreground to disk.
     pub(super) async fn spill(&mut self) {
         crash::point("detach.before-spill");
-        self.shim.send(Order::Spill).await;
+        self.shim.send(ShimOrder::Spill).await;
         crash::point("detach.spill-ordered");
     }
 
     pub(super) async fn abandon_orphans(&mut self) {
-        self.shim.send(Order::Abandon).await;
+        self.shim.send(ShimOrder::Abandon).await;
     }
 
     /// Asks for a report of the next output beyond an offset.
     pub(super) async fn follow_output(&mut self, beyond: u64) {
-        self.shim.send(Order::Follow { beyond }).await;
+        self.shim.send(ShimOrder::Follow { beyond }).await;
     }
 
     /// Resumes the shim: a task may have stopped it, and a stopped shim takes no order.
     pub(super) fn resume_shim(&self) {
         if let Some(identity) = self.shim_identity() {
-            tree::rouse(identity.shim_pid as i32, identity.shim_start_ticks);
+            tree::continue_stopped(identity.shim_pid as i32, identity.shim_start_ticks);
         }
     }
 
@@ -63,7 +63,7 @@ impl TaskActor {
     }
 
     /// Takes a new connection. Readers look at the output again, and repeat their waits.
-    pub(super) fn use_link(&mut self, link: Link) {
+    pub(super) fn use_link(&mut self, link: ShimLink) {
         self.shim = ShimConnection::Connected(link);
         self.channels.output_end.send_modify(|_| {});
     }
@@ -86,14 +86,14 @@ impl TaskActor {
     }
 
     /// Gives a shim that waits for another task to the pool. A shim that ends closes the connection.
-    pub(super) fn give_back_shim(&mut self, shim: After) {
+    pub(super) fn give_back_shim(&mut self, shim: AfterTask) {
         match shim {
-            After::Waits => {
+            AfterTask::Waits => {
                 if let Some(link) = self.shim.close() {
                     self.shared.parts.shims.give_back(link);
                 }
             }
-            After::Ends => {}
+            AfterTask::Ends => {}
         }
     }
 

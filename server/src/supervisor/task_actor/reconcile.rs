@@ -8,20 +8,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use heeler_shim::record::{CgroupPath, LeaderExit, Start};
-
 use super::{TaskActor, cgroup_path, is_admitted_and_not_started, records::leader_end};
 use crate::{
     crash,
     process::{
-        boot::{self, BootId},
-        containment,
-        link::Link,
-        sweep::{LeaderId, Sweep, Swept},
-        task_file::{Place, Records, TaskFile},
+        BootId, boot_time, containment,
+        shim::ShimLink,
+        task_file::{CgroupPath, FileState, LeaderExit, Records, Start, TaskFile},
+        tree::sweep::{LeaderId, SweepTarget, Swept},
     },
     supervisor::{
-        case::{Boot, Case, FileState, Lock, Loss, NotStarted, Seen, StartKnown, Tree, classify},
+        case::{Boot, Case, FileSeen, Lock, Loss, NotStarted, Seen, StartKnown, Tree, classify},
         lifecycle::{Input, KILL_DEADLINE},
     },
     task::{LeaderEnd, Outcome, ProofMethod, SpawnFailure, SpawnStage, Survivor, Timestamp},
@@ -42,7 +39,7 @@ pub(super) enum SweepDeadline {
 /// A case, with the facts that it was decided by.
 struct Finding {
     case: Case,
-    sweep: Sweep,
+    sweep: SweepTarget,
     records: Box<Records>,
     output_bytes: u64,
 }
@@ -124,8 +121,8 @@ impl TaskActor {
         };
         let (file, output_bytes) = self.file_state()?;
         let records = match &file {
-            FileState::Own { records, .. } => records.clone(),
-            FileState::NotAFile | FileState::OfAnotherTask => Box::default(),
+            FileSeen::Own { records, .. } => records.clone(),
+            FileSeen::NotAFile | FileSeen::OfAnotherTask => Box::default(),
         };
         self.warn_of_damage(&records);
         let sweep = self.sweep_for(&file);
@@ -149,17 +146,17 @@ impl TaskActor {
 
     /// The state of the task file, and the size of its output. An empty place is claimed, so that a
     /// shim that is about to start finds it taken and starts nothing.
-    fn file_state(&self) -> io::Result<(FileState, u64)> {
+    fn file_state(&self) -> io::Result<(FileSeen, u64)> {
         let task = &self.life.task;
         let (lock, file): (Lock, TaskFile) = match self.shared.parts.task_dir.claim(&task.id)? {
-            Place::Held(file) => (Lock::Held, file),
-            Place::Free(file) => (Lock::Free, file),
-            Place::Occupied => return Ok((FileState::NotAFile, 0)),
+            FileState::Locked(file) => (Lock::Held, file),
+            FileState::Unlocked(file) => (Lock::Free, file),
+            FileState::NotAFile => return Ok((FileSeen::NotAFile, 0)),
         };
         let records = Box::new(file.records()?);
         let identity = records.identity.whole();
         if identity.is_some_and(|identity| identity.task_uid != *task.uid.as_bytes()) {
-            return Ok((FileState::OfAnotherTask, 0));
+            return Ok((FileSeen::OfAnotherTask, 0));
         }
         let output_bytes = match lock {
             Lock::Held => 0,
@@ -167,10 +164,10 @@ impl TaskActor {
         };
         let boot = match Boot::of(&records, BootId::current()?) {
             // A power cut may have emptied the file; the task's own time still tells.
-            Boot::Unknown if self.earliest_start() < boot::began() => Boot::Another,
+            Boot::Unknown if self.earliest_start() < boot_time() => Boot::Another,
             boot @ (Boot::This | Boot::Another | Boot::Unknown) => boot,
         };
-        let own = FileState::Own {
+        let own = FileSeen::Own {
             lock,
             boot,
             records,
@@ -188,10 +185,10 @@ impl TaskActor {
     }
 
     /// The places to look for processes of the task. Pids are valid within one boot only.
-    fn sweep_for(&self, file: &FileState) -> Sweep {
+    fn sweep_for(&self, file: &FileSeen) -> SweepTarget {
         let task = &self.life.task;
         let (cgroup, boot, start) = match file {
-            FileState::Own { boot, records, .. } => {
+            FileSeen::Own { boot, records, .. } => {
                 let start = records.start.whole();
                 let cgroup = records.identity.whole().map(|identity| match start {
                     Some(Start::Running {
@@ -201,7 +198,7 @@ impl TaskActor {
                 });
                 (cgroup, *boot, start)
             }
-            FileState::NotAFile | FileState::OfAnotherTask => (None, Boot::Unknown, None),
+            FileSeen::NotAFile | FileSeen::OfAnotherTask => (None, Boot::Unknown, None),
         };
         let recorded = match start {
             Some(Start::Running {
@@ -213,7 +210,7 @@ impl TaskActor {
             pid: started.pid,
             start_ticks: started.start_ticks,
         });
-        Sweep {
+        SweepTarget {
             uid: task.uid,
             cgroup: match cgroup {
                 Some(cgroup) => cgroup_path(&cgroup),
@@ -225,7 +222,7 @@ impl TaskActor {
     }
 
     async fn connect(&mut self) {
-        match Link::connect(self.life.task.uid) {
+        match ShimLink::connect(self.life.task.uid) {
             Ok(link) => {
                 self.use_link(link);
                 self.resend_orders().await;
@@ -239,7 +236,7 @@ impl TaskActor {
     /// seen. The kill says nothing about the task, so the leader's outcome is unknown.
     async fn stop_unwatched(
         &mut self,
-        sweep: &Sweep,
+        sweep: &SweepTarget,
         leader: Option<LeaderExit>,
         loss: Loss,
         output_bytes: u64,

@@ -2,16 +2,16 @@
 
 use std::{io, path::PathBuf, time::Duration};
 
-use heeler_shim::record::{CgroupPath, Exit, Identity, LeaderExit, Stage, Start, TreeEnd};
-
 use super::TaskActor;
 use crate::{
     crash,
     process::{
-        errno_text,
-        sweep::{Sweep, Swept},
-        task_file::Records,
-        tree,
+        Moment, errno_text,
+        task_file::{CgroupPath, Exit, Identity, LeaderExit, Records, Stage, Start, TreeEnd},
+        tree::{
+            self,
+            sweep::{SweepTarget, Swept},
+        },
     },
     supervisor::lifecycle::{Input, TreeEnded},
     task::{
@@ -108,13 +108,13 @@ impl TaskActor {
             Start::Running {
                 pid,
                 start_ticks,
-                time_micros,
+                time,
                 in_cgroup,
             } => {
                 let started = Started {
                     pid,
                     start_ticks,
-                    at: Timestamp(time_micros),
+                    at: Moment::from(time).wall,
                     containment: match in_cgroup {
                         true => Containment::Cgroup,
                         false => Containment::Subreaper,
@@ -149,7 +149,7 @@ impl TaskActor {
         crash::point("end.seen");
         let ended = TreeEnded {
             leader: Some(leader.map_or_else(lost_leader, leader_end)),
-            at: Timestamp(end.time_micros),
+            at: Moment::from(end.time).wall,
             method,
             output_bytes: end.output_end,
             capture_error: capture_error(&end),
@@ -164,7 +164,7 @@ impl TaskActor {
     /// is about to exit.
     async fn sweep_after_shim(&self) -> io::Result<Swept> {
         let identity = self.records()?.identity.whole();
-        let sweep = Sweep {
+        let sweep = SweepTarget {
             uid: self.life.task.uid,
             cgroup: identity.and_then(|identity| cgroup_path(&identity.cgroup)),
             leader: None,
@@ -199,7 +199,7 @@ pub(super) fn leader_end(exit: LeaderExit) -> LeaderEnd {
     };
     LeaderEnd {
         outcome,
-        at: Timestamp(exit.time_micros),
+        at: Moment::from(exit.time).wall,
     }
 }
 

@@ -11,10 +11,9 @@
 
 use std::time::Duration;
 
-use heeler_shim::wire::{Order, Report};
 use tokio::time::{Instant, timeout};
 
-use crate::process::link::Link;
+use crate::process::shim::{ShimLink, ShimOrder, ShimReport};
 
 /// The delay before the first retry, and the longest one.
 const FIRST_RETRY: Duration = Duration::from_millis(10);
@@ -26,7 +25,7 @@ pub(super) const ORDER_WITHIN: Duration = Duration::from_secs(1);
 pub(super) enum ShimConnection {
     /// No shim was launched, or none was looked for yet.
     NotLaunched,
-    Connected(Link),
+    Connected(ShimLink),
     /// The task file cannot be used, or the shim or its tree lives and cannot be reached now.
     Unreachable {
         retry_at: Instant,
@@ -38,7 +37,7 @@ pub(super) enum ShimConnection {
 
 #[derive(Debug)]
 pub(super) enum ShimEvent {
-    Report(Report),
+    Report(ShimReport),
     /// The shim has closed the connection.
     Disconnected,
     /// It is time for another attempt to reach the shim.
@@ -67,7 +66,7 @@ impl ShimConnection {
 
     /// Sends an order, if there is a connection. A failed order is no loss: it follows from the
     /// task's facts, and is sent again on the next connection.
-    pub(super) async fn send(&mut self, order: Order) {
+    pub(super) async fn send(&mut self, order: ShimOrder) {
         let Self::Connected(link) = self else { return };
         let sent = timeout(ORDER_WITHIN, link.send(order)).await;
         if !matches!(sent, Ok(Ok(()))) {
@@ -88,7 +87,7 @@ impl ShimConnection {
     }
 
     /// Drops the connection for good; returns the link, if there was one.
-    pub(super) fn close(&mut self) -> Option<Link> {
+    pub(super) fn close(&mut self) -> Option<ShimLink> {
         match std::mem::replace(self, Self::Gone) {
             Self::Connected(link) => Some(link),
             Self::NotLaunched | Self::Unreachable { .. } | Self::Gone => None,

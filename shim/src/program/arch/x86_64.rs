@@ -74,15 +74,15 @@ pub(crate) mod number {
     pub(crate) const CLOSE_RANGE: usize = 436;
 }
 
-/// Enters the kernel; a value in -4095..0 is an error.
+/// Makes a system call; a result in -4095..0 is an error.
 ///
 /// # Safety
 ///
-/// The arguments must be what system call `number` may be given.
+/// The arguments must be valid for system call `number`.
 #[inline(always)]
 pub(crate) unsafe fn syscall(number: usize, args: [usize; 6]) -> isize {
     let result;
-    // SAFETY: the kernel keeps every register but these three; the rest is promised to us.
+    // SAFETY: the kernel keeps every register but these three; the caller guarantees the arguments.
     unsafe {
         asm!(
             "syscall",
@@ -101,13 +101,12 @@ pub(crate) unsafe fn syscall(number: usize, args: [usize; 6]) -> isize {
     result
 }
 
-/// Enters the kernel for a `clone` or `clone3` with a stack of its own, on which the child runs
-/// `child(data)`.
+/// Makes a `clone` or `clone3` call with a separate stack, on which the child runs `child(data)`.
 ///
 /// # Safety
 ///
-/// As for [`syscall`]; the child's stack must be aligned to 16 and used by nobody else, and `data`
-/// must be what `child` may be given.
+/// As for [`syscall`]. The child's stack must be aligned to 16 and otherwise unused, and `data` must be
+/// valid for `child`.
 pub(crate) unsafe fn clone_and_run<T>(
     number: usize,
     args: [usize; 2],
@@ -115,7 +114,7 @@ pub(crate) unsafe fn clone_and_run<T>(
     data: *mut T,
 ) -> isize {
     let result;
-    // SAFETY: the child never comes back from the call, and the parent never makes it.
+    // SAFETY: the child never returns from `child`, and the parent never calls it.
     unsafe {
         asm!(
             "syscall",
@@ -141,21 +140,20 @@ pub(crate) unsafe fn clone_and_run<T>(
     result
 }
 
-/// The present stack pointer.
+/// Returns the stack pointer.
 #[inline(always)]
 pub(crate) fn stack_pointer() -> usize {
     let pointer;
-    // SAFETY: a register is read.
+    // SAFETY: only reads a register.
     unsafe { asm!("mov {}, rsp", out(reg) pointer, options(nomem, nostack)) };
     pointer
 }
 
-/// What a C library would bring and the compiler calls by name.
+/// The memory routines that the compiler calls by name and a C library would provide.
 mod c_names {
     use core::arch::global_asm;
 
-    // One instruction each: the compiler cannot see a loop here and put a call to itself in its
-    // place.
+    // In assembly, so that the compiler cannot recognise a loop and replace it by a call to itself.
     global_asm!(
         ".text",
         ".globl memcpy, memmove, memset, memcmp, bcmp, strlen",

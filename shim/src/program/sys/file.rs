@@ -21,27 +21,24 @@ const F_DUPFD_CLOEXEC: usize = 1030;
 const LOCK_EX_NB: usize = 2 | 4;
 const FIONREAD: usize = 0x541B;
 
-/// For what, and how, a file is opened; always to be closed at exec.
+/// The mode of an open; the descriptor always closes at exec.
 #[derive(Clone, Copy)]
 pub(crate) enum Open {
-    /// To read.
     Read,
-    /// To write.
     Write,
-    /// A directory, to list it.
+    /// A directory, to list its entries.
     List,
-    /// A directory, only to name it.
-    Name,
-    /// A new file, mode 0600, to read and write; fails if anything is there.
+    /// A directory, as the base of other calls.
+    Base,
+    /// A new file of mode 0600, to read and write; fails if the name exists.
     Create,
 }
 
-/// Opens a file; a relative path is one in the present directory.
 pub(crate) fn open(path: &CStr, how: Open) -> Result<Fd> {
     open_from(AT_FDCWD, path, how)
 }
 
-/// Opens a file in a directory.
+/// Opens a file relative to a directory.
 pub(crate) fn open_at(dir: &Fd, path: &CStr, how: Open) -> Result<Fd> {
     open_from(dir.arg(), path, how)
 }
@@ -51,7 +48,7 @@ fn open_from(dir: usize, path: &CStr, how: Open) -> Result<Fd> {
         Open::Read => 0,
         Open::Write => O_WRONLY,
         Open::List => arch::O_DIRECTORY,
-        Open::Name => O_PATH | arch::O_DIRECTORY,
+        Open::Base => O_PATH | arch::O_DIRECTORY,
         Open::Create => O_RDWR | O_CREAT | O_EXCL | arch::O_NOFOLLOW,
     };
     // SAFETY: the path ends in a NUL.
@@ -61,7 +58,7 @@ fn open_from(dir: usize, path: &CStr, how: Open) -> Result<Fd> {
 /// Puts `/dev/null` in place of descriptor 0, which stays open at exec.
 pub(crate) fn null_input() -> Result<()> {
     let path = text(c"/dev/null");
-    // SAFETY: nothing of ours is at 0; the lowest free number is what an open gets.
+    // SAFETY: no `Fd` owns descriptor 0. An open takes the lowest free number.
     let _ = unsafe { call(number::CLOSE, [0]) };
     // SAFETY: the path ends in a NUL.
     match unsafe { call(number::OPENAT, [AT_FDCWD, path, O_RDWR, 0]) }? {
@@ -70,7 +67,7 @@ pub(crate) fn null_input() -> Result<()> {
     }
 }
 
-/// A copy of descriptor 0, numbered from 3 on.
+/// Duplicates descriptor 0 to a number of at least 3.
 pub(crate) fn copy_input() -> Result<Fd> {
     // SAFETY: takes only numbers.
     unsafe { call(number::FCNTL, [0, F_DUPFD_CLOEXEC, 3]) }.map(Fd::new)
@@ -78,26 +75,25 @@ pub(crate) fn copy_input() -> Result<Fd> {
 
 /// Closes every descriptor but 0, 1 and 2.
 pub(crate) fn close_inherited() {
-    // SAFETY: called before anything of ours is open.
+    // SAFETY: called before any `Fd` exists.
     if unsafe { call(number::CLOSE_RANGE, [3, u32::MAX as usize, 0]) }.is_ok() {
         return;
     }
-    // A sandbox may refuse the call. What a server leaves open by mistake has a small number.
+    // A sandbox may refuse the call. Descriptors that a server leaks have small numbers.
     for fd in 3..1024 {
-        // SAFETY: as above.
+        // SAFETY: called before any `Fd` exists.
         let _ = unsafe { call(number::CLOSE, [fd]) };
     }
 }
 
-/// Makes `fd` also `at`, to stay open at exec.
+/// Duplicates `fd` to `at`, which stays open at exec.
 pub(crate) fn duplicate(fd: i32, at: usize) -> Result<()> {
     // SAFETY: takes only numbers.
     unsafe { call(number::DUP3, [fd as usize, at, 0]) }.map(drop)
 }
 
-/// Reads into `buffer`.
 pub(crate) fn read(fd: &Fd, buffer: &mut [u8]) -> Result<usize> {
-    // SAFETY: the buffer is as long as we say.
+    // SAFETY: pointer and length are those of the buffer.
     unsafe {
         call(
             number::READ,
@@ -106,7 +102,6 @@ pub(crate) fn read(fd: &Fd, buffer: &mut [u8]) -> Result<usize> {
     }
 }
 
-/// Reads into `buffer` from a position.
 pub(crate) fn read_at(fd: &Fd, buffer: &mut [u8], position: u64) -> Result<usize> {
     let args = [
         fd.arg(),
@@ -114,7 +109,7 @@ pub(crate) fn read_at(fd: &Fd, buffer: &mut [u8], position: u64) -> Result<usize
         buffer.len(),
         position as usize,
     ];
-    // SAFETY: the buffer is as long as we say.
+    // SAFETY: pointer and length are those of the buffer.
     unsafe { call(number::PREAD64, args) }
 }
 
@@ -125,9 +120,9 @@ pub(crate) fn read_file<'a>(path: &CStr, buffer: &'a mut [u8]) -> Result<&'a [u8
     buffer.get(..len).ok_or(Errno::EINVAL)
 }
 
-/// Writes `bytes`, or some of them.
+/// Writes `bytes` or a part of them; returns the number written.
 pub(crate) fn write(fd: &Fd, bytes: &[u8]) -> Result<usize> {
-    // SAFETY: the bytes are as many as we say.
+    // SAFETY: pointer and length are those of the slice.
     unsafe {
         call(
             number::WRITE,
@@ -136,7 +131,7 @@ pub(crate) fn write(fd: &Fd, bytes: &[u8]) -> Result<usize> {
     }
 }
 
-/// Writes `bytes`, or some of them, at a position.
+/// Writes `bytes` or a part of them at a position; returns the number written.
 pub(crate) fn write_at(fd: &Fd, bytes: &[u8], position: u64) -> Result<usize> {
     let args = [
         fd.arg(),
@@ -144,11 +139,11 @@ pub(crate) fn write_at(fd: &Fd, bytes: &[u8], position: u64) -> Result<usize> {
         bytes.len(),
         position as usize,
     ];
-    // SAFETY: the bytes are as many as we say.
+    // SAFETY: pointer and length are those of the slice.
     unsafe { call(number::PWRITE64, args) }
 }
 
-/// One of the parts of a gathering write.
+/// One part of a vectored write.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Part<'a> {
@@ -158,7 +153,6 @@ pub(crate) struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// Of these bytes.
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self {
             base: bytes.as_ptr(),
@@ -168,7 +162,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Writes the parts one after the other at a position; if that fails, why, and how much is written.
+/// Writes the parts in order at a position. On failure returns the error and the number of bytes written.
 pub(crate) fn write_all_at(
     fd: &Fd,
     parts: &mut [Part<'_>],
@@ -179,7 +173,7 @@ pub(crate) fn write_all_at(
     while left > 0 {
         let at = position as usize + written;
         let args = [fd.arg(), parts.as_ptr() as usize, parts.len(), at, 0];
-        // SAFETY: a part has the layout of an iovec, and its bytes live as long as it does.
+        // SAFETY: a Part has the layout of an iovec, and its bytes outlive it.
         let len = match unsafe { call(number::PWRITEV, args) } {
             Ok(0) => return Err((Errno::ENOSPC, written)),
             Ok(len) => len.min(left),
@@ -195,7 +189,7 @@ pub(crate) fn write_all_at(
     Ok(())
 }
 
-/// Leaves out the first bytes of the parts.
+/// Drops the first bytes of the parts.
 fn skip(parts: &mut [Part<'_>], mut len: usize) {
     for part in parts {
         let taken = len.min(part.len);
@@ -205,25 +199,25 @@ fn skip(parts: &mut [Part<'_>], mut len: usize) {
     }
 }
 
-/// Cuts a file, or grows it with zeros, to `len` bytes.
+/// Sets the length of a file.
 pub(crate) fn truncate(fd: &Fd, len: u64) -> Result<()> {
     // SAFETY: takes only numbers.
     unsafe { call(number::FTRUNCATE, [fd.arg(), len as usize]) }.map(drop)
 }
 
-/// Waits until what was written is on the disk.
+/// Waits until the file's data is on disk.
 pub(crate) fn sync_data(fd: &Fd) -> Result<()> {
     // SAFETY: takes only numbers.
     unsafe { call(number::FDATASYNC, [fd.arg()]) }.map(drop)
 }
 
-/// Takes the file's lock for this process alone, or fails at once.
+/// Takes the file's exclusive lock, or fails at once.
 pub(crate) fn lock(fd: &Fd) -> Result<()> {
     // SAFETY: takes only numbers.
     unsafe { call(number::FLOCK, [fd.arg(), LOCK_EX_NB]) }.map(drop)
 }
 
-/// How many names a file has, and how many bytes.
+/// Returns the number of a file's names and its size.
 pub(crate) fn links_and_size(fd: &Fd) -> Result<(u32, u64)> {
     const STATX_NLINK_SIZE: usize = 4 | 0x200;
     let mut out = [0u64; 32];
@@ -235,7 +229,6 @@ pub(crate) fn links_and_size(fd: &Fd) -> Result<(u32, u64)> {
     Ok((out[2] as u32, out[5]))
 }
 
-/// Makes a directory.
 pub(crate) fn make_directory(path: &CStr) -> Result<()> {
     // SAFETY: the path ends in a NUL.
     unsafe { call(number::MKDIRAT, [AT_FDCWD, text(path), 0o755]) }.map(drop)
@@ -253,37 +246,36 @@ pub(crate) fn remove(path: &CStr) -> Result<()> {
     unsafe { call(number::UNLINKAT, [AT_FDCWD, text(path), 0]) }.map(drop)
 }
 
-/// Enters a directory.
 pub(crate) fn enter_directory(path: &CStr) -> Result<()> {
     // SAFETY: the path ends in a NUL.
     unsafe { call(number::CHDIR, [text(path)]) }.map(drop)
 }
 
-/// Reads the next entries of a directory, in the kernel's form.
+/// Reads the next entries of a directory as `linux_dirent64`.
 pub(crate) fn list(dir: &Fd, buffer: &mut [u8]) -> Result<usize> {
     let args = [dir.arg(), buffer.as_mut_ptr() as usize, buffer.len()];
-    // SAFETY: the buffer is as long as we say.
+    // SAFETY: pointer and length are those of the buffer.
     unsafe { call(number::GETDENTS64, args) }
 }
 
-/// A pipe: where it is read, without ever waiting, and where it is written.
+/// Creates a pipe: a non-blocking reading end and a writing end.
 pub(crate) fn pipe() -> Result<(Fd, Fd)> {
     let mut ends = [0i32; 2];
     // SAFETY: there is room for two numbers.
     unsafe { call(number::PIPE2, [ends.as_mut_ptr() as usize, O_CLOEXEC]) }?;
     let (read, write) = (Fd(ends[0]), Fd(ends[1]));
-    // SAFETY: takes only numbers. The two ends have flags of their own.
+    // SAFETY: takes only numbers. The two ends have separate flags.
     unsafe { call(number::FCNTL, [read.arg(), F_SETFL, O_NONBLOCK]) }?;
     Ok((read, write))
 }
 
-/// Asks for more room in a pipe.
+/// Requests a larger pipe; a refusal is ignored.
 pub(crate) fn grow_pipe(fd: &Fd, size: usize) {
     // SAFETY: takes only numbers.
     let _ = unsafe { call(number::FCNTL, [fd.arg(), F_SETPIPE_SZ, size]) };
 }
 
-/// How many bytes wait in a pipe.
+/// Returns the number of bytes in a pipe.
 pub(crate) fn waiting(fd: &Fd) -> usize {
     let mut count = 0i32;
     // SAFETY: there is room for the number.

@@ -1,4 +1,4 @@
-//! Pages.
+//! Mapping and unmapping of pages.
 
 use super::{Result, call};
 use crate::program::arch::number;
@@ -7,10 +7,10 @@ const PROT_READ_WRITE: usize = 1 | 2;
 const MAP_PRIVATE_ANONYMOUS_NORESERVE: usize = 0x2 | 0x20 | 0x4000;
 const MADV_DONTNEED: usize = 4;
 
-/// New pages, all zero.
+/// Maps new pages, filled with zeros.
 pub(crate) fn map(size: usize) -> Result<usize> {
     let flags = MAP_PRIVATE_ANONYMOUS_NORESERVE;
-    // SAFETY: the kernel chooses a place where nothing is.
+    // SAFETY: the kernel chooses a free address.
     unsafe {
         call(
             number::MMAP,
@@ -19,22 +19,22 @@ pub(crate) fn map(size: usize) -> Result<usize> {
     }
 }
 
-/// Takes pages away.
+/// Unmaps pages.
 ///
 /// # Safety
 ///
 /// They must come from [`map`], and nothing may refer to them.
 pub(crate) unsafe fn unmap(base: usize, size: usize) {
-    // SAFETY: as promised to us.
+    // SAFETY: the caller guarantees it.
     let _ = unsafe { call(number::MUNMAP, [base, size]) };
 }
 
-/// Gives the memory of whole pages back; they are zero when they are next used.
+/// Gives the memory of whole pages back; they read as zeros when they are next used.
 ///
 /// # Safety
 ///
-/// What they held must be of no use.
+/// Their content must not be needed.
 pub(crate) unsafe fn release(base: usize, size: usize) {
-    // SAFETY: as promised to us.
+    // SAFETY: the caller guarantees it.
     let _ = unsafe { call(number::MADVISE, [base, size, MADV_DONTNEED]) };
 }

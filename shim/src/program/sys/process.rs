@@ -1,4 +1,4 @@
-//! Processes: making, replacing, naming, waiting for and ending them.
+//! Processes: creating, executing, naming, reaping and ending them.
 
 use core::ffi::{CStr, c_char};
 
@@ -17,8 +17,8 @@ const WNOHANG: usize = 1;
 const WEXITED: usize = 4;
 const WNOWAIT: usize = 0x100_0000;
 const WALL: usize = 0x4000_0000;
-/// How far below our own frames a child's stack begins, and how large it is. It lies in the part of
-/// our stack that we use again as soon as the child is gone.
+/// The distance of a child's stack below the parent's frames, and its size. It lies in the unused part of
+/// the parent's stack, which is suspended meanwhile.
 const STACK_GAP: usize = 1024;
 const STACK_SIZE: usize = 16 * 1024;
 
@@ -39,13 +39,12 @@ struct CloneArgs {
     cgroup: u64,
 }
 
-/// Makes a child that shares our memory and runs `child(data)` on a stack of its own, and waits
-/// until it has executed a program or ended. With a cgroup, it is born in there.
+/// Creates a child that shares this process's memory and runs `child(data)` on a stack of its own, and
+/// waits until it has executed a program or exited. It is created in the cgroup, if there is one.
 ///
 /// # Safety
 ///
-/// `child` must not return and must touch no memory of ours but `data`, which must be what it may
-/// be given.
+/// `child` must not return, must write to no memory but `data`, and `data` must be valid for it.
 #[inline(never)]
 pub(crate) unsafe fn clone<T>(
     cgroup: Option<&Fd>,
@@ -65,7 +64,7 @@ pub(crate) unsafe fn clone<T>(
         args.cgroup = cgroup.raw() as u64;
     }
     let by_struct = [&raw const args as usize, size_of::<CloneArgs>()];
-    // SAFETY: we stand still while the child uses the stack below us.
+    // SAFETY: this process is suspended while the child uses the stack below this frame.
     let mut result = unsafe { arch::clone_and_run(number::CLONE3, by_struct, child, data) };
     if result == -(Errno::ENOSYS.0 as isize) && cgroup.is_none() {
         let by_value = [(args.flags | SIGCHLD) as usize, top];
@@ -79,7 +78,7 @@ pub(crate) unsafe fn clone<T>(
     }
 }
 
-/// Replaces the program; comes back only if that failed.
+/// Replaces the program; returns only on failure.
 ///
 /// # Safety
 ///
@@ -90,7 +89,7 @@ pub(crate) unsafe fn execute(
     environment: *const *const c_char,
 ) -> Errno {
     let args = [text(program), arguments as usize, environment as usize];
-    // SAFETY: as promised to us.
+    // SAFETY: the caller guarantees the form of the lists.
     match unsafe { call(number::EXECVE, args) } {
         Ok(_) => Errno::EINVAL,
         Err(errno) => errno,
@@ -100,18 +99,17 @@ pub(crate) unsafe fn execute(
 /// Ends this process.
 pub(crate) fn exit(code: u8) -> ! {
     loop {
-        // SAFETY: takes only a number, and does not come back.
+        // SAFETY: takes only a number, and does not return.
         let _ = unsafe { call(number::EXIT_GROUP, [usize::from(code)]) };
     }
 }
 
-/// Our process id.
 pub(crate) fn own_pid() -> u32 {
     // SAFETY: takes nothing, and cannot fail.
     unsafe { call(number::GETPID, []) }.unwrap_or(0) as u32
 }
 
-/// Our effective user id.
+/// Returns the effective user id.
 pub(crate) fn own_user() -> u32 {
     // SAFETY: takes nothing, and cannot fail.
     unsafe { call(number::GETEUID, []) }.unwrap_or(0) as u32
@@ -123,11 +121,11 @@ pub(crate) fn new_session() -> Result<()> {
     unsafe { call(number::SETSID, []) }.map(drop)
 }
 
-/// Bounds how many descriptors we and our children may have open; the hard limit stays.
+/// Limits the open descriptors of this process and its children; the hard limit stays.
 pub(crate) fn limit_descriptors(count: u64) -> Result<()> {
     let mut limits = [0u64; 2];
     let (own, none) = (0, 0);
-    // SAFETY: the kernel writes two numbers where there is room for them.
+    // SAFETY: the kernel writes two numbers into an array of two.
     unsafe {
         let room = limits.as_mut_ptr() as usize;
         call(number::PRLIMIT64, [own, RLIMIT_NOFILE, none, room])?;
@@ -141,48 +139,47 @@ pub(crate) fn limit_descriptors(count: u64) -> Result<()> {
     .map(drop)
 }
 
-/// The process group of a process.
 pub(crate) fn group_of(pid: u32) -> Result<u32> {
     // SAFETY: takes only a number.
     unsafe { call(number::GETPGID, [pid as usize]) }.map(|group| group as u32)
 }
 
-/// Makes us the parent of every orphan among our descendants.
+/// Makes this process the parent of every orphan among its descendants.
 pub(crate) fn become_subreaper() -> Result<()> {
     // SAFETY: takes only numbers.
     unsafe { call(number::PRCTL, [PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0]) }.map(drop)
 }
 
-/// Takes a name, for people who list processes.
-pub(crate) fn take_name(name: &CStr) {
+/// Sets the process's name in a list of processes.
+pub(crate) fn set_name(name: &CStr) {
     // SAFETY: the name ends in a NUL.
     let _ = unsafe { call(number::PRCTL, [PR_SET_NAME, text(name)]) };
 }
 
-/// What the kernel tells of a child that has ended.
+/// The wait result of a child that has ended.
 pub(crate) struct Ended {
     pub(crate) pid: u32,
-    /// As `wait` gives it.
+    /// The wait status.
     pub(crate) status: i32,
-    /// Of the process and of those that it has waited for.
+    /// CPU time of the process and of the children that it reaped.
     pub(crate) cpu_micros: u64,
-    /// Likewise, the largest of them, in bytes.
+    /// The largest resident memory among them, in bytes.
     pub(crate) max_memory: u64,
 }
 
-/// Takes the status of a child that has ended; `None` if none has. ECHILD: there is no child.
+/// Reaps a child that has ended; `None` if none has. ECHILD: there is no child.
 pub(crate) fn wait_any() -> Result<Option<Ended>> {
     wait(-1, WNOHANG | WALL)
 }
 
-/// Waits for one child.
+/// Waits for one child and reaps it.
 pub(crate) fn wait_for(pid: u32) -> Result<Option<Ended>> {
     wait(pid as i32, WALL)
 }
 
-/// Whether this is a child of ours that has not ended. Leaves its status where it is.
+/// Returns whether this is a child that has not ended. Does not reap it.
 pub(crate) fn is_living_child(pid: u32) -> bool {
-    // siginfo: the signal's number comes first, and is 0 if there is nothing to tell.
+    // siginfo begins with the signal's number, which is 0 if no child has ended.
     let mut info = [0u32; 32];
     let options = WEXITED | WNOWAIT | WNOHANG | WALL;
     let args = [P_PID, pid as usize, info.as_mut_ptr() as usize, options, 0];

@@ -1,4 +1,4 @@
-//! How much of the processor we get.
+//! The scheduling class.
 
 use super::{Result, call};
 use crate::program::arch::number;
@@ -7,22 +7,20 @@ const SCHED_OTHER: usize = 0;
 const SCHED_RR: usize = 2;
 const SCHED_RESET_ON_FORK: usize = 0x4000_0000;
 
-/// A place in the queue for the processor.
 #[derive(Clone, Copy)]
 pub(crate) enum Class {
-    /// As everybody.
     Normal,
-    /// Before everybody: only with a privilege or a limit that allows it.
+    /// Needs a privilege or a resource limit that permits it.
     RealTime,
 }
 
-/// Takes a place for ourselves.
+/// Sets the class of this process.
 pub(crate) fn take(class: Class) -> Result<()> {
     let (policy, priority) = match class {
         Class::Normal => (SCHED_OTHER, 0i32),
         Class::RealTime => (SCHED_RR, 1),
     };
-    // Kept on the way back: to take it away is a privilege, which we may not need for the rest.
+    // Kept for the normal class too, since clearing the flag needs a privilege.
     let policy = policy | SCHED_RESET_ON_FORK;
     // SAFETY: the parameter is one number.
     unsafe {

@@ -14,16 +14,14 @@ pub(crate) const KILL: i32 = 9;
 /// SIGCONT.
 pub(crate) const CONTINUE: i32 = 18;
 
-/// Which signals wait until they are taken.
+/// The set of blocked signals.
 #[derive(Clone, Copy)]
 pub(crate) enum Mask {
-    /// Every one that can.
+    /// Every signal that can be blocked.
     All,
-    /// None.
     None,
 }
 
-/// Sets the mask.
 pub(crate) fn set_mask(mask: Mask) -> Result<()> {
     let set: u64 = match mask {
         Mask::All => u64::MAX,
@@ -39,18 +37,18 @@ pub(crate) fn set_mask(mask: Mask) -> Result<()> {
     .map(drop)
 }
 
-/// Gives every signal its default meaning.
-pub(crate) fn reset_meanings() {
+/// Resets every signal to its default action.
+pub(crate) fn reset_actions() {
     // struct sigaction: no handler, no flags, no restorer, no mask.
     let default = [0u64; 4];
     for signal in 1..=SIGNALS {
         let args = [signal, default.as_ptr() as usize, 0, SET_SIZE];
-        // SAFETY: the structure is whole. SIGKILL and SIGSTOP are refused: they have no other.
+        // SAFETY: the structure is complete. SIGKILL and SIGSTOP are refused, as they have no other action.
         let _ = unsafe { call(number::RT_SIGACTION, args) };
     }
 }
 
-/// A descriptor that is readable while a SIGCHLD waits.
+/// Opens a descriptor that is readable while a SIGCHLD is pending.
 pub(crate) fn child_signals() -> Result<Fd> {
     let set = SIGCHLD_MASK;
     let args = [
@@ -63,25 +61,25 @@ pub(crate) fn child_signals() -> Result<Fd> {
     unsafe { call(number::SIGNALFD4, args) }.map(Fd::new)
 }
 
-/// Signals a child of ours that has not been waited for, so that its number is its own.
+/// Signals a child that has not been reaped, so that its pid cannot be reused.
 pub(crate) fn send_to_child(pid: u32, signal: i32) -> Result<()> {
     // SAFETY: takes only numbers.
     unsafe { call(number::KILL, [pid as usize, signal as usize]) }.map(drop)
 }
 
-/// Signals the process group of a child of ours that has not been waited for.
+/// Signals the process group of a child that has not been reaped.
 pub(crate) fn send_to_group(group: u32, signal: i32) -> Result<()> {
     // SAFETY: takes only numbers.
     unsafe { call(number::KILL, [-(group as i32) as usize, signal as usize]) }.map(drop)
 }
 
-/// A handle on whatever process has this number now.
+/// Opens a handle on the process that has this pid now.
 pub(crate) fn handle(pid: u32) -> Result<Fd> {
     // SAFETY: takes only numbers.
     unsafe { call(number::PIDFD_OPEN, [pid as usize, 0]) }.map(Fd::new)
 }
 
-/// Signals the process of a handle; signal 0 only asks whether it is there.
+/// Signals the process of a handle; signal 0 only checks that it exists.
 pub(crate) fn send_to_handle(handle: &Fd, signal: i32) -> Result<()> {
     // SAFETY: takes only numbers.
     unsafe {
@@ -93,53 +91,50 @@ pub(crate) fn send_to_handle(handle: &Fd, signal: i32) -> Result<()> {
     .map(drop)
 }
 
-/// What is waited for, and what came.
+/// A `pollfd`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Poll {
     fd: i32,
-    wanted: i16,
-    came: i16,
+    events: i16,
+    returned: i16,
 }
 
 impl Poll {
-    /// For something to read, or for the end. Nothing, without a descriptor.
+    /// Waits for input or end-of-file. Without a descriptor it never becomes ready.
     pub(crate) fn new(fd: Option<&Fd>) -> Self {
         Self {
             fd: fd.map_or(-1, Fd::raw),
-            wanted: 1,
-            came: 0,
+            events: 1,
+            returned: 0,
         }
     }
 
-    /// Whether a read would not wait.
+    /// Returns whether a read would not block.
     pub(crate) fn is_ready(&self) -> bool {
-        self.came != 0
+        self.returned != 0
     }
 }
 
-/// How long to wait.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Patience {
-    /// At most so many milliseconds.
+pub(crate) enum Timeout {
     Millis(u64),
-    /// For ever.
-    Endless,
+    Never,
 }
 
-/// Waits until one of them is ready; whether one is.
-pub(crate) fn poll(fds: &mut [Poll], patience: Patience) -> bool {
-    let time = match patience {
-        Patience::Millis(millis) => Some([millis / 1000, millis % 1000 * 1_000_000]),
-        Patience::Endless => None,
+/// Waits until a descriptor is ready; returns whether one is.
+pub(crate) fn poll(fds: &mut [Poll], timeout: Timeout) -> bool {
+    let time = match timeout {
+        Timeout::Millis(millis) => Some([millis / 1000, millis % 1000 * 1_000_000]),
+        Timeout::Never => None,
     };
     let time_at = time.as_ref().map_or(0, |time| time.as_ptr() as usize);
     let args = [fds.as_mut_ptr() as usize, fds.len(), time_at, 0, SET_SIZE];
-    // SAFETY: a Poll has the layout of a pollfd, and there are as many as we say.
+    // SAFETY: a Poll has the layout of a pollfd, and the length is that of the slice.
     matches!(unsafe { call(number::PPOLL, args) }, Ok(1..))
 }
 
-/// A clock's time in seconds and nanoseconds.
+/// Reads a clock, in seconds and nanoseconds.
 pub(crate) fn time(clock: usize) -> (u64, u64) {
     let mut time = [0u64; 2];
     // SAFETY: there is room for the two numbers.

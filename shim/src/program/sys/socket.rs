@@ -11,9 +11,9 @@ const SOL_SOCKET: usize = 1;
 const SO_PEERCRED: usize = 17;
 const MSG_DONTWAIT: usize = 0x40;
 const MSG_NOSIGNAL: usize = 0x4000;
-/// How many servers may be knocking at once: there is one.
+/// The most pending connections; there is one server.
 const BACKLOG: usize = 4;
-/// What stands before the name in a `sockaddr_un`: the family, and the NUL of an abstract name.
+/// The bytes before the name in a `sockaddr_un`: the family, and the NUL of an abstract name.
 const BEFORE_NAME: usize = 3;
 
 /// Listens on an abstract name.
@@ -23,30 +23,30 @@ pub(crate) fn listen<const N: usize>(name: &[u8; N]) -> Result<Fd> {
     let socket = unsafe { call(number::SOCKET, [usize::from(AF_UNIX), kind, 0]) }.map(Fd::new)?;
     let mut address = [0u8; 110];
     address[..2].copy_from_slice(&AF_UNIX.to_ne_bytes());
-    let place = address
+    let room = address
         .get_mut(BEFORE_NAME..BEFORE_NAME + N)
         .ok_or(Errno::ENAMETOOLONG)?;
-    place.copy_from_slice(name);
+    room.copy_from_slice(name);
     let args = [socket.arg(), address.as_ptr() as usize, BEFORE_NAME + N];
-    // SAFETY: the address is as long as we say.
+    // SAFETY: the length is that of the address.
     unsafe { call(number::BIND, args) }?;
     // SAFETY: takes only numbers.
     unsafe { call(number::LISTEN, [socket.arg(), BACKLOG]) }?;
     Ok(socket)
 }
 
-/// Takes the next connection.
+/// Accepts the next connection.
 pub(crate) fn accept(listener: &Fd) -> Result<Fd> {
-    // SAFETY: no address is asked for.
+    // SAFETY: no address is requested.
     unsafe { call(number::ACCEPT4, [listener.arg(), 0, 0, SOCK_CLOEXEC]) }.map(Fd::new)
 }
 
-/// The user that connected.
+/// Returns the user id of the peer.
 pub(crate) fn peer_user(socket: &Fd) -> Result<u32> {
     let mut credentials = [0u32; 3];
     let mut len = 12u32;
     let to = [credentials.as_mut_ptr() as usize, &raw mut len as usize];
-    // SAFETY: there is room for pid, uid and gid.
+    // SAFETY: the array has room for pid, uid and gid.
     unsafe {
         call(
             number::GETSOCKOPT,
@@ -56,7 +56,7 @@ pub(crate) fn peer_user(socket: &Fd) -> Result<u32> {
     Ok(credentials[1])
 }
 
-/// Sends all of it or, without waiting, fails: a part counts as a failure.
+/// Sends all bytes without blocking, or fails. A partial send is a failure.
 pub(crate) fn send(socket: &Fd, bytes: &[u8]) -> Result<()> {
     let flags = MSG_DONTWAIT | MSG_NOSIGNAL;
     let args = [
@@ -67,14 +67,14 @@ pub(crate) fn send(socket: &Fd, bytes: &[u8]) -> Result<()> {
         0,
         0,
     ];
-    // SAFETY: the bytes are as many as we say.
+    // SAFETY: pointer and length are those of the slice.
     match unsafe { call(number::SENDTO, args) }? {
         sent if sent == bytes.len() => Ok(()),
         _ => Err(Errno::EAGAIN),
     }
 }
 
-/// Receives what is there, without waiting; nothing at all is the end.
+/// Receives without blocking; 0 is end-of-file.
 pub(crate) fn receive(socket: &Fd, buffer: &mut [u8]) -> Result<usize> {
     let args = [
         socket.arg(),
@@ -84,6 +84,6 @@ pub(crate) fn receive(socket: &Fd, buffer: &mut [u8]) -> Result<usize> {
         0,
         0,
     ];
-    // SAFETY: the buffer is as long as we say.
+    // SAFETY: pointer and length are those of the buffer.
     unsafe { call(number::RECVFROM, args) }
 }

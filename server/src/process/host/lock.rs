@@ -1,0 +1,81 @@
+//! The lock of a state directory.
+
+use std::{
+    fs::{File, OpenOptions},
+    io,
+    os::unix::fs::OpenOptionsExt,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use nix::fcntl::{Flock, FlockArg};
+
+/// The time that a lock may outlive its server: a shim that is being started has the descriptor too,
+/// until it executes its program, which can take a while on a busy machine.
+const LOCK_OUTLIVES: Duration = Duration::from_secs(1);
+const RETRY: Duration = Duration::from_millis(5);
+
+/// A lock that makes this process the only server of a state directory, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct StateLock(#[allow(dead_code, reason = "kept for its drop")] Flock<File>);
+
+impl StateLock {
+    /// Takes the lock; `None` if another process keeps it, or `is_served` returns true. Blocks for up to
+    /// [`LOCK_OUTLIVES`].
+    pub(crate) fn take(path: &Path, is_served: impl Fn() -> bool) -> io::Result<Option<Self>> {
+        let end = Instant::now() + LOCK_OUTLIVES;
+        loop {
+            let lock = Self::try_take(path)?;
+            if lock.is_some() || Instant::now() >= end || is_served() {
+                return Ok(lock);
+            }
+            std::thread::sleep(RETRY);
+        }
+    }
+
+    fn try_take(path: &Path) -> io::Result<Option<Self>> {
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(path)?;
+        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => Ok(Some(Self(lock))),
+            Err((_, nix::Error::EWOULDBLOCK)) => Ok(None),
+            Err((_, error)) => Err(error.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    /// R6
+    #[test]
+    fn a_state_directory_has_one_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let first = StateLock::take(&path, || false).unwrap();
+        assert!(first.is_some());
+        assert!(StateLock::take(&path, || false).unwrap().is_none());
+        drop(first);
+        assert!(StateLock::take(&path, || false).unwrap().is_some());
+    }
+
+    /// R1
+    #[test]
+    fn a_lock_that_briefly_outlives_its_server_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let first = StateLock::take(&path, || false).unwrap().unwrap();
+        let owner = std::thread::spawn(move || {
+            std::thread::sleep(RETRY * 20);
+            drop(first);
+        });
+        assert!(StateLock::take(&path, || false).unwrap().is_some());
+        owner.join().unwrap();
+    }
+}

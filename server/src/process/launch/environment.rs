@@ -1,0 +1,191 @@
+//! The environment of a task, in layers: the server's own variables, the non-interactive defaults, the
+//! request's removals, the request's variables, and Heeler's own with the environment tag.
+
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    os::unix::ffi::OsStrExt,
+    path::PathBuf,
+};
+
+use crate::task::{EnvironmentDefaults, SpawnRequest, TaskId, TaskUid};
+
+/// The prefix of Heeler's own variables. They are not inherited, and a request may not set them.
+pub(crate) const RESERVED_PREFIX: &str = "HEELER_";
+/// The variable that identifies a process of a task, wherever it is in the process tree.
+pub(in crate::process) const ENVIRONMENT_TAG: &str = "HEELER_TASK_UID";
+
+const TASK_ID: &str = "HEELER_TASK_ID";
+const ADDRESS: &str = "HEELER_ADDR";
+const TOKEN_FILE: &str = "HEELER_TOKEN_FILE";
+
+/// Variables that make programs run without a terminal, a pager or an editor.
+const NON_INTERACTIVE: [(&str, &str); 13] = [
+    ("PAGER", "cat"),
+    ("GIT_PAGER", "cat"),
+    ("MANPAGER", "cat"),
+    ("SYSTEMD_PAGER", "cat"),
+    ("EDITOR", "true"),
+    ("VISUAL", "true"),
+    ("GIT_EDITOR", "true"),
+    ("GIT_SEQUENCE_EDITOR", "true"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("DEBIAN_FRONTEND", "noninteractive"),
+    ("NO_COLOR", "1"),
+    ("CLICOLOR", "0"),
+    ("TERM", "dumb"),
+];
+
+/// The variables that every task inherits: the server's own, without Heeler's.
+#[derive(Debug, Clone)]
+pub struct BaseEnv {
+    plain: Layer,
+    non_interactive: Layer,
+    server: ServerAddress,
+}
+
+/// The address at which a task reaches the server.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ServerAddress {
+    pub(crate) address: String,
+    /// The file with the token that the address requires, if it does.
+    pub(crate) token_file: Option<PathBuf>,
+}
+
+/// Variables in the form that exec takes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EnvBlock {
+    /// `name=value` texts that each end in a NUL.
+    texts: Vec<u8>,
+    count: usize,
+}
+
+/// Variables, and their block for requests that change none of them.
+#[derive(Debug, Clone)]
+struct Layer {
+    vars: BTreeMap<OsString, OsString>,
+    block: EnvBlock,
+}
+
+impl BaseEnv {
+    pub(crate) fn from_process(server: ServerAddress) -> Self {
+        Self::new(std::env::vars_os(), server)
+    }
+
+    fn new(vars: impl IntoIterator<Item = (OsString, OsString)>, server: ServerAddress) -> Self {
+        let is_heelers = |name: &OsStr| name.as_bytes().starts_with(RESERVED_PREFIX.as_bytes());
+        let vars: BTreeMap<_, _> = vars
+            .into_iter()
+            .filter(|(name, _)| !is_heelers(name))
+            .collect();
+        let mut with_defaults = vars.clone();
+        with_defaults.extend(NON_INTERACTIVE.map(|(name, value)| (name.into(), value.into())));
+        Self {
+            plain: Layer::new(vars),
+            non_interactive: Layer::new(with_defaults),
+            server,
+        }
+    }
+
+    /// The user's home, the default working directory of a task.
+    pub(crate) fn home(&self) -> Option<&OsStr> {
+        self.plain.get("HOME")
+    }
+
+    /// The task's `PATH`, if it has one.
+    pub(crate) fn path<'a>(&'a self, request: &'a SpawnRequest) -> Option<&'a OsStr> {
+        const PATH: &str = "PATH";
+        match request.variables.get(PATH) {
+            Some(path) => Some(OsStr::new(path)),
+            None if request
+                .spec
+                .environment
+                .remove
+                .iter()
+                .any(|name| name == PATH) =>
+            {
+                None
+            }
+            None => self.layer(request).get(PATH),
+        }
+    }
+
+    /// Returns the whole environment of a task.
+    pub(crate) fn for_task(&self, request: &SpawnRequest, id: &TaskId, uid: TaskUid) -> EnvBlock {
+        let base = self.layer(request);
+        let mut block =
+            match request.variables.is_empty() && request.spec.environment.remove.is_empty() {
+                true => base.block.clone(),
+                false => base.changed_by(request),
+            };
+        block.push(TASK_ID, id.as_str());
+        block.push(ENVIRONMENT_TAG, uid.to_string());
+        block.push(ADDRESS, &self.server.address);
+        if let Some(path) = &self.server.token_file {
+            block.push(TOKEN_FILE, path);
+        }
+        block
+    }
+
+    fn layer(&self, request: &SpawnRequest) -> &Layer {
+        match request.spec.environment.defaults {
+            EnvironmentDefaults::NonInteractive => &self.non_interactive,
+            EnvironmentDefaults::None => &self.plain,
+        }
+    }
+}
+
+impl Layer {
+    fn new(vars: BTreeMap<OsString, OsString>) -> Self {
+        let mut block = EnvBlock::default();
+        for (name, value) in &vars {
+            block.push(name, value);
+        }
+        Self { vars, block }
+    }
+
+    fn get(&self, name: &str) -> Option<&OsStr> {
+        self.vars.get(OsStr::new(name)).map(OsString::as_os_str)
+    }
+
+    fn changed_by(&self, request: &SpawnRequest) -> EnvBlock {
+        let mut block = EnvBlock::default();
+        for (name, value) in &self.vars {
+            let changed = name.to_str().is_some_and(|name| {
+                request.variables.contains_key(name)
+                    || request
+                        .spec
+                        .environment
+                        .remove
+                        .iter()
+                        .any(|gone| gone == name)
+            });
+            if !changed {
+                block.push(name, value);
+            }
+        }
+        for (name, value) in &request.variables {
+            block.push(name, value);
+        }
+        block
+    }
+}
+
+impl EnvBlock {
+    fn push(&mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) {
+        self.texts.extend_from_slice(name.as_ref().as_bytes());
+        self.texts.push(b'=');
+        self.texts.extend_from_slice(value.as_ref().as_bytes());
+        self.texts.push(0);
+        self.count += 1;
+    }
+
+    /// The variables one after the other, each ended by a NUL.
+    pub(in crate::process) fn as_bytes(&self) -> &[u8] {
+        &self.texts
+    }
+
+    pub(in crate::process) fn count(&self) -> usize {
+        self.count
+    }
+}

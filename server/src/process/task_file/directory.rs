@@ -1,0 +1,220 @@
+//! The directory of task files.
+
+use std::{
+    fs::{self, DirBuilder, File},
+    io,
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{MemoryDir, TaskFile, open_if_exists};
+use crate::{process::host::disk, task::TaskId};
+
+/// The directory for files that belong to no task, beside the directory of task files.
+const STRAYS: &str = "strays";
+
+/// The task files of a state directory, and their memory files.
+#[derive(Debug, Clone)]
+pub struct TaskDir {
+    path: PathBuf,
+    pub(super) memory: Option<Arc<MemoryDir>>,
+}
+
+/// An entry of the directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum TaskDirEntry {
+    /// A task's file, by its name.
+    Task(TaskId),
+    Other(PathBuf),
+}
+
+impl TaskDir {
+    /// The directory of a state directory, without memory files.
+    pub fn new(state_dir: &Path) -> Self {
+        Self {
+            path: state_dir.join("tasks"),
+            memory: None,
+        }
+    }
+
+    /// Adds a directory for memory files.
+    pub fn with_memory(mut self, memory: MemoryDir) -> Self {
+        self.memory = Some(Arc::new(memory));
+        self
+    }
+
+    pub(in crate::process) fn as_path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns a text as long as the longest path of a task file in this directory.
+    pub(in crate::process) fn path_placeholder(dir: &Path) -> String {
+        " ".repeat(dir.as_os_str().len() + "/x/".len() + TaskId::LONGEST)
+    }
+
+    /// Creates the directories. The files are spread over several, because a bulk deletion makes further
+    /// creations in the same directory slow.
+    pub fn create(&self) -> io::Result<()> {
+        let mut private = DirBuilder::new();
+        private.recursive(true).mode(0o700);
+        private.create(&self.path)?;
+        if let Err(error) = disk::spread_subdirectories(&self.path) {
+            // Most file systems do not support it.
+            tracing::debug!(%error, "could not ask the file system to spread the task directories");
+        }
+        for first in ('a'..='z').chain('2'..='7') {
+            let dir = self.path.join(first.to_string());
+            private.create(dir)?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether no task file can be seen.
+    pub(crate) fn is_empty(&self) -> bool {
+        let below = |dir: &Path| fs::read_dir(dir).into_iter().flatten().flatten();
+        below(&self.path).all(|part| below(&part.path()).next().is_none())
+    }
+
+    /// The path of a task's file.
+    pub fn path(&self, id: &TaskId) -> PathBuf {
+        let last = id.as_str().chars().next_back().unwrap_or('a');
+        self.path.join(last.to_string()).join(id.as_str())
+    }
+
+    /// Opens a task's file; `None` if it does not exist.
+    pub fn open(&self, id: &TaskId) -> io::Result<Option<TaskFile>> {
+        let file = open_if_exists(&self.path(id), 0)?;
+        Ok(file.map(|file| self.task_file(id, file)))
+    }
+
+    pub(super) fn task_file(&self, id: &TaskId, file: File) -> TaskFile {
+        let memory = self.own_memory().map(|memory| memory.path(id));
+        TaskFile { file, memory }
+    }
+
+    /// Deletes a task's file and its output, on disk and in memory. Succeeds if there are none.
+    pub fn remove(&self, id: &TaskId) -> io::Result<()> {
+        self.remove_from_memory(id)?;
+        match fs::remove_file(self.path(id)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Lists the directory.
+    pub(crate) fn entries(&self) -> io::Result<Vec<TaskDirEntry>> {
+        let mut entries = Vec::new();
+        for part in fs::read_dir(&self.path)? {
+            let part = part?.path();
+            if !part.is_dir() {
+                entries.push(TaskDirEntry::Other(part));
+                continue;
+            }
+            for entry in fs::read_dir(part)? {
+                let entry = entry?;
+                let id = entry
+                    .file_name()
+                    .to_str()
+                    .and_then(|name| name.parse().ok());
+                entries.push(match id {
+                    Some(id) if self.path(&id) == entry.path() => TaskDirEntry::Task(id),
+                    Some(_) | None => TaskDirEntry::Other(entry.path()),
+                });
+            }
+        }
+        Ok(entries)
+    }
+
+    /// The path of a set-aside file with this task's name.
+    pub(crate) fn stray(&self, id: &TaskId) -> PathBuf {
+        self.strays().join(id.as_str())
+    }
+
+    /// Moves a file that belongs to no task out of the way, with its output, and returns its new path.
+    pub(crate) fn set_aside(&self, id: &TaskId) -> io::Result<PathBuf> {
+        self.spill(id)?;
+        let strays = self.strays();
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&strays)?;
+        let mut to = self.stray(id);
+        let mut number = 1;
+        while to.try_exists()? {
+            number += 1;
+            to = strays.join(format!("{id}.{number}"));
+        }
+        fs::rename(self.path(id), &to)?;
+        Ok(to)
+    }
+
+    /// Returns whether a task's file, here or set aside, records that the task has abandoned orphans.
+    pub(crate) fn has_abandoned(&self, id: &TaskId) -> bool {
+        [self.path(id), self.stray(id)].iter().any(|path| {
+            let file = open_if_exists(path, 0).ok().flatten();
+            let records = file.and_then(|file| self.task_file(id, file).records().ok());
+            let end = records.and_then(|records| records.tree_end.whole());
+            end.is_some_and(|end| end.abandoned)
+        })
+    }
+
+    fn strays(&self) -> PathBuf {
+        self.path.with_file_name(STRAYS)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use heeler_shim::{
+        record::{TreeEnd, position},
+        stamp::Stamp,
+    };
+
+    use super::*;
+
+    fn dir() -> (tempfile::TempDir, TaskDir, TaskId) {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = TaskDir::new(temp.path());
+        dir.create().unwrap();
+        (temp, dir, "shell-aaaaaaaaaa".parse().unwrap())
+    }
+
+    /// F11
+    #[test]
+    fn the_record_of_abandoned_orphans_is_found_here_and_set_aside() {
+        let (_temp, dir, id) = dir();
+        let end = |abandoned| TreeEnd {
+            time: Stamp::default(),
+            output_end: 0,
+            cgroup_empty: false,
+            cpu_micros: 0,
+            max_memory: 0,
+            capture_errno: 0,
+            discarded: 0,
+            abandoned,
+        };
+        for abandoned in [false, true] {
+            let mut file = vec![0; position::TREE_END as usize];
+            file.extend(end(abandoned).encode());
+            fs::write(dir.path(&id), file).unwrap();
+            assert_eq!(dir.has_abandoned(&id), abandoned);
+        }
+        dir.set_aside(&id).unwrap();
+        assert!(dir.has_abandoned(&id));
+    }
+
+    /// R4
+    #[test]
+    fn files_of_one_name_are_set_aside_under_different_names() {
+        let (temp, dir, id) = dir();
+        for name in ["shell-aaaaaaaaaa", "shell-aaaaaaaaaa.2"] {
+            fs::write(dir.path(&id), name).unwrap();
+            assert_eq!(dir.entries().unwrap(), [TaskDirEntry::Task(id.clone())]);
+            let to = dir.set_aside(&id).unwrap();
+            assert_eq!(to, temp.path().join("strays").join(name));
+            assert_eq!(fs::read_to_string(to).unwrap(), name);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The records of a task file. Each is read by itself, so damage to one costs no other.
+
+use heeler_shim::{
+    log::BLOCKS_START,
+    record::{SLOT, SlotBytes, Unreadable, VERSION, position},
+};
+
+pub use heeler_shim::record::{CgroupPath, Exit, Identity, LeaderExit, Stage, Start, TreeEnd};
+
+/// The page with the records.
+pub(super) type HeaderPage = [u8; BLOCKS_START as usize];
+
+/// The content of one record's slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Slot<T> {
+    /// Nothing was ever written.
+    #[default]
+    Empty,
+    /// The record is damaged or half-written.
+    Damaged,
+    /// The record is of a format version that this build does not read.
+    UnknownVersion(u16),
+    Whole(T),
+}
+
+/// The records that a shim has written so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Records {
+    pub identity: Slot<Identity>,
+    pub start: Slot<Start>,
+    pub leader_exit: Slot<LeaderExit>,
+    pub tree_end: Slot<TreeEnd>,
+}
+
+impl<T: Copy> Slot<T> {
+    /// The record, if it can be read.
+    pub fn whole(&self) -> Option<T> {
+        match self {
+            Self::Whole(record) => Some(*record),
+            Self::Empty | Self::Damaged | Self::UnknownVersion(_) => None,
+        }
+    }
+
+    fn read(page: &HeaderPage, at: u64, decode: fn(&SlotBytes) -> Result<T, Unreadable>) -> Self {
+        let at = at as usize;
+        let mut bytes = [0; SLOT];
+        bytes.copy_from_slice(&page[at..at + SLOT]);
+        match decode(&bytes) {
+            Ok(record) => Self::Whole(record),
+            Err(Unreadable::Empty) => Self::Empty,
+            Err(Unreadable::Damaged) => Self::Damaged,
+            Err(Unreadable::UnknownVersion(version)) => Self::UnknownVersion(version),
+        }
+    }
+
+    fn problem(&self, name: &str) -> Option<String> {
+        match self {
+            Self::Empty | Self::Whole(_) => None,
+            Self::Damaged => Some(format!("{name}: damaged")),
+            Self::UnknownVersion(version) => Some(format!(
+                "{name}: format version {version}, this server reads version {VERSION}"
+            )),
+        }
+    }
+}
+
+impl Records {
+    pub(super) fn read(page: &HeaderPage) -> Self {
+        Self {
+            identity: Slot::read(page, position::IDENTITY, Identity::decode),
+            start: Slot::read(page, position::START, Start::decode),
+            leader_exit: Slot::read(page, position::LEADER_EXIT, LeaderExit::decode),
+            tree_end: Slot::read(page, position::TREE_END, TreeEnd::decode),
+        }
+    }
+
+    /// Returns whether nothing was ever recorded, so that no shim can have run anything.
+    pub(crate) fn are_blank(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns whether the task has ended or could not be started.
+    pub(super) fn show_an_end(&self) -> bool {
+        let failed = matches!(self.start.whole(), Some(Start::Failed { .. }));
+        failed || self.tree_end.whole().is_some()
+    }
+
+    /// Describes the records that were written and cannot be read.
+    pub(crate) fn unreadable(&self) -> Vec<String> {
+        let problems = [
+            self.identity.problem("identity"),
+            self.start.problem("start"),
+            self.leader_exit.problem("leader's exit"),
+            self.tree_end.problem("tree's end"),
+        ];
+        problems.into_iter().flatten().collect()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use heeler_shim::checksum::crc32;
+
+    use super::*;
+
+    fn failed() -> Start {
+        Start::Failed {
+            stage: Stage::Exec,
+            errno: 2,
+        }
+    }
+
+    /// R4
+    #[test]
+    fn damage_to_one_record_costs_no_other() {
+        let mut page = [0; BLOCKS_START as usize];
+        page[1024..2048].copy_from_slice(&failed().encode());
+        page[2048] = 1;
+        let records = Records::read(&page);
+        assert_eq!(records.start, Slot::Whole(failed()));
+        assert_eq!(records.identity, Slot::Empty);
+        assert_eq!(records.leader_exit, Slot::Damaged);
+        assert_eq!(records.unreadable(), ["leader's exit: damaged"]);
+        assert!(!records.are_blank());
+    }
+
+    /// R8
+    #[test]
+    fn a_record_of_an_unknown_version_is_refused_with_both_versions() {
+        let mut slot = failed().encode();
+        slot[4..6].copy_from_slice(&9u16.to_le_bytes());
+        let len = usize::from(u16::from_le_bytes([slot[6], slot[7]]));
+        let sum = crc32(&slot[..8 + len]);
+        slot[SLOT - 4..].copy_from_slice(&sum.to_le_bytes());
+        let mut page = [0; BLOCKS_START as usize];
+        page[1024..2048].copy_from_slice(&slot);
+        let records = Records::read(&page);
+        assert_eq!(records.start, Slot::UnknownVersion(9));
+        assert_eq!(
+            records.unreadable(),
+            ["start: format version 9, this server reads version 1"]
+        );
+        assert!(!records.are_blank());
+    }
+}

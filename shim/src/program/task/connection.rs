@@ -1,0 +1,220 @@
+//! The connection to the server: one at a time, the newest.
+//!
+//! Nothing here blocks while a task runs. Reports are hints, so the connection to a server that does
+//! not read them is closed: it finds everything in the task file. Other users are refused, and so is a
+//! server that speaks another version of the protocol.
+
+use heeler_shim::wire::{AfterTask, MESSAGE, Order, Report, UnknownMessage, socket_name};
+
+use super::assignment::{Assignment, Size};
+use crate::program::sys::{
+    Errno, Fd, Result, process,
+    signals::{self, Poll, Timeout},
+    socket,
+};
+
+/// The most reports in one send: the greeting of a new server.
+const BATCH: usize = 3;
+
+/// The pause when a connection cannot be accepted for lack of resources.
+const ACCEPT_RETRY_MILLIS: u64 = 10;
+
+/// The present connection, and the socket for the next one.
+pub(super) struct Connection {
+    listener: Option<Fd>,
+    server: Option<Fd>,
+    /// The received part of an incomplete order.
+    inbox: [u8; MESSAGE],
+    filled: usize,
+    /// The offset beyond which output is to be reported.
+    follow: Option<u64>,
+    origin: Origin,
+}
+
+/// The server at the other end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// The server that started this shim, of the same build.
+    Parent,
+    /// A later server.
+    Successor,
+}
+
+impl Connection {
+    pub(super) fn new(server: Option<Fd>) -> Self {
+        Self {
+            listener: None,
+            server,
+            inbox: [0; MESSAGE],
+            filled: 0,
+            follow: None,
+            origin: Origin::Parent,
+        }
+    }
+
+    /// Waits for a task; `None` if there will be none.
+    pub(super) fn next_assignment(&mut self) -> Option<Assignment> {
+        self.listener = None;
+        self.follow = None;
+        while self.after_task() == AfterTask::Waits {
+            match self.receive() {
+                Some(Order::Begin {
+                    bytes,
+                    arguments,
+                    variables,
+                }) => {
+                    let size = Size {
+                        bytes,
+                        arguments,
+                        variables,
+                    };
+                    return Assignment::receive(size, self);
+                }
+                // Sent for the previous task.
+                Some(
+                    Order::Signal { .. }
+                    | Order::Kill { .. }
+                    | Order::Follow { .. }
+                    | Order::Spill
+                    | Order::Abandon,
+                ) => {}
+                None => self.wait(),
+            }
+        }
+        None
+    }
+
+    /// The next step after a task: only the server that started this shim has another one.
+    pub(super) fn after_task(&self) -> AfterTask {
+        match (self.origin, &self.server) {
+            (Origin::Parent, Some(_)) => AfterTask::Waits,
+            (Origin::Parent, None) | (Origin::Successor, _) => AfterTask::Ends,
+        }
+    }
+
+    /// Waits until `room` is filled; `None` if the server is gone.
+    pub(super) fn receive_all(&mut self, mut room: &mut [u8]) -> Option<()> {
+        while !room.is_empty() {
+            match socket::receive(self.server.as_ref()?, room) {
+                Ok(len @ 1..) => room = room.get_mut(len..)?,
+                Err(Errno::EAGAIN | Errno::EINTR) => self.wait(),
+                Ok(_) | Err(_) => return None,
+            }
+        }
+        Some(())
+    }
+
+    /// Blocks until the server sends something or is gone.
+    fn wait(&self) {
+        if let Some(server) = &self.server {
+            signals::poll(&mut [Poll::new(Some(server))], Timeout::Never);
+        }
+    }
+
+    /// Creates the task's socket, on which a later server connects.
+    pub(super) fn listen(&mut self, task_uid: &[u8; 16]) -> Result<()> {
+        self.listener = Some(socket::listen(&socket_name(task_uid))?);
+        Ok(())
+    }
+
+    /// The polls for the next server and for orders of this one.
+    pub(super) fn polls(&self) -> [Poll; 2] {
+        [
+            Poll::new(self.listener.as_ref()),
+            Poll::new(self.server.as_ref()),
+        ]
+    }
+
+    /// Accepts a new server in place of the present one, and greets it.
+    pub(super) fn accept(&mut self, hints: [Option<Report>; 2]) {
+        let Some(listener) = &self.listener else {
+            return;
+        };
+        let server = match socket::accept(listener) {
+            Ok(server) => server,
+            Err(Errno::EAGAIN | Errno::EINTR) => return,
+            Err(_) => {
+                // No descriptor or no memory: the listener stays readable, so pause to avoid a busy loop.
+                signals::poll(&mut [], Timeout::Millis(ACCEPT_RETRY_MILLIS));
+                return;
+            }
+        };
+        if socket::peer_user(&server) != Ok(process::own_user()) {
+            return;
+        }
+        self.server = Some(server);
+        self.origin = Origin::Successor;
+        self.filled = 0;
+        self.follow = None;
+        let [started, exited] = hints;
+        self.send([
+            Some(Report::Hello {
+                shim_pid: process::own_pid(),
+            }),
+            started,
+            exited,
+        ]);
+    }
+
+    /// Returns the next complete order, if there is one. An unknown kind is skipped; another version
+    /// closes the connection.
+    pub(super) fn receive(&mut self) -> Option<Order> {
+        loop {
+            let server = self.server.as_ref()?;
+            let room = self.inbox.get_mut(self.filled..)?;
+            match socket::receive(server, room) {
+                Ok(len @ 1..) => self.filled += len,
+                Err(Errno::EAGAIN | Errno::EINTR) => return None,
+                Ok(_) | Err(_) => {
+                    self.server = None;
+                    return None;
+                }
+            }
+            if self.filled >= MESSAGE {
+                self.filled = 0;
+                match Order::decode(&self.inbox) {
+                    Ok(order) => return Some(order),
+                    Err(UnknownMessage::Kind(_)) => {}
+                    Err(UnknownMessage::Version(_)) => self.server = None,
+                }
+            }
+        }
+    }
+
+    /// Sends reports in one write.
+    pub(super) fn send<const N: usize>(&mut self, reports: [Option<Report>; N]) {
+        const { assert!(N <= BATCH) };
+        let mut out = [0; MESSAGE * BATCH];
+        let mut slots = out.chunks_exact_mut(MESSAGE);
+        let mut len = 0;
+        for report in reports.into_iter().flatten() {
+            if let Some(slot) = slots.next() {
+                slot.copy_from_slice(&report.encode());
+                len += MESSAGE;
+            }
+        }
+        let (Some(server), Some(out)) = (&self.server, out.get(..len)) else {
+            return;
+        };
+        if len > 0 && socket::send(server, out).is_err() {
+            self.server = None;
+        }
+    }
+
+    pub(super) fn close(&mut self) {
+        self.server = None;
+    }
+
+    /// Reports the next output beyond this offset, once.
+    pub(super) fn follow(&mut self, beyond: u64) {
+        self.follow = Some(beyond);
+    }
+
+    /// Reports output up to `end`, if the server waits for it.
+    pub(super) fn report_output(&mut self, end: u64) {
+        if self.follow.is_some_and(|beyond| end > beyond) {
+            self.follow = None;
+            self.send([Some(Report::Output { end })]);
+        }
+    }
+}
