@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Maximum time until it listens.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIME_LIMIT: Duration = Duration::from_secs(10);
 
 /// A process that serves bytes.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl BareServer {
             .arg(&socket)
             .spawn()?;
         let server = Self { socket, child };
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIME_LIMIT;
         while server.channel().await.is_err() {
             if Instant::now() > until {
                 return Err("the bare server does not listen".into());

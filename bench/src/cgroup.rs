@@ -14,7 +14,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use crate::Result;
 
 /// Maximum time of a kill.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// The cgroup of this process.
 pub(crate) fn own() -> Result<PathBuf> {
@@ -51,7 +51,7 @@ pub(crate) fn kill(path: &Path) -> Result<Duration> {
         if text.contains("populated 0") {
             return Ok(begun.elapsed());
         }
-        if begun.elapsed() > PATIENCE {
+        if begun.elapsed() > TIME_LIMIT {
             return Err("a cgroup is not empty though it was killed".into());
         }
         let mut fds = [PollFd::new(events.as_fd(), PollFlags::POLLPRI)];
@@ -61,7 +61,7 @@ pub(crate) fn kill(path: &Path) -> Result<Duration> {
 
 /// Removes it and its children, once they are empty.
 pub(crate) fn remove(path: &Path) {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIME_LIMIT;
     while path.exists() && Instant::now() < until {
         for leaf in fs::read_dir(path).into_iter().flatten().flatten() {
             if leaf.file_type().is_ok_and(|kind| kind.is_dir()) {

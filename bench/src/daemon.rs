@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// Maximum time to start or to end.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// The containment of a daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,7 +90,7 @@ impl Daemon {
         let mut child = command.spawn()?;
         let ready = child.stderr.take().map(announcement);
         self.child = Some(child);
-        match ready.and_then(|ready| ready.recv_timeout(PATIENCE).ok()) {
+        match ready.and_then(|ready| ready.recv_timeout(TIME_LIMIT).ok()) {
             Some(Ok(at)) => Ok(at - begun),
             Some(Err(words)) => Err(format!("the daemon does not serve:\n{words}").into()),
             None => Err("the daemon does not serve".into()),
@@ -135,7 +135,7 @@ impl Daemon {
     fn terminate(&mut self) -> Result {
         kill(Pid::from_raw(self.pid()), Signal::SIGTERM)?;
         let mut child = self.child.take().ok_or("it does not run")?;
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIME_LIMIT;
         while child.try_wait()?.is_none() {
             if Instant::now() > until {
                 child.kill()?;

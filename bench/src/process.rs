@@ -16,7 +16,7 @@ use nix::{
 use crate::Result;
 
 /// Maximum time until killed processes are gone.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIME_LIMIT: Duration = Duration::from_secs(10);
 
 /// Proportional set size in bytes.
 pub(crate) fn pss(pid: i32) -> Result<u64> {
@@ -91,7 +91,7 @@ pub(crate) fn belonging_to(state: &Path, address: &str) -> Vec<i32> {
 
 /// Kills the processes that are found until none is left.
 pub(crate) fn end_all(find: impl Fn() -> Vec<i32>) {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIME_LIMIT;
     loop {
         let found = find();
         if found.is_empty() || Instant::now() > until {

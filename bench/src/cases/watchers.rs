@@ -28,7 +28,7 @@ const EVENTS: usize = 500;
 const ROUNDS: usize = 5;
 const WATCH: &str = "/heeler.v1.BackgroundTasks/WatchEvents";
 /// Maximum time that a watcher waits.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 pub(super) async fn run(bench: &Bench) -> Result {
     let tasks = EVENTS * (ROUNDS + 2);
@@ -132,7 +132,7 @@ impl Streams {
         for mut stream in self.0.drain(..) {
             readers.spawn(async move {
                 for _ in 0..EVENTS {
-                    let message = tokio::time::timeout(PATIENCE, stream.message()).await??;
+                    let message = tokio::time::timeout(TIME_LIMIT, stream.message()).await??;
                     message.ok_or("a stream has ended")?;
                 }
                 Ok::<_, Box<dyn std::error::Error + Send + Sync>>(stream)

@@ -27,7 +27,7 @@ pub(crate) const COUNT: usize = 200;
 /// Maximum lifetime of a process.
 const LIFETIME: Duration = Duration::from_secs(60);
 /// Maximum time until a brood runs.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 /// The kind of a brood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl Leash {
 
     /// Waits until every process runs.
     pub(crate) fn wait_for_all(&mut self) -> Result {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIME_LIMIT;
         let (mut there, mut buffer) = (0, [0; COUNT]);
         while there < COUNT {
             if Instant::now() > until {

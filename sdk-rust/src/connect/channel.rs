@@ -120,7 +120,7 @@ fn check_peer(peer: Uid) -> io::Result<()> {
     if peer == own || peer.is_root() || own.is_root() {
         return Ok(());
     }
-    let text = format!("whoever listens there is user {peer}, not user {own}");
+    let text = format!("the process that listens there runs as user {peer}, not as user {own}");
     Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
 }
 
@@ -156,7 +156,7 @@ async fn open_tls(host: &Host, tls: &TlsConnector) -> io::Result<TlsStream<TcpSt
     connected.map_err(|error| {
         // A certificate that is not trusted, or no TLS at all: a retry changes nothing.
         if error.kind() == io::ErrorKind::InvalidData {
-            let text = format!("no TLS with whoever answers there: {error}");
+            let text = format!("the TLS handshake failed: {error}");
             return io::Error::new(io::ErrorKind::PermissionDenied, text);
         }
         error
