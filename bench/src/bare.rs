@@ -17,10 +17,10 @@ use nix::{
 
 use crate::Result;
 
-/// Threads at once: as many as the measured machine has cores.
+/// Number of threads: one per core of the reference machine.
 const THREADS: usize = 2;
 
-/// A program, made ready once.
+/// A program, prepared once.
 #[derive(Debug)]
 pub(crate) struct Bare {
     args: Vec<CString>,
@@ -28,7 +28,7 @@ pub(crate) struct Bare {
 }
 
 impl Bare {
-    /// With these arguments, and the environment that the daemon has too.
+    /// A program with these arguments and the daemon's environment.
     pub(crate) fn new(args: &[&str]) -> Result<Self> {
         let args = args
             .iter()
@@ -43,7 +43,7 @@ impl Bare {
         })
     }
 
-    /// Starts it. This returns when the program runs: the caller stands still until then.
+    /// Starts it, and returns when the program runs.
     pub(crate) fn spawn(&self) -> Result<Pid> {
         let actions = PosixSpawnFileActions::init()?;
         let attributes = PosixSpawnAttr::init()?;
@@ -57,7 +57,7 @@ impl Bare {
         )?)
     }
 
-    /// Starts it and waits for its end; how long the start took.
+    /// Starts it and waits for its end; returns the time of the start.
     pub(crate) fn run(&self) -> Result<Duration> {
         let begun = Instant::now();
         let pid = self.spawn()?;
@@ -66,7 +66,7 @@ impl Bare {
         Ok(started)
     }
 
-    /// Runs it as often, in two threads; how many a second.
+    /// Runs it this many times, in two threads; returns the rate per second.
     pub(crate) fn throughput(&self, count: usize) -> Result<f64> {
         let left = AtomicUsize::new(count);
         let work = || -> Result {

@@ -1,4 +1,4 @@
-//! The bare server, from outside: what a call or a stream costs when there is nothing behind it.
+//! The client of the bare server: the cost of a call or a stream without any work behind it.
 
 use std::{
     path::PathBuf,
@@ -17,8 +17,8 @@ use crate::{
     program,
 };
 
-/// How long it may take to listen.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Maximum time until it listens.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
 
 /// A process that serves bytes.
 #[derive(Debug)]
@@ -28,7 +28,6 @@ pub(crate) struct BareServer {
 }
 
 impl BareServer {
-    /// Starts it.
     pub(crate) async fn start(bench: &Bench) -> Result<Self> {
         let socket = bench.directory()?.join("bare.sock");
         let child = Command::new(program::own()?)
@@ -36,7 +35,7 @@ impl BareServer {
             .arg(&socket)
             .spawn()?;
         let server = Self { socket, child };
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIME_LIMIT;
         while server.channel().await.is_err() {
             if Instant::now() > until {
                 return Err("the bare server does not listen".into());
@@ -46,7 +45,7 @@ impl BareServer {
         Ok(server)
     }
 
-    /// A connection of its own.
+    /// Opens a connection.
     pub(crate) async fn channel(&self) -> Result<Channel> {
         connection::connect(&self.socket).await
     }

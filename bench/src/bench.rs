@@ -1,7 +1,7 @@
-//! One run: the directory that everything happens in, and what several cases share.
+//! One run: its directory, and the state that several cases share.
 //!
-//! Nothing is deleted before the run is over: for some minutes after files were deleted ext4 takes
-//! several times as long to make new ones near by, and the next case would be measured with that.
+//! Nothing is deleted before the run ends: for some minutes after a deletion, ext4 creates files nearby
+//! several times more slowly, which would distort the next case.
 
 use std::{
     cell::Cell,
@@ -19,10 +19,9 @@ use crate::{
     past, program,
 };
 
-/// A run.
 #[derive(Debug)]
 pub(crate) struct Bench {
-    /// In the directory for temporary files, which should be on a disk: the journal is.
+    /// In the directory for temporary files, which should be on a disk as the journal is.
     dir: TempDir,
     heeler: PathBuf,
     made: Cell<u32>,
@@ -30,7 +29,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// A run of this build, which may have to be built.
+    /// Begins a run, and builds the program if needed.
     pub(crate) fn new() -> Result<Self> {
         Ok(Self {
             dir: tempfile::Builder::new().prefix("heeler-bench-").tempdir()?,
@@ -45,7 +44,7 @@ impl Bench {
         &self.heeler
     }
 
-    /// A new directory, for as long as the run.
+    /// Creates a directory that lasts as long as the run.
     pub(crate) fn directory(&self) -> Result<PathBuf> {
         let number = self.made.replace(self.made.get() + 1);
         let path = self.dir.path().join(number.to_string());
@@ -53,14 +52,14 @@ impl Bench {
         Ok(path)
     }
 
-    /// A daemon with nothing in its past.
+    /// Starts a daemon without finished tasks.
     pub(crate) async fn daemon(&self, containment: Containment) -> Result<Daemon> {
         let dir = self.directory()?;
         let state = dir.join("state");
         Daemon::start(&self.heeler, dir, state, containment).await
     }
 
-    /// A daemon on a state directory that is there.
+    /// Starts a daemon on an existing state directory.
     pub(crate) async fn daemon_on(&self, state: &Path) -> Result<Daemon> {
         Daemon::start(
             &self.heeler,
@@ -71,7 +70,7 @@ impl Bench {
         .await
     }
 
-    /// A state directory with 100,000 finished tasks, the same for all who ask.
+    /// A state directory with 100,000 finished tasks, shared by the cases.
     pub(crate) async fn long_past(&self) -> Result<&Path> {
         let make = || async { past::make(self.directory()?, past::LONG).await };
         Ok(self.long_past.get_or_try_init(make).await?)

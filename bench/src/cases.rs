@@ -14,7 +14,8 @@ mod watchers;
 
 use crate::{Result, bench::Bench};
 
-/// Their names. Those that need a long past come last: it takes a while to make.
+/// The names of the cases. Those that need many finished tasks come last, because these take a while to
+/// create.
 pub(crate) const NAMES: [&str; 11] = [
     "spawn_throughput",
     "spawn_latency",
@@ -29,7 +30,7 @@ pub(crate) const NAMES: [&str; 11] = [
     "size",
 ];
 
-/// Runs one.
+/// Runs a case.
 pub(crate) async fn run(name: &str, bench: &Bench) -> Result {
     match name {
         "spawn_throughput" => spawn_throughput::run(bench).await,

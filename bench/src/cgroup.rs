@@ -1,4 +1,4 @@
-//! A bare cgroup of the second hierarchy, for the floor of a kill.
+//! A bare cgroup (version 2), for the floor of a kill.
 
 use std::{
     fs::{self, File},
@@ -13,10 +13,10 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::Result;
 
-/// How long a kill may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Maximum time of a kill.
+const TIME_LIMIT: Duration = Duration::from_secs(20);
 
-/// The one that this process is in.
+/// The cgroup of this process.
 pub(crate) fn own() -> Result<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mounts")?;
     let mount = mounts.lines().find_map(|line| {
@@ -32,14 +32,14 @@ pub(crate) fn own() -> Result<PathBuf> {
     }
 }
 
-/// Makes one, below this process's own.
+/// Creates a cgroup below that of this process.
 pub(crate) fn make(name: &str) -> Result<PathBuf> {
     let path = own()?.join(name);
     fs::create_dir(&path)?;
     Ok(path)
 }
 
-/// Kills all that is in it, and waits until the kernel says that it is empty; how long that took.
+/// Kills every process in it, waits until the kernel reports that it is empty, and returns the time.
 pub(crate) fn kill(path: &Path) -> Result<Duration> {
     let mut events = File::open(path.join("cgroup.events"))?;
     let begun = Instant::now();
@@ -51,7 +51,7 @@ pub(crate) fn kill(path: &Path) -> Result<Duration> {
         if text.contains("populated 0") {
             return Ok(begun.elapsed());
         }
-        if begun.elapsed() > PATIENCE {
+        if begun.elapsed() > TIME_LIMIT {
             return Err("a cgroup is not empty though it was killed".into());
         }
         let mut fds = [PollFd::new(events.as_fd(), PollFlags::POLLPRI)];
@@ -59,9 +59,9 @@ pub(crate) fn kill(path: &Path) -> Result<Duration> {
     }
 }
 
-/// Removes it and those in it, once they are empty.
+/// Removes it and its children, once they are empty.
 pub(crate) fn remove(path: &Path) {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIME_LIMIT;
     while path.exists() && Instant::now() < until {
         for leaf in fs::read_dir(path).into_iter().flatten().flatten() {
             if leaf.file_type().is_ok_and(|kind| kind.is_dir()) {

@@ -1,4 +1,4 @@
-//! Connections to a server on a Unix socket, and messages that are only bytes.
+//! Connections to a server on a Unix socket, and a codec that passes bytes through.
 
 use std::path::Path;
 
@@ -18,25 +18,24 @@ use crate::Result;
 /// The generated stub.
 pub(crate) type Stub = BackgroundTasksClient<Channel>;
 
-/// One connection.
+/// Opens a connection.
 pub(crate) async fn connect(socket: &Path) -> Result<Channel> {
     let socket = socket.to_owned();
     let connector = service_fn(move |_: Uri| {
         let socket = socket.clone();
         async move { Ok::<_, std::io::Error>(TokioIo::new(UnixStream::connect(socket).await?)) }
     });
-    // HTTP/2 wants an authority; the connector does not look at it.
+    // HTTP/2 requires an authority; the connector ignores it.
     let endpoint = Endpoint::from_static("http://localhost");
     Ok(endpoint.connect_with_connector(connector).await?)
 }
 
-/// The service, on a connection of its own.
+/// Opens a connection to the service.
 pub(crate) async fn stub(socket: &Path) -> Result<Stub> {
     Ok(Stub::new(connect(socket).await?).max_decoding_message_size(usize::MAX))
 }
 
-/// Takes and gives messages as they are on the wire, so that what is measured is the server and not
-/// the client's own decoding.
+/// Passes messages through as bytes, so that the server is measured and not the client's decoding.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Raw;
 

@@ -1,4 +1,4 @@
-//! The real daemon, in a directory of its own, and its end: nothing of it is left behind.
+//! The real daemon in a directory of its own, and its complete removal.
 
 use std::{
     fs,
@@ -25,32 +25,32 @@ use crate::{
     process,
 };
 
-/// How long it may take to serve, or to end.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Maximum time to start or to end.
+const TIME_LIMIT: Duration = Duration::from_secs(20);
 
-/// Which containment of the kill ladder a daemon stands on.
+/// The containment of a daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Containment {
-    /// The best there is.
+    /// The best one available.
     Best,
-    /// The lower one.
+    /// SUBREAPER.
     Subreaper,
 }
 
-/// A daemon that serves.
+/// A running daemon.
 #[derive(Debug)]
 pub(crate) struct Daemon {
     heeler: PathBuf,
     dir: PathBuf,
     state: PathBuf,
     containment: Containment,
-    /// None once it is being ended.
+    /// `None` once it is being ended.
     child: Option<Child>,
     cgroup: Option<PathBuf>,
 }
 
 impl Daemon {
-    /// Starts one: its socket is in `dir`, its tasks are in `state`.
+    /// Starts a daemon with its socket in `dir` and its state directory `state`.
     pub(crate) async fn start(
         heeler: &Path,
         dir: PathBuf,
@@ -73,7 +73,7 @@ impl Daemon {
         Ok(daemon)
     }
 
-    /// Starts it; how long it took to serve.
+    /// Starts it again, and returns the time until it serves.
     pub(crate) fn restart(&mut self) -> Result<Duration> {
         let mut command = Command::new(&self.heeler);
         command.arg("serve").arg("--state-dir").arg(&self.state);
@@ -90,14 +90,14 @@ impl Daemon {
         let mut child = command.spawn()?;
         let ready = child.stderr.take().map(announcement);
         self.child = Some(child);
-        match ready.and_then(|ready| ready.recv_timeout(PATIENCE).ok()) {
+        match ready.and_then(|ready| ready.recv_timeout(TIME_LIMIT).ok()) {
             Some(Ok(at)) => Ok(at - begun),
             Some(Err(words)) => Err(format!("the daemon does not serve:\n{words}").into()),
             None => Err("the daemon does not serve".into()),
         }
     }
 
-    /// Ends it as a crash would; its tasks go on.
+    /// Kills it; its tasks continue.
     pub(crate) fn kill9(&mut self) -> Result {
         if let Some(mut child) = self.child.take() {
             child.kill()?;
@@ -106,7 +106,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Ends its tasks, then it.
+    /// Ends its tasks, then the daemon.
     pub(crate) async fn end(mut self) -> Result {
         self.stop_tasks().await?;
         self.terminate()?;
@@ -135,7 +135,7 @@ impl Daemon {
     fn terminate(&mut self) -> Result {
         kill(Pid::from_raw(self.pid()), Signal::SIGTERM)?;
         let mut child = self.child.take().ok_or("it does not run")?;
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIME_LIMIT;
         while child.try_wait()?.is_none() {
             if Instant::now() > until {
                 child.kill()?;
@@ -147,22 +147,22 @@ impl Daemon {
         Ok(())
     }
 
-    /// A connection of its own.
+    /// Opens a connection.
     pub(crate) async fn channel(&self) -> Result<Channel> {
         connection::connect(&self.socket()).await
     }
 
-    /// The service, on a connection of its own.
+    /// Opens a connection to the service.
     pub(crate) async fn stub(&self) -> Result<Stub> {
         connection::stub(&self.socket()).await
     }
 
-    /// Its process.
+    /// Its process id.
     pub(crate) fn pid(&self) -> i32 {
         self.child.as_ref().map_or(0, |child| child.id() as i32)
     }
 
-    /// Where it listens, as the command takes it.
+    /// Its address, as in `--addr`.
     pub(crate) fn address(&self) -> String {
         format!("unix:{}", self.socket().display())
     }
@@ -177,7 +177,7 @@ impl Daemon {
         process::with_argument_below(&self.state.join("tasks"))
     }
 
-    /// Where it listens.
+    /// The path of its socket.
     pub(crate) fn socket(&self) -> PathBuf {
         self.path("heeler.sock")
     }
@@ -189,7 +189,7 @@ impl Daemon {
     }
 }
 
-/// After a failure: whatever can be found of it is ended by force.
+/// After a failure, kills every process of it that can be found.
 impl Drop for Daemon {
     fn drop(&mut self) {
         let _ = self.kill9();
@@ -203,8 +203,8 @@ impl Drop for Daemon {
     }
 }
 
-/// When the daemon says that it serves; or, if it ends without, what it said instead. It is heard out
-/// in any case, so that it never waits for us.
+/// Sends a message when the daemon reports that it serves, or its output if it ends before that. All of
+/// its output is read, so that it never blocks.
 fn announcement(stderr: ChildStderr) -> Receiver<std::result::Result<Instant, String>> {
     let (tell, ready) = mpsc::channel();
     thread::spawn(move || {
@@ -214,7 +214,7 @@ fn announcement(stderr: ChildStderr) -> Receiver<std::result::Result<Instant, St
             .map_while(std::result::Result::ok)
         {
             if line.starts_with("heeler: listening on") {
-                // Who does not wait any more need not know.
+                // The receiver may have stopped waiting.
                 let _ = tell.send(Ok(Instant::now()));
             }
             words.push_str(&line);

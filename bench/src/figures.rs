@@ -1,8 +1,8 @@
-//! What is made of many measurements: the middle, the slow end, and how it is written.
+//! Statistics of measurements, and their formatting.
 
 use std::time::Duration;
 
-/// The value below which this part of them lies; NaN of none.
+/// The quantile of the values; NaN if there are none.
 pub(crate) fn percentile(values: &[f64], part: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -13,13 +13,13 @@ pub(crate) fn percentile(values: &[f64], part: f64) -> f64 {
         .unwrap_or(f64::NAN)
 }
 
-/// The middle one.
+/// The median.
 pub(crate) fn median(values: &[f64]) -> f64 {
     percentile(values, 0.5)
 }
 
-/// The middle of the ratios of pairs that were taken one right after the other: whatever else the
-/// machine did then, it did to both.
+/// The median of the ratios of pairs that were measured one right after the other, so that other load
+/// on the machine affects both.
 pub(crate) fn median_ratio(figures: &[f64], floors: &[f64]) -> f64 {
     let ratios: Vec<f64> = figures.iter().zip(floors).map(|(a, b)| a / b).collect();
     median(&ratios)
@@ -30,7 +30,7 @@ pub(crate) fn millis(span: Duration) -> f64 {
     span.as_secs_f64() * 1e3
 }
 
-/// A time in the unit that reads best.
+/// Formats a time in a suitable unit.
 pub(crate) fn time(millis: f64) -> String {
     match millis {
         short if short < 1.0 => format!("{:.0} µs", short * 1e3),
@@ -39,7 +39,7 @@ pub(crate) fn time(millis: f64) -> String {
     }
 }
 
-/// So many a second.
+/// Formats a rate per second.
 pub(crate) fn rate(per_second: f64) -> String {
     match per_second {
         few if few < 10_000.0 => format!("{few:.0} /s"),
@@ -48,7 +48,7 @@ pub(crate) fn rate(per_second: f64) -> String {
     }
 }
 
-/// So many bytes a second.
+/// Formats a rate in bytes per second.
 pub(crate) fn throughput(bytes_per_second: f64) -> String {
     format!("{:.0} MB/s", bytes_per_second / 1e6)
 }

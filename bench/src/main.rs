@@ -1,8 +1,8 @@
-//! `heeler-bench [NAME...]`: what the real daemon costs, as ratios to a floor that is taken in the
+//! `heeler-bench [NAME...]`: the cost of the real daemon, as ratios to a floor that is measured in the
 //! same run, interleaved with it.
 //!
-//! It judges nothing: a figure that falls short is printed as such, and the exit code is still 0. What
-//! each line means is in `docs/BENCHMARKS.md`.
+//! A figure that misses its goal is marked, and the exit code is still 0. `docs/BENCHMARKS.md` explains
+//! each line.
 
 mod bare;
 mod bare_server;
@@ -24,7 +24,7 @@ use std::{env, error::Error, process::ExitCode, time::Instant};
 use bench::Bench;
 use report::{Heading, Row};
 
-/// Whatever goes wrong here is for a person to read.
+/// Errors are for people to read.
 pub(crate) type Result<T = ()> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
 fn main() -> ExitCode {
@@ -55,7 +55,7 @@ fn measure(names: &[String]) -> Result {
     runtime.block_on(async {
         tokio::select! {
             done = measure_all(names, &bench) => done,
-            // Whatever runs is dropped, and with it what it has started.
+            // The running case is dropped, and with it every process that it started.
             interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),
         }
     })

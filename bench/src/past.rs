@@ -1,5 +1,5 @@
-//! A long past: a state directory with as many finished tasks as a busy month leaves, written by the
-//! journal's own code, since to run them would take minutes.
+//! A state directory with many finished tasks, written by the journal's own code because running them
+//! would take minutes.
 
 use std::{
     fs::{self, File},
@@ -16,10 +16,10 @@ use heeler_server::{
     },
 };
 
-/// How many tasks a long past has.
+/// Number of finished tasks.
 pub(crate) const LONG: u64 = 100_000;
 
-/// A state directory in `dir` whose tasks, so many, are all over.
+/// Creates a state directory in `dir` with this many finished tasks.
 pub(crate) async fn make(dir: PathBuf, tasks: u64) -> Result<PathBuf> {
     let state = dir.join("state");
     fs::create_dir(&state)?;
@@ -28,16 +28,16 @@ pub(crate) async fn make(dir: PathBuf, tasks: u64) -> Result<PathBuf> {
     let journal = Journal::open(&state, Durability::Process, Boot([0; 16]))?;
     for _ in 0..tasks {
         let id = add(&journal).await?;
-        // Its inode; what would be in it is never read here.
+        // The content of the file is never read here.
         File::create(files.path(&id))?;
     }
     journal.close().await?;
     Ok(state)
 }
 
-/// The three facts of a task that ran and exited.
+/// Appends the three events of a task that ran and exited.
 async fn add(journal: &Journal) -> Result<TaskId> {
-    let mut task = newborn(journal);
+    let mut task = new_task(journal);
     append(journal, EventKind::Created, &task).await?;
     let at = Timestamp::now();
     task.started = Some(Started {
@@ -73,7 +73,7 @@ async fn append(journal: &Journal, kind: EventKind, task: &Task) -> Result {
     Ok(())
 }
 
-fn newborn(journal: &Journal) -> Task {
+fn new_task(journal: &Journal) -> Task {
     let seq = journal.next_seq();
     let spec = Spec {
         working_directory: Path::new("/").to_owned(),

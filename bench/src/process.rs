@@ -1,4 +1,4 @@
-//! Processes as the kernel shows them: what they use, and which of them belong to a daemon.
+//! Processes in /proc: their resource use, and the ones that belong to a daemon.
 
 use std::{
     collections::HashMap,
@@ -15,10 +15,10 @@ use nix::{
 
 use crate::Result;
 
-/// How long processes that were killed may take to be gone.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Maximum time until killed processes are gone.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
 
-/// Memory that a process has to itself or shares, each shared page in parts; in bytes.
+/// Proportional set size in bytes.
 pub(crate) fn pss(pid: i32) -> Result<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
     let kib = field(&text, "Pss").ok_or("no Pss")?;
@@ -32,7 +32,7 @@ pub(crate) fn rss(pid: i32) -> Result<u64> {
     Ok(kib * 1024)
 }
 
-/// Memory that the kernel has in use for itself: slabs, page tables, stacks, per-CPU data.
+/// Memory in use by the kernel: slabs, page tables, stacks, per-CPU data.
 pub(crate) fn kernel_memory() -> Result<u64> {
     let text = fs::read_to_string("/proc/meminfo")?;
     let fields = ["Slab", "PageTables", "KernelStack", "Percpu"];
@@ -43,7 +43,7 @@ pub(crate) fn kernel_memory() -> Result<u64> {
         * 1024)
 }
 
-/// The figure behind a name and a colon.
+/// The number after a name and a colon.
 fn field(text: &str, name: &str) -> Option<u64> {
     let line = text
         .lines()
@@ -51,7 +51,7 @@ fn field(text: &str, name: &str) -> Option<u64> {
     line.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// CPU time of all threads of a process so far; none if it is gone.
+/// CPU time of all threads of a process; `None` if it is gone.
 pub(crate) fn cpu(pid: i32) -> Duration {
     let threads = fs::read_dir(format!("/proc/{pid}/task"))
         .into_iter()
@@ -64,7 +64,7 @@ pub(crate) fn cpu(pid: i32) -> Duration {
     Duration::from_nanos(nanos.sum())
 }
 
-/// Those that have a path below this directory among their arguments: a daemon's shims.
+/// The processes with a path below this directory among their arguments: a daemon's shims.
 pub(crate) fn with_argument_below(dir: &Path) -> Vec<i32> {
     let below = [dir.as_os_str().as_bytes(), b"/"].concat();
     let has = |pid: &i32| {
@@ -89,9 +89,9 @@ pub(crate) fn belonging_to(state: &Path, address: &str) -> Vec<i32> {
     found
 }
 
-/// Kills those that are found until none is.
+/// Kills the processes that are found until none is left.
 pub(crate) fn end_all(find: impl Fn() -> Vec<i32>) {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIME_LIMIT;
     loop {
         let found = find();
         if found.is_empty() || Instant::now() > until {
@@ -111,7 +111,7 @@ fn all() -> Vec<i32> {
         .collect()
 }
 
-/// How much CPU time each of them has used since `before`, together.
+/// The total CPU time that the processes have used since `before`.
 pub(crate) fn cpu_since(before: &HashMap<i32, Duration>) -> Duration {
     before
         .iter()

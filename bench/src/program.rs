@@ -1,5 +1,5 @@
-//! Which programs are measured: `HEELER_BENCH_BINARY` if it is set, else the `heeler` of this build,
-//! which cargo makes here if it is missing or older than its sources.
+//! The measured programs: `HEELER_BENCH_BINARY` if it is set, else the `heeler` of this build, which
+//! cargo builds if it is missing or older than its sources.
 
 use std::{
     env,
@@ -10,13 +10,13 @@ use std::{
 
 use crate::Result;
 
-/// A program that does nothing, and starts through no C library.
+/// A program that does nothing and does not use a C library.
 pub(crate) const NOTHING: &str = concat!(env!("OUT_DIR"), "/nothing");
 
-/// What people would run: it does nothing, and starts through glibc.
+/// A program that does nothing and uses glibc, as ordinary programs do.
 pub(crate) const TRUE: &str = "/bin/true";
 
-/// This program, for the parts that it plays itself.
+/// This program, for its own roles.
 pub(crate) fn own() -> Result<PathBuf> {
     Ok(env::current_exe()?)
 }

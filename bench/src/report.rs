@@ -1,8 +1,8 @@
-//! The table: one line for each figure, printed as soon as it is known.
+//! The table: one line for each figure, printed as soon as it is measured.
 
 use std::fmt;
 
-/// What is wanted of a figure, or of its ratio to the floor.
+/// The goal of a figure, or of its ratio to the floor.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Goal {
     sense: Sense,
@@ -20,20 +20,19 @@ enum Sense {
 /// One line.
 #[derive(Debug)]
 pub(crate) struct Row {
-    /// What was measured.
     pub(crate) what: String,
-    /// How it is with the daemon.
+    /// The figure of the daemon.
     pub(crate) figure: String,
-    /// How it is without; empty where there is nothing to compare with.
+    /// The figure without the daemon; empty if there is nothing to compare with.
     pub(crate) floor: String,
-    /// What the goal is compared with: a ratio or, without a floor, the figure itself.
+    /// The value that the goal is compared with: a ratio or, without a floor, the figure itself.
     pub(crate) value: f64,
-    /// Absent: it is only to be known.
+    /// Absent: for information only.
     pub(crate) goal: Option<Goal>,
 }
 
 impl Goal {
-    /// A ratio that may not be smaller.
+    /// A lower bound of a ratio.
     pub(crate) const fn at_least(must: f64, aim: f64) -> Self {
         Self {
             sense: Sense::AtLeast,
@@ -43,7 +42,7 @@ impl Goal {
         }
     }
 
-    /// A ratio that may not be larger.
+    /// An upper bound of a ratio.
     pub(crate) const fn at_most(must: f64, aim: f64) -> Self {
         Self {
             sense: Sense::AtMost,
@@ -53,7 +52,7 @@ impl Goal {
         }
     }
 
-    /// A figure, in this unit, that may not be larger.
+    /// An upper bound of a figure, in this unit.
     pub(crate) const fn bound(must: f64, aim: f64, unit: &'static str) -> Self {
         Self {
             sense: Sense::AtMost,

@@ -1,5 +1,5 @@
-//! The parts that this program plays itself, when it is started as `heeler-bench role NAME ...`: the
-//! children that misbehave, the one that writes, and the floors that need a process of their own.
+//! The roles of this program when it is started as `heeler-bench role NAME ...`: children that
+//! misbehave, a child that writes, and floors that need a process of their own.
 
 mod brood;
 mod kill;
@@ -20,7 +20,7 @@ use crate::{
 
 pub(crate) use brood::{COUNT, Kind, Leash};
 
-/// Plays one, to its end.
+/// Runs a role.
 pub(crate) fn play(name: &str, args: &[String]) -> Result {
     let arg = |index: usize| {
         args.get(index)
@@ -42,10 +42,10 @@ pub(crate) fn play(name: &str, args: &[String]) -> Result {
     }
 }
 
-/// So many pieces of this size to stdout, a system call each.
+/// Writes this many pieces of this size to stdout, with a system call each.
 fn write(size: usize, count: usize) -> Result {
     let piece = vec![b'.'; size];
-    // Not the standard one, which would collect lines.
+    // Not `std::io::stdout`, which buffers lines.
     let mut out = File::from(nix::unistd::dup(io::stdout())?);
     for _ in 0..count {
         out.write_all(&piece)?;
@@ -53,7 +53,7 @@ fn write(size: usize, count: usize) -> Result {
     Ok(())
 }
 
-/// So many tasks for a daemon that runs already, at whose socket this is: for a profiler.
+/// Runs this many tasks on a running daemon, for a profiler.
 fn load(socket: &Path, program: &str, count: usize) -> Result {
     let runtime = runtime::Builder::new_multi_thread().enable_all().build()?;
     let rate = runtime.block_on(tasks::throughput(socket, program, Naming::Unnamed, count))?;

@@ -1,4 +1,4 @@
-//! Tasks as a client sees them: started by Spawn, and over when WatchEvents says so.
+//! Tasks from a client's view: started by Spawn, and finished when WatchEvents reports it.
 
 use std::{
     collections::HashMap,
@@ -24,11 +24,11 @@ use crate::{
     connection::{self, Stub},
 };
 
-/// Callers at once, each on a connection of its own, as so many hosts would be.
+/// Number of concurrent callers, each on a connection of its own.
 const CALLERS: usize = 16;
 
-/// How long a task may take to be told of.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Maximum time until an end is reported.
+const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 /// A request for a program.
 fn request(args: &[&str]) -> SpawnRequest {
@@ -52,21 +52,21 @@ pub(crate) fn named(id: String) -> TaskFilter {
     }
 }
 
-/// Whether a request can be repeated.
+/// The use of a `request_id`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Naming {
-    /// No: it is the least that a Spawn can be.
+    /// None: the smallest possible Spawn.
     Unnamed,
-    /// Yes: with a `request_id` of its own, as the SDKs and the command send it.
+    /// A fresh one, as the SDKs and the command send it.
     Named,
 }
 
-/// Starts a task; its id.
+/// Starts a task and returns its id.
 pub(crate) async fn spawn(stub: &mut Stub, args: &[&str]) -> Result<String> {
     spawn_as(stub, args, Naming::Unnamed).await
 }
 
-/// Starts a task; its id.
+/// Starts a task and returns its id.
 pub(crate) async fn spawn_as(stub: &mut Stub, args: &[&str], naming: Naming) -> Result<String> {
     let mut request = request(args);
     if naming == Naming::Named {
@@ -78,7 +78,7 @@ pub(crate) async fn spawn_as(stub: &mut Stub, args: &[&str], naming: Naming) -> 
     Ok(task.ok_or("an answer without a task")?.id)
 }
 
-/// Starts as many tasks that sleep.
+/// Starts this many tasks that sleep.
 pub(crate) async fn sleepers(socket: &Path, count: usize) -> Result {
     let left = Arc::new(AtomicUsize::new(count));
     let mut callers = JoinSet::new();
@@ -94,7 +94,7 @@ pub(crate) async fn sleepers(socket: &Path, count: usize) -> Result {
     join(callers).await
 }
 
-/// Runs as many tasks as fast as the daemon takes them; how many a second came to be over.
+/// Runs this many tasks as fast as the daemon accepts them; returns the rate of ends per second.
 pub(crate) async fn throughput(
     socket: &Path,
     program: &str,
@@ -137,21 +137,21 @@ async fn join(mut callers: JoinSet<Result>) -> Result {
     Ok(())
 }
 
-/// The ends of all tasks, from one stream; clones share it.
+/// The ends of all tasks, from one stream that clones share.
 #[derive(Debug, Clone)]
 pub(crate) struct Ends {
     board: Arc<Mutex<HashMap<String, Notice>>>,
     _reader: Arc<Reader>,
 }
 
-/// What is known of a task's end.
+/// The state of a task's end.
 #[derive(Debug)]
 enum Notice {
     Ended,
     Awaited(oneshot::Sender<()>),
 }
 
-/// Ends with the last clone.
+/// Stops reading with the last clone.
 #[derive(Debug)]
 struct Reader(JoinHandle<()>);
 
@@ -162,7 +162,7 @@ impl Drop for Reader {
 }
 
 impl Ends {
-    /// From now on.
+    /// Watches from now on.
     pub(crate) async fn watch(socket: &Path) -> Result<Self> {
         let types = vec![TaskEventType::Ended.into()];
         let request = WatchEventsRequest {
@@ -174,7 +174,7 @@ impl Ends {
             .watch_events(request)
             .await?
             .into_inner();
-        // The first message is a bookmark: from here on nothing is missed.
+        // The first message is a bookmark: no later event is missed.
         stream.message().await?;
         let board: Arc<Mutex<HashMap<String, Notice>>> = Arc::default();
         let shared = Arc::clone(&board);
@@ -191,7 +191,7 @@ impl Ends {
         })
     }
 
-    /// Until this task is over.
+    /// Waits until this task is finished.
     pub(crate) async fn of(&self, id: &str) -> Result {
         let told = {
             let mut board = lock(&self.board);
@@ -202,7 +202,7 @@ impl Ends {
             board.insert(id.to_owned(), Notice::Awaited(tell));
             told
         };
-        Ok(tokio::time::timeout(PATIENCE, told).await??)
+        Ok(tokio::time::timeout(TIME_LIMIT, told).await??)
     }
 }
 
@@ -214,7 +214,7 @@ fn put_up(board: &Mutex<HashMap<String, Notice>>, id: String) {
     }
 }
 
-/// Nothing that runs under the lock can fail half-way.
+/// No operation under the lock can fail half-way.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,5 @@
-//! When to try again: delays that grow, are bounded and differ between clients. No clock of its own:
-//! it is told how long an attempt took.
+//! The delays between retries: they grow, are bounded and differ between clients. The caller supplies
+//! the duration of each attempt.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -7,58 +7,61 @@ use std::{
 };
 
 const FIRST: Duration = Duration::from_millis(10);
-/// The longest delay, where nothing asks for shorter ones.
+/// The longest delay, unless a shorter one is set.
 pub(crate) const LONGEST: Duration = Duration::from_secs(1);
 
 /// The delays of one series of failures.
 #[derive(Debug, Clone)]
 pub(crate) struct Backoff {
-    /// How long the series may last; none: for ever.
-    patience: Option<Duration>,
+    /// Maximum duration of the series; `None`: no limit.
+    time_limit: Option<Duration>,
     longest: Duration,
     spent: Duration,
     next: Duration,
 }
 
 impl Backoff {
-    pub(crate) fn new(patience: Option<Duration>) -> Self {
+    pub(crate) fn new(time_limit: Option<Duration>) -> Self {
         Self {
-            patience,
+            time_limit,
             longest: LONGEST,
             spent: Duration::ZERO,
             next: FIRST,
         }
     }
 
-    /// Ends the series: what fails from now on is a new trouble.
+    /// Ends the series: the next failure begins a new one.
     pub(crate) fn reset(&mut self) {
         *self = Self {
             longest: self.longest,
-            ..Self::new(self.patience)
+            ..Self::new(self.time_limit)
         };
     }
 
-    /// Bounds the delays from here on; none is so short that it would be no delay.
+    /// Bounds the delays from here on, but never to zero.
     pub(crate) fn no_longer_than(&mut self, longest: Duration) {
         self.longest = longest.clamp(FIRST, LONGEST);
     }
 
-    /// How long to pause after an attempt that lasted this long; none: give up.
+    /// Returns the delay after an attempt that lasted this long; `None`: give up.
     ///
-    /// An attempt that lasted longer than any delay had been heard, so its failure begins a new
+    /// An attempt that lasted longer than any delay had reached the daemon, so its failure begins a new
     /// series.
     pub(crate) fn after_failure(&mut self, lasted: Duration) -> Option<Duration> {
         self.pause(lasted, jitter())
     }
 
-    /// `jitter` is between 0 and 1 and takes away up to half of the delay.
+    /// `jitter` is between 0 and 1 and removes up to half of the delay.
     fn pause(&mut self, lasted: Duration, jitter: f64) -> Option<Duration> {
         if lasted > LONGEST {
             self.reset();
         } else {
             self.spent = self.spent.saturating_add(lasted);
         }
-        if self.patience.is_some_and(|patience| self.spent >= patience) {
+        if self
+            .time_limit
+            .is_some_and(|time_limit| self.spent >= time_limit)
+        {
             return None;
         }
         let delay = self.next.min(self.longest).mul_f64(1.0 - jitter / 2.0);
@@ -68,7 +71,7 @@ impl Backoff {
     }
 }
 
-/// The standard library seeds its hashers at random: enough to keep clients apart.
+/// The standard library seeds its hashers at random, which is random enough here.
 fn jitter() -> f64 {
     let random = RandomState::new().hash_one(0_u8) >> 11;
     random as f64 / (1_u64 << 53) as f64
@@ -89,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn delays_stay_below_what_somebody_else_waits_for() {
+    fn delays_stay_below_the_bound_that_is_set() {
         let mut backoff = Backoff::new(None);
         backoff.no_longer_than(Duration::from_millis(25));
         let delays: Vec<_> = (0..3)
@@ -101,28 +104,28 @@ mod tests {
     }
 
     #[test]
-    fn jitter_takes_away_at_most_half() {
+    fn jitter_removes_at_most_half() {
         let mut backoff = Backoff::new(None);
         assert_eq!(backoff.pause(Duration::ZERO, 1.0), Some(FIRST / 2));
         assert!((0.0..1.0).contains(&jitter()));
     }
 
     #[test]
-    fn patience_counts_delays_and_attempts_and_ends() {
+    fn the_time_limit_counts_delays_and_attempts() {
         let mut backoff = Backoff::new(Some(Duration::from_millis(30)));
         assert_eq!(backoff.pause(Duration::from_millis(10), 0.0), Some(FIRST));
         assert_eq!(backoff.pause(Duration::from_millis(10), 0.0), None);
     }
 
     #[test]
-    fn a_call_that_was_served_for_long_begins_anew() {
+    fn a_long_attempt_begins_a_new_series() {
         let mut backoff = Backoff::new(Some(Duration::from_millis(30)));
         while backoff.pause(Duration::from_millis(10), 0.0).is_some() {}
         assert_eq!(backoff.pause(Duration::from_secs(60), 0.0), Some(FIRST));
     }
 
     #[test]
-    fn no_patience_means_one_attempt() {
+    fn a_zero_time_limit_means_one_attempt() {
         assert_eq!(
             Backoff::new(Some(Duration::ZERO)).pause(Duration::ZERO, 0.0),
             None

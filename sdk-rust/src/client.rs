@@ -1,7 +1,7 @@
 //! The client: one connection, shared by its clones, and a method for every call of the service.
 //!
-//! It adds typed errors and repetition to the generated stub, and nothing else: the calls take and
-//! give the contract's own messages, or a builder that becomes one.
+//! It adds typed errors and retries to the generated stub. The calls take and return the contract's own
+//! messages, or take a builder that becomes one.
 
 use std::time::{Duration, Instant};
 
@@ -16,30 +16,22 @@ use tokio::time::sleep;
 use tonic::{Response, Status, service::interceptor::InterceptedService, transport::Channel};
 
 use crate::{
-    address::Address,
-    attach::{Attach, AttachOptions},
     backoff::Backoff,
-    cancel::CancelOptions,
-    connect,
-    credentials::{Bearer, ConnectOptions},
-    detach::DetachOptions,
+    connect::{Address, Bearer, ConnectOptions, channel},
     error::Error,
-    filter::Filter,
-    list::Tasks,
-    spawn::Spawn,
+    request::{CancelOptions, DetachOptions, Filter, Spawn, Wait},
+    stream::{Attach, AttachOptions, Tasks, Watch, WatchOptions},
     task::Task,
     time,
-    wait::Wait,
-    watch::{Watch, WatchOptions},
 };
 
 /// The generated stub.
 pub type Stub = BackgroundTasksClient<InterceptedService<Channel, Bearer>>;
 
-/// A restart takes a fraction of this.
+/// Long enough for a restart of the daemon.
 const DEFAULT_RETRY_FOR: Duration = Duration::from_secs(5);
 
-/// A connection to a daemon. Clones share it; it comes back by itself when it breaks.
+/// A connection to a daemon. Clones share it, and it reconnects by itself.
 #[derive(Debug, Clone)]
 pub struct Client {
     stub: Stub,
@@ -47,27 +39,27 @@ pub struct Client {
     retry_for: Duration,
 }
 
-/// What a failed attempt leaves open, and so whether there may be another.
+/// The condition under which a failed call is repeated.
 #[derive(Clone, Copy)]
 enum Repeat {
-    /// The call means the same when it is heard twice.
+    /// The call has the same effect if it is received twice.
     Always,
-    /// Only if it cannot have been heard.
+    /// Only if the daemon cannot have received it.
     IfUnheard,
 }
 
 impl Client {
-    /// Connects to the daemon at this address; over TCP with what the environment says of its token
-    /// and its authority.
+    /// Connects to the daemon at this address; over TCP with the token and the authority that the
+    /// environment names.
     pub async fn connect(address: Address) -> Result<Self, Error> {
         Self::connect_with(address, ConnectOptions::new()).await
     }
 
-    /// Connects to the daemon at this address. Whether the token is its own shows with the first call.
+    /// Connects to the daemon at this address. A wrong token is refused with the first call.
     pub async fn connect_with(address: Address, options: ConnectOptions) -> Result<Self, Error> {
         let bearer = options.bearer(&address)?;
-        let channel = connect::channel(&address, &options).await?;
-        // A page is as large as its tasks; the daemon, which is trusted, bounds it.
+        let channel = channel::channel(&address, &options).await?;
+        // The daemon is trusted, and bounds the size of its answers.
         let stub = Stub::new(InterceptedService::new(channel, bearer))
             .max_decoding_message_size(usize::MAX);
         Ok(Self {
@@ -77,35 +69,35 @@ impl Client {
         })
     }
 
-    /// Connects to the daemon at `HEELER_ADDR`, else to the user's own. Starts none.
+    /// Connects to the daemon at `HEELER_ADDR`, else to the user's own. It does not start one.
     pub async fn connect_default() -> Result<Self, Error> {
         Self::connect(Address::from_env_or_default()?).await
     }
 
-    /// How long calls of this client are repeated while the daemon is away; zero: not at all.
-    pub fn retry_for(mut self, patience: Duration) -> Self {
-        self.retry_for = patience;
+    /// Maximum time for which calls are repeated while the daemon is unavailable. Zero: no retries.
+    pub fn retry_for(mut self, limit: Duration) -> Self {
+        self.retry_for = limit;
         self
     }
 
-    /// Where the daemon is.
+    /// The address of the daemon.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// The generated stub, on the same connection: no repetition, no typed errors.
+    /// The generated stub on the same connection, without retries and typed errors.
     pub fn raw(&self) -> Stub {
         self.stub.clone()
     }
 
-    /// Starts a task and returns when its leader runs; one that has to wait for its turn, in a queue or for
-    /// its exclusive key, is given at once.
+    /// Starts a task and returns when its leader runs. A task that must wait in a queue or for its
+    /// exclusive key is returned at once.
     pub async fn spawn(&self, spawn: impl Into<SpawnRequest>) -> Result<Task, Error> {
         let started = self.spawn_response(spawn).await?.task;
         Ok(self.task(started.ok_or(Error::Incomplete { field: "task" })?.id))
     }
 
-    /// As [`Client::spawn`], with the task's first state and its revision.
+    /// As [`Client::spawn`], with the task's first state and the notices.
     pub async fn spawn_response(
         &self,
         spawn: impl Into<SpawnRequest>,
@@ -122,8 +114,7 @@ impl Client {
         .await
     }
 
-    /// Starts a task in the foreground and holds it: its output, and then its release. The task is
-    /// [`Attach::task`].
+    /// Starts a task in the foreground and attaches to it. The task is [`Attach::task`].
     ///
     /// ```no_run
     /// use heeler_client::{Client, Error, Spawn, v1::AttachEndReason};
@@ -143,12 +134,12 @@ impl Client {
         Ok(task.attach_with(AttachOptions::default().foreground_only()))
     }
 
-    /// The handle of a task. Nothing is asked: the id may be unknown.
+    /// The handle of a task. It makes no call, so the id may be unknown.
     pub fn task(&self, id: impl Into<String>) -> Task {
         Task::new(self.clone(), id.into())
     }
 
-    /// Puts what the request names into the background.
+    /// Moves the selected tasks to the background.
     pub async fn detach(&self, request: DetachRequest) -> Result<DetachResponse, Error> {
         self.call(Repeat::Always, |mut stub| {
             let request = request.clone();
@@ -157,7 +148,7 @@ impl Client {
         .await
     }
 
-    /// Puts whatever a session holds in the foreground into the background; none there: none.
+    /// Moves every foreground task of a session to the background.
     pub async fn detach_session(
         &self,
         session: impl Into<String>,
@@ -167,7 +158,7 @@ impl Client {
         Ok(self.detach(options.of(filter)).await?.results)
     }
 
-    /// Stops what the request names.
+    /// Stops the selected tasks.
     pub async fn cancel(&self, request: CancelRequest) -> Result<CancelResponse, Error> {
         self.call(Repeat::Always, |mut stub| {
             let request = request.clone();
@@ -186,7 +177,8 @@ impl Client {
         self.cancel_matching(filter, options).await
     }
 
-    /// Stops every live task that matches. A filter that matches all is refused.
+    /// Stops the tasks that a filter names by id, else the live ones that match. An empty filter is
+    /// refused.
     pub async fn cancel_matching(
         &self,
         filter: Filter,
@@ -195,12 +187,12 @@ impl Client {
         Ok(self.cancel(options.of(filter)).await?.results)
     }
 
-    /// Every task that is asked for, page after page.
+    /// Lists tasks, as one stream over all pages.
     pub fn list(&self, options: impl Into<ListRequest>) -> Tasks {
         Tasks::new(self.clone(), options.into())
     }
 
-    /// One page of tasks, and the revision at which it was true.
+    /// Returns one page of tasks, and the revision at which it was true.
     pub async fn list_page(&self, options: impl Into<ListRequest>) -> Result<ListResponse, Error> {
         let request = options.into();
         self.call(Repeat::Always, |mut stub| {
@@ -210,7 +202,7 @@ impl Client {
         .await
     }
 
-    /// One task whole.
+    /// Returns one task with its processes, its resource use and the end of its output.
     pub async fn inspect(&self, request: InspectRequest) -> Result<InspectResponse, Error> {
         self.call(Repeat::Always, |mut stub| {
             let request = request.clone();
@@ -219,12 +211,13 @@ impl Client {
         .await
     }
 
-    /// Every event from a point on, for as long as it is polled.
+    /// Streams events.
     pub fn watch(&self, options: WatchOptions) -> Watch {
         Watch::new(self.clone(), options)
     }
 
-    /// Waits for tasks to be over, or released. The timeout counts across restarts of the daemon.
+    /// Waits until tasks are finished or out of the foreground. The timeout counts across restarts of the
+    /// daemon.
     pub async fn wait(&self, wait: impl Into<WaitRequest>) -> Result<WaitResponse, Error> {
         let request = wait.into();
         let begun = Instant::now();
@@ -239,7 +232,7 @@ impl Client {
         .await
     }
 
-    /// Waits, for as long as it takes, until one of these is over.
+    /// Waits without a limit until one of these tasks is finished.
     pub async fn wait_any<S: Into<String>>(
         &self,
         ids: impl IntoIterator<Item = S>,
@@ -247,7 +240,7 @@ impl Client {
         self.wait(Wait::any(ids)).await
     }
 
-    /// Waits, for as long as it takes, until all of these are over.
+    /// Waits without a limit until all of these tasks are finished.
     pub async fn wait_all<S: Into<String>>(
         &self,
         ids: impl IntoIterator<Item = S>,
@@ -255,7 +248,7 @@ impl Client {
         self.wait(Wait::all(ids)).await
     }
 
-    /// One piece of a task's output.
+    /// Reads a piece of a task's output.
     pub async fn read_output(
         &self,
         request: ReadOutputRequest,
@@ -267,7 +260,7 @@ impl Client {
         .await
     }
 
-    /// Forgets what the request names.
+    /// Removes the selected tasks and their output.
     pub async fn remove(&self, request: RemoveRequest) -> Result<RemoveResponse, Error> {
         self.call(Repeat::IfUnheard, |mut stub| {
             let request = request.clone();
@@ -276,14 +269,14 @@ impl Client {
         .await
     }
 
-    /// Forgets every finished task that matches, and gives their ids.
+    /// Removes every finished task that matches, and returns their ids.
     pub async fn remove_finished(&self, filter: Filter) -> Result<Vec<String>, Error> {
         let filter = Some(filter.into());
         let removed = self.remove(RemoveRequest { filter }).await?;
         Ok(removed.removed_task_ids)
     }
 
-    /// Changes a queue, and gives it as it is then.
+    /// Changes the settings of a queue, and returns it.
     pub async fn update_queue(
         &self,
         update: impl Into<UpdateQueueRequest>,
@@ -296,7 +289,7 @@ impl Client {
         .await
     }
 
-    /// Every queue that has live tasks, or is not set as any other.
+    /// Lists the queues that have live tasks or settings other than the defaults.
     pub async fn queues(&self) -> Result<ListQueuesResponse, Error> {
         self.call(Repeat::Always, |mut stub| async move {
             stub.list_queues(ListQueuesRequest {}).await
@@ -304,9 +297,9 @@ impl Client {
         .await
     }
 
-    /// Ends the daemon. The answer comes as it begins to close: it is gone a moment later.
+    /// Ends the daemon. The answer comes when it begins to close.
     pub async fn shutdown(&self, request: ShutdownRequest) -> Result<ShutdownResponse, Error> {
-        // Unlike others it is not repeated until somebody hears it, for that would be the next daemon.
+        // Never repeated: the next daemon would receive it.
         let response = self.raw().shutdown(request).await;
         response
             .map(Response::into_inner)

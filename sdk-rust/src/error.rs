@@ -1,4 +1,4 @@
-//! What can go wrong with a call, typed from the details that the daemon sends with each refusal.
+//! The errors of calls, typed from the details that the daemon sends with each refusal.
 
 use std::{collections::BTreeMap, error::Error as StdError, fmt, io};
 
@@ -6,16 +6,13 @@ use heeler_proto::v1::ErrorReason;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-use crate::{
-    address::{Address, AddressError},
-    credentials::CredentialsError,
-};
+use crate::connect::{Address, AddressError, CredentialsError};
 
-/// The domain of the reasons that this crate knows.
+/// The domain of Heeler's reasons.
 const DOMAIN: &str = "heeler.dev";
 const REASON_PREFIX: &str = "ERROR_REASON_";
 
-/// Why a call did not succeed.
+/// The reason why a call did not succeed.
 ///
 /// ```no_run
 /// use heeler_client::{Client, Error, v1::ErrorReason};
@@ -31,84 +28,65 @@ const REASON_PREFIX: &str = "ERROR_REASON_";
 /// ```
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The address cannot be used.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// The token or the authority for it cannot be used.
     #[error(transparent)]
     Credentials(#[from] CredentialsError),
-    /// Nobody listens there.
+    /// No process listens at the address.
     #[error("no daemon answers at {address}: start one with `{}`", address.start_command())]
-    NotRunning {
-        /// Where it was sought.
-        address: Address,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Somebody may listen there, but we cannot reach them.
+    NotRunning { address: Address, source: io::Error },
+    /// The address cannot be reached.
     #[error("cannot connect to {address}: {source}")]
-    Unreachable {
-        /// Where it was sought.
-        address: Address,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The connection broke: whether the daemon heard the call is not known.
+    Unreachable { address: Address, source: io::Error },
+    /// The connection broke: the daemon may or may not have received the call.
     #[error("the connection to {address} broke")]
     Disconnected {
-        /// Where the daemon was.
         address: Address,
-        /// What was noticed.
         source: Box<Status>,
     },
-    /// The daemon said no. Nothing was changed.
+    /// The daemon refused the call. Nothing was changed.
     #[error("{0}")]
     Refused(Box<Refusal>),
-    /// The answer lacks what the contract promises.
+    /// The answer lacks a field that the contract promises.
     #[error("the daemon's answer has no {field}")]
-    Incomplete {
-        /// What is not there.
-        field: &'static str,
-    },
+    Incomplete { field: &'static str },
 }
 
-/// A refusal, in the daemon's words and in machine-readable form.
+/// A refusal, as text and in machine-readable form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refusal {
-    /// The gRPC status code.
     pub code: Code,
-    /// Why. Absent if the status did not come from Heeler itself.
+    /// Absent if the status did not come from Heeler itself.
     pub reason: Option<Reason>,
-    /// One sentence for people.
+    /// The text for people.
     pub message: String,
-    /// The values that the reason speaks of.
+    /// The values of the ErrorInfo.
     pub metadata: BTreeMap<String, String>,
-    /// Which fields of the request cannot be used.
+    /// The bad fields of the request.
     pub fields: Vec<FieldViolation>,
 }
 
-/// A field that cannot be used.
+/// A bad field of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldViolation {
-    /// Its path in the request, e.g. `stop_policy.grace`.
+    /// The path in the request, such as `spec.stop.grace`.
     pub field: String,
-    /// What is wrong with it.
     pub description: String,
 }
 
-/// Why a call was refused.
+/// The reason of a refusal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
-    /// One of the contract's.
+    /// A reason of the contract.
     Known(ErrorReason),
-    /// One from a newer daemon.
+    /// A reason from a newer daemon.
     Other(String),
 }
 
 impl Error {
-    /// Reads the status of a call to this address.
+    /// Converts the status of a call to this address.
     pub(crate) fn from_status(status: Status, address: &Address) -> Self {
-        // Only what went wrong on this side has a source; a status that was sent has none.
+        // Only a failure on this side has a source; a status from the daemon has none.
         let Some(source) = status.source() else {
             return Self::Refused(Box::new(Refusal::from(&status)));
         };
@@ -121,7 +99,7 @@ impl Error {
         }
     }
 
-    /// Reads the failure of a connection to this address.
+    /// Converts the failure to connect to this address.
     pub(crate) fn from_connect(source: io::Error, address: &Address) -> Self {
         let address = address.clone();
         if matches!(
@@ -147,12 +125,12 @@ impl Error {
         }
     }
 
-    /// Whether it is a refusal for this reason.
+    /// True for a refusal with this reason.
     pub fn is(&self, reason: ErrorReason) -> bool {
         self.refusal().is_some_and(|refusal| refusal.is(reason))
     }
 
-    /// Whether the daemon cannot have begun to carry out the call, and may do so a moment later.
+    /// True if the daemon cannot have received the call, and a repeated call may succeed.
     pub fn is_unheard(&self) -> bool {
         match self {
             Self::NotRunning { .. } => true,
@@ -165,19 +143,19 @@ impl Error {
         }
     }
 
-    /// Whether the same call may succeed a moment later: the daemon is away or restarting.
+    /// True if the same call may succeed later: the daemon is unavailable or restarting.
     pub fn is_transient(&self) -> bool {
         self.is_unheard() || matches!(self, Self::Disconnected { .. })
     }
 }
 
 impl Refusal {
-    /// Whether it is for this reason.
+    /// True if it has this reason.
     pub fn is(&self, reason: ErrorReason) -> bool {
         self.reason == Some(Reason::Known(reason))
     }
 
-    /// Whether asking again, later, would be answered the same.
+    /// True if a repeated call would be refused again.
     pub(crate) fn is_final(&self) -> bool {
         match self.code {
             Code::InvalidArgument
@@ -269,8 +247,8 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What the system said to the connector, if that is what failed: a connection that breaks later
-/// never gives one of these kinds.
+/// The error of connecting, if that failed. A connection that breaks later never has one of these
+/// kinds.
 fn connect_failure(error: &(dyn StdError + 'static)) -> Option<io::Error> {
     let error = io_source(error)?;
     let ours = matches!(
@@ -282,7 +260,7 @@ fn connect_failure(error: &(dyn StdError + 'static)) -> Option<io::Error> {
     ours.then(|| same(error))
 }
 
-/// The system's error that lies under this one.
+/// The system's error below this one.
 pub(crate) fn io_source<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a io::Error> {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -326,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_of_the_contract_is_known_with_its_values() {
+    fn a_reason_of_the_contract_is_recognised_with_its_values() {
         let refusal = refused(with_reason(Code::NotFound, "TASK_NOT_FOUND", DOMAIN));
         assert!(refusal.is(ErrorReason::TaskNotFound));
         assert_eq!(refusal.metadata["task_id"], "shell-a");
@@ -341,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_of_other_domains_are_not_taken_for_ours() {
+    fn reasons_of_other_domains_are_ignored() {
         let refusal = refused(with_reason(Code::NotFound, "TASK_NOT_FOUND", "example.com"));
         assert_eq!(refusal.reason, None);
         assert!(refusal.metadata.is_empty());
@@ -360,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_or_dead_socket_is_a_daemon_that_does_not_run() {
+    fn a_missing_or_dead_socket_means_that_no_daemon_runs() {
         for kind in [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused] {
             let error = Error::from_connect(kind.into(), &address());
             assert!(error.is_unheard(), "{error:?}");
@@ -376,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_connection_may_have_been_heard() {
+    fn a_call_on_a_broken_connection_may_have_been_received() {
         let broken = io::Error::from(io::ErrorKind::BrokenPipe);
         let error = Error::from_status(Status::from_error(Box::new(broken)), &address());
         assert!(matches!(error, Error::Disconnected { .. }));

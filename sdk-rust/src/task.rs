@@ -1,4 +1,4 @@
-//! A handle on one task: its id and a client. It owns nothing: dropping it does nothing.
+//! The handle of one task: its id and a client. Dropping it has no effect on the task.
 
 use std::{
     pin::Pin,
@@ -14,18 +14,13 @@ use heeler_proto::v1::{
 use tokio_stream::Stream;
 
 use crate::{
-    attach::{Attach, AttachOptions},
-    cancel::CancelOptions,
     client::Client,
-    detach::DetachOptions,
     error::Error,
-    filter::Filter,
-    output::Output,
-    wait::Wait,
-    watch::{Watch, WatchItem, WatchOptions},
+    request::{CancelOptions, DetachOptions, Filter, Wait},
+    stream::{Attach, AttachOptions, Output, Watch, WatchItem, WatchOptions},
 };
 
-/// A task, by its id.
+/// The handle of a task.
 #[derive(Debug, Clone)]
 pub struct Task {
     client: Client,
@@ -40,12 +35,11 @@ impl Task {
         }
     }
 
-    /// Its id.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Its state now.
+    /// Returns the task as it is now.
     pub async fn snapshot(&self) -> Result<BackgroundTask, Error> {
         let answer = self
             .client
@@ -55,12 +49,12 @@ impl Task {
         task.ok_or(Error::Incomplete { field: "task" })
     }
 
-    /// Waits until it is over, for as long as it takes, and gives its last state.
+    /// Waits without a limit until the task is finished, and returns it.
     pub async fn wait(&self) -> Result<BackgroundTask, Error> {
         self.wait_for(Wait::all([self.id()])).await
     }
 
-    /// Waits until it holds nobody in the foreground, and gives its state then.
+    /// Waits until the task is in the background or finished, and returns it.
     pub async fn wait_out_of_foreground(&self) -> Result<BackgroundTask, Error> {
         self.wait_for(Wait::all([self.id()]).out_of_foreground())
             .await
@@ -75,7 +69,7 @@ impl Task {
             .ok_or(Error::Incomplete { field: "met" })
     }
 
-    /// Waits until it is over, or this long; none: it is not over yet.
+    /// Waits until the task is finished, for at most this long; `None`: it is not.
     pub async fn wait_timeout(&self, timeout: Duration) -> Result<Option<BackgroundTask>, Error> {
         let answer = self
             .client
@@ -84,19 +78,18 @@ impl Task {
         Ok(answer.met.into_iter().next())
     }
 
-    /// Holds it, if it is in the foreground, and follows its output until the release. Nothing is
-    /// asked before the first poll.
+    /// Attaches to the task and streams its output. The call is made at the first poll.
     pub fn attach(&self) -> Attach {
         self.attach_with(AttachOptions::default())
     }
 
-    /// As [`Task::attach`], from elsewhere or otherwise.
+    /// As [`Task::attach`], with options.
     pub fn attach_with(&self, options: AttachOptions) -> Attach {
         Attach::new(self.client.clone(), self.clone(), options)
     }
 
-    /// Puts it into the background: whoever is attached is released, and the task depends on nobody.
-    /// One that is in the background or over already is no error: the result says so.
+    /// Moves the task to the background: every Attach on it ends, and it depends on no client. It is not
+    /// an error if the task is in the background or finished already; the result says so.
     pub async fn detach(&self, options: DetachOptions) -> Result<DetachResult, Error> {
         let answer = self.client.detach(options.of(self.filter())).await?;
         answer
@@ -106,7 +99,7 @@ impl Task {
             .ok_or(Error::Incomplete { field: "results" })
     }
 
-    /// Stops it. A task that is over already is no error: the result says so.
+    /// Stops the task. It is not an error if it is finished already; the result says so.
     pub async fn cancel(&self, options: CancelOptions) -> Result<CancelResult, Error> {
         let answer = self.client.cancel(options.of(self.filter())).await?;
         answer
@@ -116,7 +109,7 @@ impl Task {
             .ok_or(Error::Incomplete { field: "results" })
     }
 
-    /// Shows it whole, with its processes, its resource use and the end of its output.
+    /// Returns the task with its processes, its resource use and the end of its output.
     pub async fn inspect(&self) -> Result<InspectResponse, Error> {
         let task_id = self.id.to_string();
         self.client
@@ -127,9 +120,9 @@ impl Task {
             .await
     }
 
-    /// Its events, from the first that there is record of to its end.
+    /// Streams the events of the task, from the oldest that is kept to its end.
     pub async fn events(&self) -> Result<TaskEvents, Error> {
-        // A watch of an unknown task would wait for ever for it to appear.
+        // A watch of an unknown task would never end.
         self.snapshot().await?;
         let options = WatchOptions::after(0).matching(self.filter());
         Ok(TaskEvents {
@@ -137,17 +130,17 @@ impl Task {
         })
     }
 
-    /// All its output, followed to its end.
+    /// Streams the output from the start to the end of the task.
     pub fn output(&self) -> Output {
         self.output_from(0)
     }
 
-    /// Its output from an offset on, followed to its end.
+    /// Streams the output from an offset to the end of the task.
     pub fn output_from(&self, offset: u64) -> Output {
         Output::new(self.client.clone(), Arc::clone(&self.id), offset)
     }
 
-    /// Forgets it and its output. It must be over.
+    /// Removes the task and its output. It must be finished.
     pub async fn remove(&self) -> Result<(), Error> {
         let filter = Some(self.filter().into());
         self.client.remove(RemoveRequest { filter }).await?;
@@ -159,7 +152,7 @@ impl Task {
     }
 }
 
-/// The events of one task; over after its end.
+/// The events of one task. The stream ends after ENDED.
 #[derive(Debug)]
 pub struct TaskEvents {
     watch: Option<Watch>,

@@ -1,12 +1,12 @@
-//! Between protobuf's times and those of `std`. Nothing here fails: what cannot be represented
-//! becomes the nearest that can.
+//! Conversions between the times of protobuf and of `std`. They do not fail: a value that cannot be
+//! represented becomes the nearest that can.
 
 use std::time::{Duration, SystemTime};
 
-/// The longest span that a protobuf Duration may have: about 10,000 years.
+/// The longest protobuf Duration: about 10,000 years.
 const MAX_SECONDS: i64 = 315_576_000_000;
 
-/// A span for a request. One that is too long becomes the longest there is.
+/// Converts a duration for a request. A duration that is too long becomes the longest.
 ///
 /// ```
 /// use std::time::Duration;
@@ -27,17 +27,17 @@ pub fn to_proto(duration: Duration) -> prost_types::Duration {
     }
 }
 
-/// A span from an answer. A negative one becomes zero.
+/// Converts a duration of an answer. A negative one becomes zero.
 pub fn from_proto(duration: prost_types::Duration) -> Duration {
     Duration::try_from(duration).unwrap_or_default()
 }
 
-/// A moment from an answer. One that the system cannot represent becomes the epoch.
+/// Converts a time of an answer. A time that the system cannot represent becomes the Unix epoch.
 pub fn to_system(timestamp: prost_types::Timestamp) -> SystemTime {
     SystemTime::try_from(timestamp).unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
-/// How long after `earlier` it was; zero if it was before.
+/// The time since `earlier`; zero if it is not earlier.
 pub fn since(later: prost_types::Timestamp, earlier: prost_types::Timestamp) -> Duration {
     to_system(later)
         .duration_since(to_system(earlier))
@@ -50,7 +50,7 @@ mod tests {
 
     /// T3
     #[test]
-    fn very_long_spans_become_the_longest() {
+    fn very_long_durations_become_the_longest() {
         assert_eq!(to_proto(Duration::MAX).seconds, MAX_SECONDS);
         assert_eq!(
             from_proto(to_proto(Duration::MAX)).as_secs(),
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn negative_spans_become_zero() {
+    fn negative_durations_become_zero() {
         assert_eq!(
             from_proto(prost_types::Duration {
                 seconds: -1,
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_went_back_gives_no_age() {
+    fn a_clock_that_was_set_back_gives_an_age_of_zero() {
         let at = |seconds| prost_types::Timestamp { seconds, nanos: 0 };
         assert_eq!(since(at(7), at(5)), Duration::from_secs(2));
         assert_eq!(since(at(5), at(7)), Duration::ZERO);

@@ -22,7 +22,7 @@ use crate::{
 };
 
 const ROUNDS: usize = 7;
-/// Callers at once, on one connection.
+/// Number of concurrent callers on one connection.
 const CALLERS: usize = 16;
 const CALLS: usize = 400;
 const TASKS: usize = 50;
@@ -106,7 +106,7 @@ impl Both {
     }
 }
 
-/// How many calls a second.
+/// Calls per second.
 async fn calls(channel: &Channel, path: &'static str, request: &Bytes) -> Result<f64> {
     let begun = Instant::now();
     let mut callers = JoinSet::new();

@@ -1,5 +1,5 @@
-//! The end of 200 processes that are hard to end, by a Cancel that forces and waits, on both containments,
-//! against a bare `cgroup.kill` of the same.
+//! A forced Cancel with `wait` of 200 processes that are hard to kill, with both containments, against a
+//! bare `cgroup.kill` of the same processes.
 
 use std::{
     process::{Command, Stdio},
@@ -57,7 +57,7 @@ async fn measure(what: &str, kind: Kind, goal: Goal, best: &Daemon, lower: &Daem
     }
     if floor.survived > 0 {
         println!(
-            "{what}: {} of {ROUNDS} bare kills left somebody",
+            "{what}: {} of {ROUNDS} bare kills left a survivor",
             floor.survived
         );
     }
@@ -77,7 +77,7 @@ async fn measure(what: &str, kind: Kind, goal: Goal, best: &Daemon, lower: &Daem
     Ok(())
 }
 
-/// How long each kill took, and how many of them left somebody.
+/// The time of each kill, and the number of kills that left a survivor.
 #[derive(Debug, Default)]
 struct Kills {
     millis: Vec<f64>,

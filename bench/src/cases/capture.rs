@@ -1,4 +1,4 @@
-//! How fast a task can write, against the same program with a file as its output.
+//! The output rate of a task, against the same program that writes to a file.
 
 use std::{
     fs::{self, File},
@@ -22,7 +22,7 @@ use crate::{
 
 const ROUNDS: usize = 7;
 
-/// The size of a write, how many there are, and what is wanted.
+/// The size of a write, the number of writes, and the goal.
 const SIZES: [(&str, usize, usize, Goal); 3] = [
     ("64 KiB", 64 << 10, 4096, Goal::at_least(0.25, 0.35)),
     ("4 KiB", 4 << 10, 32 << 10, Goal::at_least(0.80, 1.0)),
@@ -48,7 +48,7 @@ pub(super) async fn run(bench: &Bench) -> Result {
     daemon.end().await
 }
 
-/// In bytes a second.
+/// Returns bytes per second.
 fn to_file(daemon: &Daemon, size: usize, count: usize) -> Result<f64> {
     let path = daemon.path("out");
     let mut command = Command::new(program::own()?);
@@ -64,14 +64,14 @@ fn to_file(daemon: &Daemon, size: usize, count: usize) -> Result<f64> {
     }
 }
 
-/// In bytes a second; nothing of it stays on disk.
+/// Returns bytes per second. Nothing stays on disk.
 async fn to_daemon(daemon: &Daemon, size: usize, count: usize) -> Result<f64> {
     let (mut stub, ends) = (daemon.stub().await?, Ends::watch(&daemon.socket()).await?);
     let begun = Instant::now();
     let id = writer(&mut stub, size, count).await?;
     ends.of(&id).await?;
     let took = begun.elapsed();
-    forget(&mut stub, id).await?;
+    remove(&mut stub, id).await?;
     Ok((size * count) as f64 / took.as_secs_f64())
 }
 
@@ -85,8 +85,8 @@ pub(super) async fn writer(stub: &mut Stub, size: usize, count: usize) -> Result
     .await
 }
 
-/// Removes a task that is over, and its output.
-pub(super) async fn forget(stub: &mut Stub, id: String) -> Result {
+/// Removes a finished task and its output.
+pub(super) async fn remove(stub: &mut Stub, id: String) -> Result {
     let filter = Some(tasks::named(id));
     stub.remove(RemoveRequest { filter }).await?;
     Ok(())

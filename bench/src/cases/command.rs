@@ -1,5 +1,5 @@
-//! `heeler spawn -- true` as a shell would run it, against task-spooler's `tsp true`, and against the
-//! mere start of a program.
+//! `heeler spawn -- true` as a shell would run it, against task-spooler's `tsp true` and against the
+//! start of a program alone.
 
 use std::{
     env,
@@ -87,7 +87,7 @@ fn timed(mut command: Command) -> Result<f64> {
     }
 }
 
-/// task-spooler, with a server of its own; it ends with this.
+/// task-spooler with a server of its own, which ends with this value.
 #[derive(Debug)]
 struct Spooler {
     program: PathBuf,

@@ -1,8 +1,8 @@
-//! How fast readers can follow a task that writes as fast as it can, and what that does to the task.
+//! The rate at which readers follow a task that writes as fast as it can, and their effect on the task.
 //!
-//! One reader is compared with the task itself and with `tail -f` of a file. The task is compared with
-//! a program that writes to a file which as many `tail -f` follow: on two cores, so many readers slow
-//! down whatever there is.
+//! One reader is compared with the task itself and with `tail -f` of a file. The task is compared with a
+//! program that writes to a file that the same number of `tail -f` follow, because on two cores that many
+//! readers slow down any writer.
 
 use std::{
     fs::{self, File},
@@ -14,7 +14,7 @@ use std::{
 use heeler_proto::v1::{ReadOutputRequest, read_output_request::Start};
 use tokio::task::JoinSet;
 
-use super::capture::{forget, writer};
+use super::capture::{remove, writer};
 use crate::{
     Result,
     bench::Bench,
@@ -29,9 +29,9 @@ use crate::{
 
 const ROUNDS: usize = 5;
 const PIECE: usize = 4 << 10;
-/// The most that a read may give.
+/// Maximum size of a read.
 const READ: u32 = 1 << 20;
-/// How many readers there are, and how many pieces the task writes for them.
+/// The number of readers, and the number of pieces that the task writes for them.
 const READERS: [(usize, usize); 3] = [(1, 16 << 10), (10, 4 << 10), (100, 1 << 10)];
 
 pub(super) async fn run(bench: &Bench) -> Result {
@@ -83,11 +83,11 @@ fn row(what: String, figures: &[f64], floors: &[f64], goal: Option<Goal>) {
     });
 }
 
-/// In bytes a second.
+/// Rates in bytes per second.
 struct Followed {
-    /// How fast the task wrote.
+    /// The rate of the task.
     task: f64,
-    /// How fast the slowest reader had read it all.
+    /// The rate of the slowest reader.
     reader: f64,
 }
 
@@ -109,7 +109,7 @@ async fn follow(daemon: &Daemon, readers: usize, pieces: usize) -> Result<Follow
         }
     }
     let reader = begun.elapsed();
-    forget(&mut stub, id).await?;
+    remove(&mut stub, id).await?;
     Ok(Followed {
         task: bytes as f64 / task.as_secs_f64(),
         reader: bytes as f64 / reader.as_secs_f64(),
@@ -137,7 +137,7 @@ async fn read_all(mut stub: Stub, id: String) -> Result<u64> {
     }
 }
 
-/// How fast one `tail -f` gives what is written to a file.
+/// The rate of one `tail -f` of a file.
 fn read_by_tail(daemon: &Daemon, pieces: usize) -> Result<f64> {
     let path = daemon.path("out");
     let out = File::create(&path)?;
@@ -156,7 +156,7 @@ fn read_by_tail(daemon: &Daemon, pieces: usize) -> Result<f64> {
     Ok((PIECE * pieces) as f64 / took.as_secs_f64())
 }
 
-/// How fast a program can write to a file that so many follow.
+/// The rate of a program that writes to a file with this many followers.
 fn followed_by_tails(daemon: &Daemon, readers: usize, pieces: usize) -> Result<f64> {
     let path = daemon.path("out");
     let out = File::create(&path)?;
@@ -182,7 +182,7 @@ fn write_to(out: File, pieces: usize) -> Result<Child> {
     Ok(command.stdin(Stdio::null()).stdout(out).spawn()?)
 }
 
-/// They have no end of their own.
+/// They do not end by themselves.
 struct Tails(Vec<Child>);
 
 impl Drop for Tails {

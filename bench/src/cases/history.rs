@@ -1,4 +1,4 @@
-//! The two spawn figures at 100,000 finished tasks, against the same without a past.
+//! The two spawn figures with 100,000 finished tasks, against the same without any.
 
 use super::spawn_latency::one;
 use crate::{
@@ -39,7 +39,7 @@ async fn throughput(old: &Daemon, young: &Daemon) -> Result {
         what: "spawn until ended, at 100,000 finished; floor: at 0".to_owned(),
         figure: rate(median(&figures)),
         floor: rate(median(&floors)),
-        // As a time, like the other: how much longer it takes.
+        // As a time, like the other figure.
         value: median_ratio(&floors, &figures),
         goal: Some(GOAL),
     });

@@ -1,4 +1,4 @@
-//! How long a daemon that was killed takes to serve again, with 1,000 live tasks to take back.
+//! The time until a killed daemon serves again, with 1,000 live tasks to recover.
 
 use heeler_proto::v1::ListRequest;
 

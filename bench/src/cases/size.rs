@@ -1,5 +1,4 @@
-//! What a daemon, and each of its tasks, takes while it has nothing to do: memory, the kernel's
-//! included, and time.
+//! The memory, including the kernel's, and the CPU time of an idle daemon and of each of its tasks.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -24,12 +23,12 @@ use crate::{
     tell,
 };
 
-/// Tasks of which one's share is taken.
+/// Number of tasks that the total is divided by.
 const SHARED_BY: usize = 500;
 const LIVE: usize = 1000;
 const ROUNDS: usize = 3;
 const WARM_UP: usize = 1000;
-/// A shim gives back the memory of a burst after a second.
+/// A shim returns the memory of a burst after a second.
 const SETTLE: Duration = Duration::from_secs(2);
 const IDLE: Duration = Duration::from_secs(5);
 
@@ -55,7 +54,7 @@ pub(super) async fn run(bench: &Bench) -> Result {
     tokio::time::sleep(IDLE).await;
     let used = process::cpu_since(&before);
     let percent = 100.0 * used.as_secs_f64() / IDLE.as_secs_f64();
-    // What cannot be seen in two digits is nothing.
+    // A value below two digits is zero.
     let value = (percent * 100.0).round() / 100.0;
     tell(Row {
         what: format!("idle CPU of the daemon and {} shims", before.len() - 1),
@@ -76,9 +75,9 @@ async fn per_task(bench: &Bench) -> Result {
         Goal::bound(15.0, 8.0, "MB"),
     );
     let (mut all_in, mut shares, mut own) = (Vec::new(), Vec::new(), Vec::new());
-    // Its caches are full before it is looked at: they are not a task's.
+    // Its caches are filled first, because they are not a task's.
     tasks::throughput(&daemon.socket(), TRUE, Naming::Unnamed, WARM_UP).await?;
-    // Once: what it has grown by it keeps for the next round.
+    // Once, because the daemon keeps the memory for the next round.
     let daemon_before = process::pss(daemon.pid())?;
     for _ in 0..ROUNDS {
         let bare = bare_kernel_memory().await?;
@@ -121,7 +120,7 @@ async fn per_task(bench: &Bench) -> Result {
     Ok(())
 }
 
-/// What the kernel needs for as many bare processes.
+/// The kernel's memory for the same number of bare processes.
 async fn bare_kernel_memory() -> Result<f64> {
     let before = process::kernel_memory()?;
     let bare = Bare::new(&["/bin/sleep", "1000"])?;
@@ -133,7 +132,7 @@ async fn bare_kernel_memory() -> Result<f64> {
     Ok(process::kernel_memory()? as f64 - before as f64)
 }
 
-/// Bare processes; they end with this.
+/// Bare processes, which end with this value.
 struct Sleepers(Vec<Pid>);
 
 impl Drop for Sleepers {

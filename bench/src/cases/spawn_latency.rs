@@ -1,5 +1,5 @@
-//! From Spawn until its answer, which comes when the leader runs, with one caller, against a bare
-//! `posix_spawn`, which returns when the program runs. Then the same until the end.
+//! The time from Spawn to its answer, which comes when the leader runs, with one caller, against a bare
+//! `posix_spawn`, which returns when the program runs. Then the same up to the end.
 
 use std::time::Instant;
 
@@ -35,11 +35,11 @@ pub(super) async fn run(bench: &Bench) -> Result {
     lower.end().await
 }
 
-/// One task, in milliseconds.
+/// The times of one task in milliseconds.
 pub(super) struct Taken {
-    /// Until its leader ran.
+    /// Until the leader ran.
     pub(super) running: f64,
-    /// Until it was over.
+    /// Until the task was finished.
     ended: f64,
 }
 
@@ -93,7 +93,7 @@ fn one_bare(bare: &Bare) -> Result<Taken> {
     })
 }
 
-/// One Spawn; the next may follow when the task is over.
+/// One Spawn, up to the end of the task.
 pub(super) async fn one(
     stub: &mut Stub,
     ends: &Ends,

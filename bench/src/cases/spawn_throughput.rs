@@ -1,4 +1,4 @@
-//! From Spawn until the end is recorded and told, with 16 callers, against `posix_spawn` and wait of
+//! The rate of tasks from Spawn to the delivered end, with 16 callers, against `posix_spawn` and wait of
 //! the same program in two threads.
 
 use crate::{
@@ -35,7 +35,7 @@ pub(super) async fn run(bench: &Bench) -> Result {
 async fn measure(daemon: &Daemon, program: &str, naming: Naming, name: &str) -> Result {
     let bare = Bare::new(&[program])?;
     let socket = daemon.socket();
-    // What is done for the first time is not what is asked for.
+    // The first run warms up.
     bare.throughput(TASKS / 4)?;
     tasks::throughput(&socket, program, naming, TASKS / 4).await?;
     let (mut figures, mut floors) = (Vec::new(), Vec::new());

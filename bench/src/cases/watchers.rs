@@ -1,7 +1,7 @@
-//! How fast events reach 1,000 watchers, against a bare tonic stream of the same bytes.
+//! The rate of events to 1,000 watchers, against a bare tonic stream of the same bytes.
 //!
-//! The events are those of Remove, of which one call makes a thousand: so nothing else is to be done
-//! meanwhile, and what is measured is the telling.
+//! The events are those of Remove, one call of which produces a thousand, so that the daemon has no other
+//! work and only the delivery is measured.
 
 use std::time::{Duration, Instant};
 
@@ -27,8 +27,8 @@ const STREAMS: usize = 100;
 const EVENTS: usize = 500;
 const ROUNDS: usize = 5;
 const WATCH: &str = "/heeler.v1.BackgroundTasks/WatchEvents";
-/// How long a watcher may have to wait.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Maximum time that a watcher waits.
+const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 pub(super) async fn run(bench: &Bench) -> Result {
     let tasks = EVENTS * (ROUNDS + 2);
@@ -77,7 +77,7 @@ async fn sample(daemon: &Daemon, stub: &mut Stub) -> Result<Bytes> {
     Ok(stream.message().await?.ok_or("the stream has ended")?)
 }
 
-/// Removes as many finished tasks as there are to be events.
+/// Removes one finished task for each event.
 async fn remove(stub: &mut Stub, count: usize) -> Result {
     let page_size = i32::try_from(count)?;
     let list = ListRequest {
@@ -117,7 +117,7 @@ impl Streams {
                 };
                 let request = request.encode_to_vec().into();
                 let mut stream = bare_server::stream(channel.clone(), path, request).await?;
-                // Both begin with a message that is no event.
+                // Both begin with a message that is not an event.
                 stream.message().await?;
                 streams.push(stream);
             }
@@ -125,14 +125,14 @@ impl Streams {
         Ok(Self(streams))
     }
 
-    /// Lets the events come; how many a second arrived, those of all watchers together.
+    /// Triggers the events; returns the rate per second of all watchers together.
     async fn receive(&mut self, trigger: impl Future<Output = Result>) -> Result<f64> {
         let begun = Instant::now();
         let mut readers = JoinSet::new();
         for mut stream in self.0.drain(..) {
             readers.spawn(async move {
                 for _ in 0..EVENTS {
-                    let message = tokio::time::timeout(PATIENCE, stream.message()).await??;
+                    let message = tokio::time::timeout(TIME_LIMIT, stream.message()).await??;
                     message.ok_or("a stream has ended")?;
                 }
                 Ok::<_, Box<dyn std::error::Error + Send + Sync>>(stream)

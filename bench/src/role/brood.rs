@@ -1,7 +1,7 @@
-//! Trees that are hard to end, and the leash by which it is known that they have.
+//! Trees that are hard to kill, and the leash that shows when they are gone.
 //!
-//! Every process of a brood holds the write end of one FIFO, and writes a byte when it is there. So
-//! whoever reads it knows when all are there, and, by its end of file, that nobody is left.
+//! Every process of a brood has the write end of one FIFO open, and writes a byte when it runs. The reader
+//! learns when all processes run and, by the end of file, that none is left.
 
 #![allow(unsafe_code)]
 
@@ -22,19 +22,19 @@ use nix::{
 
 use crate::Result;
 
-/// How many processes, or lineages, there are.
+/// Number of processes or lineages.
 pub(crate) const COUNT: usize = 200;
-/// How long anything here lives at most.
+/// Maximum lifetime of a process.
 const LIFETIME: Duration = Duration::from_secs(60);
-/// How long a brood may take to be there.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Maximum time until a brood runs.
+const TIME_LIMIT: Duration = Duration::from_secs(30);
 
-/// What a brood does.
+/// The kind of a brood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Sleeps; of each four one is in a session of its own, and one an orphan in another.
+    /// Sleeps; of each four processes, one has its own session and one is an orphan in another.
     Tree,
-    /// Each forks and exits, without pause.
+    /// Each process forks and exits, without pause.
     Lineages,
 }
 
@@ -55,7 +55,7 @@ impl Kind {
     }
 }
 
-/// The read end.
+/// The read end of the FIFO.
 #[derive(Debug)]
 pub(crate) struct Leash {
     path: PathBuf,
@@ -63,7 +63,7 @@ pub(crate) struct Leash {
 }
 
 impl Leash {
-    /// A new one, at this path.
+    /// Creates the FIFO at this path.
     pub(crate) fn make(path: PathBuf) -> Result<Self> {
         mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR)?;
         let end = OpenOptions::new()
@@ -77,9 +77,9 @@ impl Leash {
         &self.path
     }
 
-    /// Until every process is there.
+    /// Waits until every process runs.
     pub(crate) fn wait_for_all(&mut self) -> Result {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIME_LIMIT;
         let (mut there, mut buffer) = (0, [0; COUNT]);
         while there < COUNT {
             if Instant::now() > until {
@@ -95,7 +95,7 @@ impl Leash {
         Ok(())
     }
 
-    /// Whether nobody holds it.
+    /// True if no process has the write end open.
     pub(crate) fn is_loose(&mut self) -> Result<bool> {
         match self.end.read(&mut [0]) {
             Ok(read) => Ok(read == 0),
@@ -111,7 +111,7 @@ impl Drop for Leash {
     }
 }
 
-/// Becomes the leader of a brood; in this cgroup, if there is one.
+/// Becomes the leader of a brood, in this cgroup if one is given.
 pub(super) fn breed(kind: Kind, leash: &Path, cgroup: Option<&Path>) -> Result {
     if let Some(cgroup) = cgroup {
         fs::write(cgroup.join("cgroup.procs"), "0")?;
@@ -131,14 +131,14 @@ fn grow(mut leash: File) -> Result {
     stay()
 }
 
-/// They all begin at once: the first would otherwise leave no room for the last.
+/// All lineages begin at the same time: otherwise the first would leave no pids for the last.
 fn scatter(mut leash: File) -> Result {
     let until = Instant::now() + LIFETIME;
     let (gate, gate_keeper) = pipe()?;
     for _ in 1..COUNT {
         if is_child()? {
             drop(gate_keeper);
-            // Until nobody keeps it.
+            // Until no process has it open.
             File::from(gate).read_to_end(&mut Vec::new())?;
             leash.write_all(b".")?;
             run_away(until);
@@ -184,7 +184,7 @@ fn is_child() -> Result<bool> {
 }
 
 fn fork_alone() -> nix::Result<ForkResult> {
-    // SAFETY: this role never has a second thread, so that nothing is left half done in the child.
+    // SAFETY: this role never has a second thread, so no lock is held in the child.
     unsafe { fork() }
 }
 
@@ -193,10 +193,10 @@ fn stay() -> ! {
     exit()
 }
 
-/// Forks and lets the parent go, over and over, until the time is up.
+/// Forks and exits the parent, again and again, until the time is over.
 fn run_away(until: Instant) -> ! {
     while Instant::now() < until {
-        // Where there are no more processes for the moment, it is tried again.
+        // Without a free pid, it tries again.
         if let Ok(ForkResult::Parent { .. }) = fork_alone() {
             exit();
         }

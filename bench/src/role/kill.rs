@@ -1,7 +1,7 @@
-//! The floor of a cancel: a brood in a bare cgroup, one write, and the kernel's word that it is empty.
+//! The floor of a cancel: a brood in a bare cgroup, one write, and the kernel's report that it is empty.
 //!
-//! In a process of its own, which inherits the orphans and takes their statuses all the while: as
-//! zombies, those of runaway lineages would use up every pid there is.
+//! It runs in a process of its own, which inherits the orphans and reaps them all the time: zombies of
+//! runaway lineages would use up every pid.
 
 use std::{
     path::Path,
@@ -18,7 +18,7 @@ use nix::{
 use super::{Kind, Leash};
 use crate::{Result, cgroup, program};
 
-/// Prints how many microseconds it took, and whether nobody is left.
+/// Prints the time in microseconds, and true if no process is left.
 pub(super) fn run(kind: Kind) -> Result {
     prctl::set_child_subreaper(true)?;
     let dir = tempfile::Builder::new().prefix("heeler-bench-").tempdir()?;
@@ -37,7 +37,7 @@ fn breed_and_kill(kind: Kind, leash: &mut Leash, cage: &Path) -> Result<Duration
     let mut brood = Command::new(program::own()?);
     brood.args(["role", "caged-brood", kind.name()]);
     brood.arg(leash.path()).arg(cage).spawn()?;
-    // There is a child until the brood is gone.
+    // There is a child as long as the brood lives.
     let reaper = thread::spawn(|| while wait() != Err(Errno::ECHILD) {});
     leash.wait_for_all()?;
     let took = cgroup::kill(cage)?;

@@ -1,12 +1,11 @@
-//! The floor of a call and of a stream: a tonic server that has nothing to do but to send bytes that
-//! it was given.
+//! The floor of a call and of a stream: a tonic server that only sends bytes that it was given.
 //!
-//! | method | what it does |
+//! | method | effect |
 //! | --- | --- |
 //! | Put | keeps the message |
 //! | Get | answers with it |
-//! | Stream | sends an empty message, then, at every Go, what is kept so many times |
-//! | Go | a number as text: how many |
+//! | Stream | sends an empty message, then, at every Go, the kept message that many times |
+//! | Go | takes the number, as text |
 
 use std::{
     convert::Infallible,
@@ -33,13 +32,13 @@ use tower::{Service, service_fn};
 
 use crate::{Result, connection::Raw};
 
-/// Streams that one connection may have open: as the daemon.
+/// Maximum number of streams per connection, as in the daemon.
 const STREAMS: u32 = 16 * 1024;
 
 type Answer<T> = std::result::Result<Response<T>, Status>;
 type Messages = Pin<Box<dyn Stream<Item = std::result::Result<Bytes, Status>> + Send>>;
 
-/// What it was given, and how often it is to be sent.
+/// The kept message, and the number of times to send it.
 #[derive(Debug, Clone)]
 struct Bare {
     kept: Arc<Mutex<Bytes>>,
@@ -135,7 +134,7 @@ impl Bare {
     }
 }
 
-/// The messages of each round, one after the other.
+/// The messages of each round, in order.
 struct Flat<S, R> {
     rounds: S,
     round: Option<R>,

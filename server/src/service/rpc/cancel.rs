@@ -1,16 +1,18 @@
 //! Cancel: asks the selected tasks to stop and, on request, waits for their ends.
 
+use std::sync::Arc;
+
 use heeler_proto::v1::{self, cancel_request::How};
 use tonic::Request;
 
-use super::select::select;
+use super::select::{on_each, select};
 use crate::{
     service::{
         Service,
         wire::{check, filter, refusal::Refusal, task},
     },
     supervisor::{CancelMode, CancelOutcome, CancelRequest, Cancelled, Cascade},
-    task::{StopCause, TaskId},
+    task::{StopCause, Task},
 };
 
 pub(super) async fn cancel(
@@ -31,8 +33,7 @@ pub(super) async fn cancel(
     };
     let filter = filter::selecting(request.filter)?;
     let selected = select(service, &filter).await?;
-    let ids = selected.iter().map(|task| task.id.clone());
-    let cancelled = cancel_all(service, ids.collect(), order).await?;
+    let cancelled = cancel_all(service, &selected, order).await?;
     let cancelled = match request.wait {
         true => wait_for_stops(service, cancelled).await?,
         false => cancelled,
@@ -56,28 +57,27 @@ fn mode(how: Option<How>) -> Result<Option<CancelMode>, Refusal> {
     }
 }
 
-/// Cancels all at once, each in a future of its own, so that a caller that leaves has stopped them all.
-/// A task that cannot be stopped now does not keep the others running; if none can be, that is the
+/// A task that cannot be stopped now does not keep the others running. If none can be, that is the
 /// answer.
 async fn cancel_all(
     service: &Service,
-    ids: Vec<TaskId>,
+    tasks: &[Arc<Task>],
     order: CancelRequest,
 ) -> Result<Vec<Cancelled>, Refusal> {
-    let cancels = ids.into_iter().map(|id| {
+    let results = on_each(tasks, |id| {
         let (supervisor, order) = (service.supervisor.clone(), order.clone());
-        tokio::spawn(async move {
+        async move {
             let cancelled = supervisor.cancel(&id, order).await?;
             cancelled.ok_or_else(|| Refusal::task_not_found(id.as_str()))
-        })
-    });
+        }
+    })
+    .await;
     let mut cancelled = Vec::new();
     let mut refusal = None;
-    for cancel in cancels.collect::<Vec<_>>() {
-        match cancel.await {
-            Ok(Ok(one)) => cancelled.push(one),
-            Ok(Err(error)) => refusal = Some(error),
-            Err(_) => refusal = Some(Refusal::shutting_down()),
+    for result in results {
+        match result {
+            Ok(one) => cancelled.push(one),
+            Err(error) => refusal = Some(error),
         }
     }
     match refusal {

@@ -3,14 +3,14 @@
 use heeler_proto::v1;
 use tonic::Request;
 
-use super::select::select;
+use super::select::{on_each, select};
 use crate::{
     service::{
         Service,
         wire::{check, filter, refusal::Refusal, task},
     },
     supervisor::{DetachOutcome, DetachRequest, Detached},
-    task::{Placement, TaskId},
+    task::Placement,
 };
 
 pub(super) async fn detach(
@@ -29,38 +29,21 @@ pub(super) async fn detach(
     if filter.ids.is_empty() {
         selected.retain(|task| task.placement() == Placement::Foreground);
     }
-    let ids = selected.iter().map(|task| task.id.clone());
-    let detached = detach_all(service, ids.collect(), order).await?;
+    let results = on_each(&selected, |id| {
+        let (supervisor, order) = (service.supervisor.clone(), order.clone());
+        async move {
+            let detached = supervisor.detach(&id, order).await?;
+            detached.ok_or_else(|| Refusal::task_not_found(id.as_str()))
+        }
+    })
+    .await;
+    let detached: Vec<Detached> = results.into_iter().collect::<Result<_, _>>()?;
     let delivered = detached.iter().map(|one| &one.task);
     delivered.for_each(|task| service.note_delivered(task));
     Ok(v1::DetachResponse {
         results: detached.iter().map(result).collect(),
         revision: service.revision(),
     })
-}
-
-/// Detaches all at once, each in a future of its own, so that a caller that leaves has detached them
-/// all.
-async fn detach_all(
-    service: &Service,
-    ids: Vec<TaskId>,
-    order: DetachRequest,
-) -> Result<Vec<Detached>, Refusal> {
-    let detaches = ids.into_iter().map(|id| {
-        let (supervisor, order) = (service.supervisor.clone(), order.clone());
-        tokio::spawn(async move {
-            let detached = supervisor.detach(&id, order).await?;
-            detached.ok_or_else(|| Refusal::task_not_found(id.as_str()))
-        })
-    });
-    let mut detached = Vec::new();
-    for detach in detaches.collect::<Vec<_>>() {
-        match detach.await {
-            Ok(one) => detached.push(one?),
-            Err(_) => return Err(Refusal::shutting_down()),
-        }
-    }
-    Ok(detached)
 }
 
 fn result(detached: &Detached) -> v1::DetachResult {

@@ -1,10 +1,10 @@
-//! The tasks that a filter selects for a call that acts on them.
+//! The tasks that a filter selects for a call that acts on them, and acting on all of them at once.
 
 use std::{cmp::Reverse, sync::Arc};
 
 use crate::{
     service::{Service, wire::refusal::Refusal},
-    task::{Filter, Task},
+    task::{Filter, Task, TaskId},
 };
 
 /// Returns the tasks that the filter names by id and that match the rest of it, in the order of List.
@@ -27,4 +27,23 @@ pub(super) async fn named(service: &Service, filter: &Filter) -> Result<Vec<Arc<
     }
     tasks.retain(|task| filter.matches(task));
     Ok(tasks)
+}
+
+/// Runs an operation on all tasks at once, each in a future of its own, so that a caller that leaves has
+/// still reached them all.
+pub(super) async fn on_each<T, F>(
+    tasks: &[Arc<Task>],
+    operation: impl Fn(TaskId) -> F,
+) -> Vec<Result<T, Refusal>>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T, Refusal>> + Send + 'static,
+{
+    let start = |task: &Arc<Task>| tokio::spawn(operation(task.id.clone()));
+    let running: Vec<_> = tasks.iter().map(start).collect();
+    let mut results = Vec::with_capacity(running.len());
+    for one in running {
+        results.push(one.await.unwrap_or_else(|_| Err(Refusal::shutting_down())));
+    }
+    results
 }

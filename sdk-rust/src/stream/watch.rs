@@ -1,5 +1,4 @@
-//! The event stream as it should be consumed: it reconnects, and resumes without a loss and without
-//! a repeat.
+//! The stream of WatchEvents. It reconnects and resumes: no event is lost or repeated.
 
 mod cursor;
 mod options;
@@ -12,16 +11,17 @@ use std::{
 
 use tokio_stream::Stream;
 
-use crate::{client::Client, error::Error, resume::Resuming};
+use super::resume::Resuming;
+use crate::{client::Client, error::Error};
 
 use cursor::Cursor;
 pub use options::{WatchItem, WatchOptions};
 
-/// Events, from a point on, across every restart of the daemon.
+/// Events, across restarts of the daemon.
 ///
-/// It ends only with an error that reconnecting cannot cure: a revision that the daemon no longer
-/// has, another state directory, another user's daemon, a bad argument. A watcher that stops polling
-/// costs the daemon nothing and misses nothing.
+/// It ends only with an error that a reconnect cannot solve: a revision that the daemon no longer has,
+/// another epoch, another user's daemon, a bad argument. A watcher that stops polling costs the daemon
+/// nothing and misses nothing.
 pub struct Watch {
     stream: Resuming<Cursor>,
 }
@@ -30,7 +30,7 @@ impl Watch {
     pub(crate) fn new(client: Client, options: WatchOptions) -> Self {
         let cursor = Cursor::new(options.message);
         Self {
-            stream: Resuming::new(client, cursor, options.patience),
+            stream: Resuming::new(client, cursor, options.time_limit),
         }
     }
 }

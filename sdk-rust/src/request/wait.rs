@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use heeler_proto::v1::{WaitCondition, WaitRequest};
 
-use crate::{filter::Filter, time};
+use super::Filter;
+use crate::time;
 
 /// The condition of a wait. The end of a wait never ends a task.
 ///

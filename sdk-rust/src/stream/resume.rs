@@ -1,4 +1,4 @@
-//! A stream of the daemon's that is taken up again where it broke.
+//! A stream of the daemon that is resumed where it broke.
 //!
 //! ```text
 //!   Asking ──answered──> Reading ──broke──> Pausing ──delay over──> Asking
@@ -6,7 +6,7 @@
 //!      └──final refusal─────┴──last message──> Over
 //! ```
 //!
-//! What has been seen, and so what to ask for next, is decided by the [`Cursor`] alone.
+//! The [`Cursor`] alone decides what was received and what to request next.
 
 use std::{
     pin::Pin,
@@ -24,37 +24,37 @@ use crate::{
     error::Error,
 };
 
-/// The answer to a streaming call, awaited.
+/// The pending answer of a streaming call.
 pub(crate) type Asked<M> =
     Pin<Box<dyn Future<Output = Result<Response<Streaming<M>>, Status>> + Send>>;
 
-/// What a stream has given, and so what to ask for next.
+/// The position of a stream: what was received, and what to request next.
 pub(crate) trait Cursor {
-    /// What the daemon sends.
+    /// A message of the daemon.
     type Message;
-    /// What the consumer gets.
+    /// An item for the consumer.
     type Item;
 
-    /// Asks, now or after a break, for what has not been seen.
+    /// Requests what was not received yet.
     fn ask(&self, stub: Stub) -> Asked<Self::Message>;
 
-    /// Takes a message in.
+    /// Processes a message.
     fn take(&mut self, message: Self::Message) -> Result<(), Error>;
 
-    /// The next item for the consumer.
+    /// Returns the next item for the consumer.
     fn give(&mut self) -> Option<Self::Item>;
 
-    /// The connection broke.
+    /// Called when the connection breaks.
     fn broke(&mut self);
 
-    /// How long a pause before asking again may be.
+    /// Maximum delay before the next attempt.
     fn longest_pause(&self) -> Duration;
 
-    /// Whether there is nothing left to ask for.
+    /// True after the last item.
     fn is_over(&self) -> bool;
 }
 
-/// The items of a cursor, across every restart of the daemon.
+/// The items of a cursor, across restarts of the daemon.
 pub(crate) struct Resuming<C: Cursor> {
     client: Client,
     pub(crate) cursor: C,
@@ -70,18 +70,18 @@ enum Step<M> {
 }
 
 impl<C: Cursor> Resuming<C> {
-    /// Waits for a daemon that is away for as long as `patience` says; none: for ever.
-    pub(crate) fn new(client: Client, cursor: C, patience: Option<Duration>) -> Self {
+    /// `time_limit` bounds the time for which the daemon may be unavailable; `None`: no limit.
+    pub(crate) fn new(client: Client, cursor: C, time_limit: Option<Duration>) -> Self {
         let step = ask(&client, &cursor);
         Self {
             client,
             cursor,
-            backoff: Backoff::new(patience),
+            backoff: Backoff::new(time_limit),
             step,
         }
     }
 
-    /// What comes after a failure: a pause, or the end.
+    /// Pauses after a failure, or ends the stream.
     fn failed(&mut self, status: Status, lasted: Duration) -> Option<Error> {
         self.cursor.broke();
         let error = Error::from_status(status, self.client.address());
@@ -118,12 +118,12 @@ impl<C: Cursor> Resuming<C> {
                 taken.err()
             }
             Some(Err(status)) => self.failed(status, Duration::ZERO),
-            // It ends by its last message alone: the daemon is shutting down.
+            // A stream without a last message: the daemon is shutting down.
             None => self.failed(Status::unavailable("the stream ended"), Duration::ZERO),
         }
     }
 
-    /// One step; none: it is to be waited for.
+    /// Makes one step.
     fn advance(&mut self, cx: &mut Context<'_>) -> Poll<Option<Error>> {
         let failure = match &mut self.step {
             Step::Asking { begun, answer } => match answer.as_mut().poll(cx) {
@@ -155,7 +155,7 @@ impl<C: Cursor> Resuming<C> {
         Poll::Ready(failure)
     }
 
-    /// As a stream's `poll_next`.
+    /// The `poll_next` of a stream.
     pub(crate) fn poll_next(
         &mut self,
         cx: &mut Context<'_>,

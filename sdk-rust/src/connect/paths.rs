@@ -1,7 +1,7 @@
-//! Where a user's daemon has its socket and its state: one answer for the daemon and its clients.
+//! The default paths of a user's socket and state, for the daemon and its clients.
 //!
-//! Nothing is created here. A directory in a place that others may write to is used only if it is
-//! this user's alone: whoever listens there is handed commands to run.
+//! Nothing is created here. A directory in a place that other users can write to is used only if it is
+//! private to this user, because clients send commands to the socket in it.
 
 use std::{
     env,
@@ -16,42 +16,22 @@ use nix::unistd::{Uid, User, geteuid};
 /// The environment variable that overrides the state directory.
 pub const STATE_DIR_ENV: &str = "HEELER_STATE_DIR";
 
-/// Why there is no such place.
+/// The reason why there is no default path.
 #[derive(Debug, thiserror::Error)]
 pub enum PathError {
-    /// The fallback in `/tmp` is not ours alone.
+    /// The fallback in `/tmp` is not private.
     #[error(
         "{} is not a directory that only user {uid} may enter: remove it, or set XDG_RUNTIME_DIR",
         path.display()
     )]
-    NotPrivate {
-        /// The directory.
-        path: PathBuf,
-        /// Who must own it.
-        uid: Uid,
-    },
-    /// The directory could not be looked at.
-    #[error("cannot look at {}", path.display())]
-    Unreadable {
-        /// The directory.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A relative path could not be made absolute.
+    NotPrivate { path: PathBuf, uid: Uid },
+    #[error("cannot examine {}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
     #[error("cannot make {} absolute", path.display())]
-    NotAbsolute {
-        /// The path.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    NotAbsolute { path: PathBuf, source: io::Error },
     /// Neither the environment nor the user database knows a home.
     #[error("user {uid} has no home directory: set HOME or {STATE_DIR_ENV}")]
-    NoHome {
-        /// Whose.
-        uid: Uid,
-    },
+    NoHome { uid: Uid },
 }
 
 /// The socket of this user's daemon.
@@ -80,12 +60,12 @@ pub fn state_dir() -> Result<PathBuf, PathError> {
     Ok(home()?.join(".local/state/heeler"))
 }
 
-/// Where this user's daemon keeps the token that callers over TCP show: `token` in its state directory.
+/// The token file of this user's daemon: `token` in its state directory.
 pub fn token_file() -> Result<PathBuf, PathError> {
     Ok(state_dir()?.join("token"))
 }
 
-/// Where the fallbacks are; elsewhere in tests.
+/// The parent directories of the fallbacks; others in tests.
 struct Places<'a> {
     run_user: &'a Path,
     tmp: &'a Path,
@@ -108,7 +88,7 @@ fn socket_among(
     Ok(dir.join("heeler.sock"))
 }
 
-/// Anybody may have made a directory of that name in `/tmp`; one that is not there yet is fine.
+/// Any user may have created a directory of that name in `/tmp`. A missing one is fine.
 fn check_private(dir: &Path, uid: Uid) -> Result<(), PathError> {
     match fs::symlink_metadata(dir) {
         Ok(found) if found.is_dir() && found.uid() == uid.as_raw() && found.mode() & 0o077 == 0 => {
@@ -126,7 +106,7 @@ fn check_private(dir: &Path, uid: Uid) -> Result<(), PathError> {
     }
 }
 
-/// The XDG specification has relative paths ignored.
+/// The XDG specification says to ignore relative paths.
 fn absolute(dir: Option<OsString>) -> Option<PathBuf> {
     dir.map(PathBuf::from).filter(|dir| dir.is_absolute())
 }

@@ -1,4 +1,4 @@
-//! A stream over calls that each give some items and the place to go on from.
+//! A stream over calls that each return some items and a cursor for the next call.
 
 use std::{
     collections::VecDeque,
@@ -13,15 +13,15 @@ use crate::error::Error;
 
 type Fetched<C, T> = Pin<Box<dyn Future<Output = Result<Batch<C, T>, Error>> + Send>>;
 
-/// What one call gave.
+/// The result of one call.
 pub(crate) struct Batch<C, T> {
     pub(crate) items: VecDeque<T>,
-    /// Where to go on; none: this was the last.
+    /// The cursor of the next call; `None`: this was the last.
     pub(crate) next: Option<C>,
 }
 
-/// Items of type `T`, fetched in batches from a cursor of type `C`. Nothing is asked before the
-/// first poll, nor before the last batch is used up.
+/// Items of type `T`, fetched in batches by a cursor of type `C`. A call is made only when the stream is
+/// polled and the last batch is used up.
 pub(crate) struct Batches<C, T> {
     fetch: Box<dyn FnMut(C) -> Fetched<C, T> + Send>,
     step: Step<C, T>,
@@ -46,7 +46,7 @@ impl<C, T> Batches<C, T> {
         }
     }
 
-    /// The end of the stream, an error included: it ends after its first error.
+    /// Ends the stream, also after its first error.
     fn settle(&mut self, fetched: Result<Batch<C, T>, Error>) -> Option<Error> {
         match fetched {
             Ok(batch) => {

@@ -1,6 +1,6 @@
-//! What a client shows a daemon that it reaches over TCP, and which authorities it believes there.
+//! The token that a client presents over TCP, and the authorities that it trusts.
 //!
-//! Over a Unix socket neither is read: the kernel says who is at each end.
+//! Over a Unix socket neither is used: the kernel identifies both peers.
 
 use std::{
     env, fmt, fs, io,
@@ -22,9 +22,9 @@ use tonic::{
     service::Interceptor,
 };
 
-use crate::{address::Address, paths};
+use super::{Address, paths};
 
-/// How to reach a daemon over TCP: its token, and the authority of its certificate.
+/// The options of a connection over TCP: the token, and the authority of the certificate.
 ///
 /// ```no_run
 /// use heeler_client::{Client, ConnectOptions, Error};
@@ -44,29 +44,15 @@ pub struct ConnectOptions {
     tls_ca: Option<PathBuf>,
 }
 
-/// Why a token or an authority cannot be used.
+/// The reason why a token or an authority cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
-    /// The file with the token cannot be read.
     #[error("cannot read the token file {}: {source}", path.display())]
-    TokenFile {
-        /// Which.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// What was given cannot be sent.
-    #[error("the token is empty, or has characters that no token has")]
+    TokenFile { path: PathBuf, source: io::Error },
+    #[error("the token is empty or contains invalid characters")]
     Token,
-    /// The file with the authority's certificate cannot be read.
     #[error("cannot read the certificates in {}: {problem}", path.display())]
-    Authority {
-        /// Which.
-        path: PathBuf,
-        /// Why not.
-        problem: String,
-    },
-    /// The system has no authorities.
+    Authority { path: PathBuf, problem: String },
     #[error(
         "this system has no certificates of authorities: give the daemon's by {}",
         ConnectOptions::TLS_CA_ENV
@@ -90,9 +76,9 @@ impl ConnectOptions {
     /// The environment variable that names the file with the authority's certificate.
     pub const TLS_CA_ENV: &'static str = "HEELER_TLS_CA";
 
-    /// What the environment says: the token in the file that `HEELER_TOKEN_FILE` names, else, for a
-    /// loopback address, in that of this user's own daemon; the authority in the file that
-    /// `HEELER_TLS_CA` names, else those of the system.
+    /// The defaults: the token in the file that `HEELER_TOKEN_FILE` names, else, for a loopback address,
+    /// the token of this user's own daemon; the authority in the file that `HEELER_TLS_CA` names, else
+    /// those of the system.
     pub fn new() -> Self {
         Self::default()
     }
@@ -109,14 +95,14 @@ impl ConnectOptions {
         self
     }
 
-    /// The file, in PEM form, with the certificate of the authority that the daemon's was signed
-    /// by, or with the daemon's own if it was signed by itself.
+    /// The file, in PEM form, with the certificate of the authority that signed the daemon's, or with the
+    /// daemon's own if it is self-signed.
     pub fn tls_ca(mut self, path: impl Into<PathBuf>) -> Self {
         self.tls_ca = Some(path.into());
         self
     }
 
-    /// What is to be shown at this address.
+    /// The token for this address.
     pub(crate) fn bearer(&self, address: &Address) -> Result<Bearer, CredentialsError> {
         if address.path().is_some() {
             return Ok(Bearer(None));
@@ -131,14 +117,14 @@ impl ConnectOptions {
                 Err(source) => Err(CredentialsError::TokenFile { path, source }),
             };
         }
-        // Without one the daemon's own refusal says what to do.
+        // Without a token, the daemon's refusal says what to do.
         match paths::token_file().map(fs::read_to_string) {
             Ok(Ok(token)) if address.is_loopback() => Bearer::new(token.trim()),
             Ok(_) | Err(_) => Ok(Bearer(None)),
         }
     }
 
-    /// What opens TLS connections.
+    /// The connector of TLS connections.
     pub(crate) fn tls(&self) -> Result<TlsConnector, CredentialsError> {
         let named = self.tls_ca.clone().or_else(|| from_env(Self::TLS_CA_ENV));
         let roots = match named {
@@ -191,7 +177,7 @@ fn system_authorities() -> Result<RootCertStore, CredentialsError> {
     }
 }
 
-/// Puts the token, if there is one, beside every call.
+/// Adds the token, if there is one, to every call.
 #[derive(Clone)]
 pub struct Bearer(Option<MetadataValue<Ascii>>);
 
@@ -202,7 +188,7 @@ impl Bearer {
         }
         let value = MetadataValue::try_from(format!("Bearer {token}"));
         let mut value = value.map_err(|_| CredentialsError::Token)?;
-        // Shown in no log of the transport, and kept in none of its tables.
+        // Keeps it out of logs and of the header compression table.
         value.set_sensitive(true);
         Ok(Self(Some(value)))
     }
@@ -240,7 +226,7 @@ mod tests {
 
     /// N2
     #[test]
-    fn a_token_is_taken_from_its_file_and_not_shown_to_a_unix_socket() {
+    fn a_token_is_read_from_its_file_and_not_sent_to_a_unix_socket() {
         let root = tempfile::tempdir().unwrap();
         let file = root.path().join("token");
         fs::write(&file, "abc\n").unwrap();
@@ -252,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_cannot_be_had_is_told_with_its_file() {
+    fn a_token_that_cannot_be_read_names_its_file() {
         let options = ConnectOptions::new().token_file("/nowhere/token");
         let error = options.bearer(&tcp()).unwrap_err().to_string();
         assert!(error.contains("/nowhere/token"), "{error}");
@@ -266,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_certificates_is_told_by_name() {
+    fn a_file_without_certificates_is_named() {
         let root = tempfile::tempdir().unwrap();
         let empty = root.path().join("ca.pem");
         fs::write(&empty, "nothing").unwrap();
@@ -283,7 +269,7 @@ mod tests {
 
     /// N4
     #[test]
-    fn a_token_is_not_shown() {
+    fn the_debug_text_does_not_contain_the_token() {
         let options = ConnectOptions::new().token("secret");
         let bearer = options.bearer(&tcp()).unwrap();
         assert!(!format!("{options:?}{bearer:?}{:?}", bearer.0).contains("secret"));

@@ -1,4 +1,4 @@
-//! What a watch has seen, and so what it has to ask for next. Pure: messages in, items out.
+//! The position of a watch: what was received, and what to request next. Pure: messages in, items out.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -10,17 +10,17 @@ use crate::{
     backoff,
     client::Stub,
     error::Error,
-    resume::{self, Asked},
+    stream::resume::{self, Asked},
 };
 
-/// The place of a watch in the journal.
+/// The position of a watch in the journal.
 ///
-/// The initial state is given only once it is complete: one that breaks off is asked for anew, and a
-/// part of the old one beside the new one could name tasks that ended in between.
+/// The initial state is returned only when it is complete. After a break it is requested again, and a part
+/// of the old one could contain tasks that ended in between.
 #[derive(Debug)]
 pub(super) struct Cursor {
     first: WatchEventsRequest,
-    /// Everything up to here has been given. None until the daemon has said where it stands.
+    /// Everything up to this revision was returned. `None` until the first bookmark or event.
     seen: Option<Bookmark>,
     initial: Vec<BackgroundTask>,
     ready: VecDeque<WatchItem>,
@@ -36,7 +36,7 @@ impl Cursor {
         }
     }
 
-    /// What to ask for, now or after a break.
+    /// The next request.
     pub(super) fn request(&self) -> WatchEventsRequest {
         let Some(seen) = &self.seen else {
             return self.first.clone();
@@ -49,12 +49,12 @@ impl Cursor {
         }
     }
 
-    /// The connection broke: what was incomplete is worth nothing.
+    /// Drops an incomplete initial state.
     pub(super) fn broke(&mut self) {
         self.initial.clear();
     }
 
-    /// Takes a message in.
+    /// Processes a message.
     pub(super) fn take(&mut self, message: WatchEventsResponse) {
         match message.item {
             Some(Item::Initial(task)) => self.initial.push(task),
@@ -81,12 +81,12 @@ impl Cursor {
                     self.ready.push_back(WatchItem::Bookmark(bookmark));
                 }
             }
-            // From a newer daemon, and for newer clients.
+            // An item of a newer daemon.
             None => {}
         }
     }
 
-    /// The next item for the consumer.
+    /// Returns the next item for the consumer.
     pub(super) fn give(&mut self) -> Option<WatchItem> {
         self.ready.pop_front()
     }
@@ -118,7 +118,7 @@ impl resume::Cursor for Cursor {
         backoff::LONGEST
     }
 
-    /// Something more may always happen.
+    /// The stream has no last item.
     fn is_over(&self) -> bool {
         false
     }
@@ -176,7 +176,7 @@ mod tests {
 
     /// E2
     #[test]
-    fn a_break_resumes_after_the_last_event_in_the_same_state() {
+    fn after_a_break_it_resumes_after_the_last_event_in_the_same_epoch() {
         let mut cursor = after(4);
         for message in [bookmark(4), event(5), event(8)] {
             cursor.take(message);
@@ -185,17 +185,17 @@ mod tests {
         let request = cursor.request();
         assert_eq!(request.after_revision, Some(8));
         assert_eq!(request.epoch, "here");
-        assert_eq!(request.types, [6], "the filters stay");
+        assert_eq!(request.types, [6], "the filter stays");
         assert_eq!(
             given(&mut cursor),
             ["b4", "5", "8"],
-            "what was taken is still given"
+            "received items are still returned"
         );
     }
 
     /// E2
     #[test]
-    fn what_comes_again_after_a_break_is_not_given_again() {
+    fn an_event_that_is_sent_again_is_returned_once() {
         let mut cursor = after(0);
         for message in [
             bookmark(0),
@@ -212,7 +212,7 @@ mod tests {
 
     /// E8
     #[test]
-    fn a_bookmark_moves_the_place_past_events_that_do_not_match() {
+    fn a_bookmark_moves_the_position_past_events_that_do_not_match() {
         let mut cursor = after(0);
         cursor.take(bookmark(0));
         cursor.take(bookmark(90));
@@ -221,7 +221,7 @@ mod tests {
 
     /// E3
     #[test]
-    fn an_initial_state_that_breaks_off_is_asked_for_anew_and_given_once() {
+    fn an_interrupted_initial_state_is_requested_again_and_returned_once() {
         let first = WatchEventsRequest {
             initial_state: true,
             ..WatchEventsRequest::default()
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_from_now_that_was_never_answered_is_still_from_now() {
+    fn a_watch_from_now_stays_one_until_the_first_answer() {
         let mut cursor = Cursor::new(WatchEventsRequest::default());
         cursor.broke();
         assert_eq!(cursor.request().after_revision, None);

@@ -1,4 +1,4 @@
-//! What an attachment has given, and so what it has to ask for next. Pure: messages in, items out.
+//! The position of an attach: what was received, and what to request next. Pure: messages in, items out.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -12,18 +12,20 @@ use crate::{
     backoff,
     client::Stub,
     error::Error,
-    output::Chunk,
-    resume::{self, Asked},
+    stream::{
+        output::Chunk,
+        resume::{self, Asked},
+    },
     time,
 };
 
-/// A holder must come back within its window: it tries several times in it.
+/// Attempts to reconnect within the reattach window.
 const TRIES_IN_A_WINDOW: u32 = 4;
 
-/// The place of an attachment in a task's output.
+/// The position of an attach in a task's output.
 #[derive(Debug)]
 pub(super) struct Cursor {
-    /// What to ask for next.
+    /// The next request.
     request: AttachRequest,
     stage: Stage,
     longest_pause: Duration,
@@ -32,7 +34,7 @@ pub(super) struct Cursor {
 
 #[derive(Debug, PartialEq, Eq)]
 enum Stage {
-    /// What is held has not been said.
+    /// `attached` was not received yet.
     New,
     Attached,
     Ended,
@@ -51,7 +53,7 @@ impl Cursor {
     fn attached(&mut self, task: BackgroundTask) {
         if self.stage == Stage::New {
             self.stage = Stage::Attached;
-            // Whoever was held once must not follow the task in the background after a break.
+            // A client of a foreground task must not follow it in the background after a break.
             self.request.foreground_only |= task.placement() == Placement::Foreground;
             let foreground = task.spec.as_ref().and_then(|spec| spec.foreground.as_ref());
             if let Some(window) = foreground.and_then(|foreground| foreground.reattach_window) {
@@ -87,7 +89,7 @@ impl resume::Cursor for Cursor {
                 self.ready
                     .push_back(AttachItem::Ended(AttachEnded { task, reason }));
             }
-            // From a newer daemon, and for newer clients.
+            // An item of a newer daemon.
             None => {}
         }
         Ok(())
@@ -97,7 +99,7 @@ impl resume::Cursor for Cursor {
         self.ready.pop_front()
     }
 
-    /// All that was taken is complete in itself.
+    /// Every item is complete by itself.
     fn broke(&mut self) {}
 
     fn longest_pause(&self) -> Duration {
@@ -156,7 +158,7 @@ mod tests {
 
     /// F6
     #[test]
-    fn after_a_break_it_asks_for_the_next_byte_and_for_the_hold_it_had() {
+    fn after_a_break_it_resumes_at_the_next_byte_in_the_foreground_only() {
         let mut cursor = Cursor::new(AttachRequest::default());
         assert!(!cursor.request.foreground_only);
         cursor.take(attached(Placement::Foreground)).unwrap();
@@ -182,14 +184,14 @@ mod tests {
     }
 
     #[test]
-    fn a_task_in_the_background_is_followed_after_a_break_too() {
+    fn a_background_task_is_followed_after_a_break() {
         let mut cursor = Cursor::new(AttachRequest::default());
         cursor.take(attached(Placement::Background)).unwrap();
         assert!(!cursor.request.foreground_only);
     }
 
     #[test]
-    fn the_release_is_the_end() {
+    fn ended_is_the_last_item() {
         let mut cursor = Cursor::new(AttachRequest::default());
         let ended = v1::AttachEnded {
             task: Some(BackgroundTask::default()),

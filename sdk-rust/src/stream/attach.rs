@@ -1,5 +1,4 @@
-//! A hold on a task: its output as it comes, and then the release. It reconnects, and goes on at the
-//! byte where it broke.
+//! The stream of Attach. It reconnects, and resumes at the byte where it broke.
 
 mod cursor;
 
@@ -13,11 +12,12 @@ use std::{
 use heeler_proto::v1::{AttachEndReason, AttachRequest, BackgroundTask, attach_request::Start};
 use tokio_stream::{Stream, StreamExt};
 
-use crate::{client::Client, error::Error, output::Chunk, resume::Resuming, task::Task};
+use super::{output::Chunk, resume::Resuming};
+use crate::{client::Client, error::Error, task::Task};
 
 use cursor::Cursor;
 
-/// From where to read, and what to do about a task that is in the background.
+/// The options of an attach.
 ///
 /// ```
 /// use std::time::Duration;
@@ -28,58 +28,56 @@ use cursor::Cursor;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct AttachOptions {
     message: AttachRequest,
-    patience: Option<Duration>,
+    time_limit: Option<Duration>,
 }
 
 impl AttachOptions {
-    /// Output from this offset on, e.g. [`Chunk::end`] of the last one there was; 0: all of it.
+    /// Output from this offset, such as [`Chunk::end`] of the last chunk received.
     pub fn from_offset(offset: u64) -> Self {
         let mut options = Self::default();
         options.message.start = Some(Start::Offset(offset));
         options
     }
 
-    /// A task that is in the background already releases at once, behind the output there is, rather
-    /// than be followed: for whoever spawned it in the foreground.
+    /// Ends the stream after the output so far if the task is already in the background. For a client that
+    /// spawned the task in the foreground.
     pub fn foreground_only(mut self) -> Self {
         self.message.foreground_only = true;
         self
     }
 
-    /// Ends with an error once the daemon has been away for this long. By default it is waited for
-    /// without end.
-    pub fn give_up_after(mut self, patience: Duration) -> Self {
-        self.patience = Some(patience);
+    /// Ends with an error once the daemon has been unavailable for this long. By default there is no
+    /// limit.
+    pub fn give_up_after(mut self, limit: Duration) -> Self {
+        self.time_limit = Some(limit);
         self
     }
 }
 
-/// What an attachment gives.
+/// An item of the stream.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AttachItem {
-    /// The first: the task as it was when the hold began. Not repeated after a break.
+    /// The first item: the task when the client attached. Not repeated after a break.
     Attached(BackgroundTask),
-    /// A piece of output, right behind the one before it.
+    /// A piece of output that directly follows the one before it.
     Output(Chunk),
-    /// The last: the hold is over, and everything written before that has been given.
+    /// The last item: every byte written before it has been returned.
     Ended(AttachEnded),
 }
 
-/// The end of a hold.
+/// The end of an Attach.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AttachEnded {
-    /// The task, as it was then.
+    /// The task at that moment.
     pub task: BackgroundTask,
-    /// Why.
     pub reason: AttachEndReason,
 }
 
-/// A hold on a task, and its output, across every restart of the daemon.
+/// An attached client: a task's output, across restarts of the daemon.
 ///
-/// A foreground task is held for as long as this lives and is polled or not. Dropping it before the
-/// release lets go: what becomes of the task then, after its holder window, is for its
-/// `on_disconnect` to say ([`Task::detach`] lets go and keeps it). A task in the background is
-/// followed until its leader exits, and held by nobody.
+/// The client stays attached as long as this value lives, whether it is polled or not. Dropping it before
+/// the end is a disconnect: after the reattach window, `on_disconnect` of a foreground task applies.
+/// [`Task::detach`] keeps the task running instead. A background task does not depend on its clients.
 ///
 /// ```no_run
 /// use std::io::Write;
@@ -110,16 +108,15 @@ impl Attach {
         };
         Self {
             task,
-            stream: Resuming::new(client, Cursor::new(request), options.patience),
+            stream: Resuming::new(client, Cursor::new(request), options.time_limit),
         }
     }
 
-    /// What is attached to.
     pub fn task(&self) -> &Task {
         &self.task
     }
 
-    /// Gives every piece of output to the sink, and then the release.
+    /// Passes every piece of output to the sink, and returns the end.
     pub async fn ended(&mut self, mut sink: impl FnMut(Chunk)) -> Result<AttachEnded, Error> {
         while let Some(item) = self.next().await {
             match item? {

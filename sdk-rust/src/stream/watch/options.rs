@@ -1,12 +1,12 @@
-//! From where to watch, what, and what comes of it.
+//! The options and the items of a watch.
 
 use std::time::Duration;
 
 use heeler_proto::v1::{BackgroundTask, Bookmark, TaskEvent, TaskEventType, WatchEventsRequest};
 
-use crate::{filter::Filter, time};
+use crate::{request::Filter, time};
 
-/// From where to watch, and what.
+/// The options of a watch.
 ///
 /// ```no_run
 /// use heeler_client::{Client, Error, StreamExt, WatchItem, WatchOptions};
@@ -26,83 +26,80 @@ use crate::{filter::Filter, time};
 #[derive(Debug, Clone, PartialEq)]
 pub struct WatchOptions {
     pub(super) message: WatchEventsRequest,
-    pub(super) patience: Option<Duration>,
+    pub(super) time_limit: Option<Duration>,
 }
 
-/// What a watch gives.
+/// An item of a watch.
 #[derive(Debug, Clone, PartialEq)]
 pub enum WatchItem {
-    /// A live task as the initial state has it: all of them come before the first bookmark.
+    /// A live task of the initial state. All of them come before the first bookmark.
     Initial(BackgroundTask),
-    /// Something that happened.
     Event(TaskEvent),
-    /// How far the stream has come: what to keep in order to resume after a crash of the watcher.
+    /// The position of the stream. Keep it to resume after a crash of the watcher.
     Bookmark(Bookmark),
 }
 
 impl From<WatchEventsRequest> for WatchOptions {
-    /// As it is.
     fn from(message: WatchEventsRequest) -> Self {
         Self {
             message,
-            patience: None,
+            time_limit: None,
         }
     }
 }
 
 impl WatchOptions {
-    /// What happens from now on.
+    /// Events from now on.
     pub fn from_now() -> Self {
         Self {
             message: WatchEventsRequest::default(),
-            patience: None,
+            time_limit: None,
         }
     }
 
-    /// Every event after this revision; 0: from the first that there is record of.
+    /// Every event after this revision; 0: every event that is kept.
     pub fn after(revision: u64) -> Self {
         let mut options = Self::from_now();
         options.message.after_revision = Some(revision);
         options
     }
 
-    /// Every event after a bookmark that was kept. Refused if the daemon now has another state
-    /// directory.
+    /// Every event after a bookmark. Refused if the daemon has another epoch.
     pub fn after_bookmark(bookmark: &Bookmark) -> Self {
         let mut options = Self::after(bookmark.revision);
         options.message.epoch.clone_from(&bookmark.epoch);
         options
     }
 
-    /// First every live task, then what happens after that.
+    /// Every live task first, then every event after that.
     pub fn with_initial_state() -> Self {
         let mut options = Self::from_now();
         options.message.initial_state = true;
         options
     }
 
-    /// Only of these tasks.
+    /// Only events of these tasks.
     pub fn matching(mut self, filter: Filter) -> Self {
         self.message.filter = Some(filter.into());
         self
     }
 
-    /// Only events of this type, or of another that was named like this.
+    /// Only events of this type. Several calls add up.
     pub fn event_type(mut self, kind: TaskEventType) -> Self {
         self.message.types.push(kind.into());
         self
     }
 
-    /// How long the stream may be silent before a bookmark comes: at least 100 ms, 15 s if not said.
+    /// Maximum silence before a bookmark: at least 100 ms, and 15 s unless set.
     pub fn bookmark_interval(mut self, interval: Duration) -> Self {
         self.message.bookmark_interval = Some(time::to_proto(interval));
         self
     }
 
-    /// Ends with an error once the daemon has been away for this long. By default it is waited for
-    /// without end.
-    pub fn give_up_after(mut self, patience: Duration) -> Self {
-        self.patience = Some(patience);
+    /// Ends with an error once the daemon has been unavailable for this long. By default there is no
+    /// limit.
+    pub fn give_up_after(mut self, limit: Duration) -> Self {
+        self.time_limit = Some(limit);
         self
     }
 }

@@ -1,8 +1,8 @@
-//! How a queue is changed.
+//! The options of UpdateQueue.
 
 use heeler_proto::v1::UpdateQueueRequest;
 
-/// What to change of a queue; what is not named stays as it is.
+/// A change of a queue's settings. A setting that is not set stays as it is.
 ///
 /// ```
 /// use heeler_client::QueueUpdate;
@@ -16,7 +16,7 @@ pub struct QueueUpdate {
 }
 
 impl QueueUpdate {
-    /// Of this queue, which need not have been used before.
+    /// A change of this queue, which need not exist yet.
     pub fn of(name: impl Into<String>) -> Self {
         let message = UpdateQueueRequest {
             name: name.into(),
@@ -25,19 +25,19 @@ impl QueueUpdate {
         Self { message }
     }
 
-    /// How many of its tasks may run at a time, 1 to 10000. What runs is not touched.
+    /// Maximum number of tasks that run at a time, 1 to 10000. Running tasks are not affected.
     pub fn slots(mut self, slots: u32) -> Self {
         self.message.slots = Some(slots);
         self
     }
 
-    /// It lets no further task begin.
+    /// Admits no further task.
     pub fn pause(mut self) -> Self {
         self.message.paused = Some(true);
         self
     }
 
-    /// It lets tasks begin again.
+    /// Admits tasks again.
     pub fn resume(mut self) -> Self {
         self.message.paused = Some(false);
         self

@@ -1,4 +1,4 @@
-//! What a task has written, as a stream that follows it to its end.
+//! A task's output as a stream that follows it to its end.
 
 use std::{
     pin::Pin,
@@ -13,31 +13,25 @@ use heeler_proto::v1::{
 use tokio_stream::Stream;
 use tonic::codegen::Bytes;
 
-use crate::{
-    batches::{Batch, Batches},
-    client::Client,
-    error::Error,
-    time,
-};
+use super::batches::{Batch, Batches};
+use crate::{client::Client, error::Error, time};
 
-/// How long one call waits for output; the stream then asks again.
+/// Maximum time that one call waits for output; then the stream calls again.
 const POLL: Duration = Duration::from_secs(60);
 
 /// Bytes of one stream that arrived together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chunk {
-    /// The offset of the first byte: it means the same byte for ever.
+    /// The offset of the first byte.
     pub offset: u64,
-    /// Which stream they came from.
     pub stream: OutputStream,
-    /// When they were read from the task.
+    /// The time at which they were read from the task.
     pub read_time: SystemTime,
-    /// The bytes.
     pub data: Bytes,
 }
 
 impl Chunk {
-    /// The offset behind the last byte.
+    /// The offset after the last byte.
     pub fn end(&self) -> u64 {
         self.offset + self.data.len() as u64
     }
@@ -74,10 +68,10 @@ impl From<Chunk> for OutputChunk {
     }
 }
 
-/// A task's output from an offset on, until no byte will ever come.
+/// A task's output from an offset to its end.
 ///
-/// Reading has no effect on the task or on other readers, and a daemon that restarts meanwhile is
-/// waited for. To take up reading later, keep [`Chunk::end`] of the last chunk.
+/// Reading has no effect on the task or on other readers. To resume later, keep [`Chunk::end`] of the
+/// last chunk.
 #[derive(Debug)]
 pub struct Output {
     batches: Batches<u64, Chunk>,

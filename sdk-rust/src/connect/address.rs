@@ -1,4 +1,4 @@
-//! Where a daemon listens: parsed once, so that no later code meets a bad address. It opens nothing.
+//! The address of a daemon. It is parsed once, so that no other code handles a bad address.
 
 use std::{
     env, fmt,
@@ -8,17 +8,17 @@ use std::{
     str::FromStr,
 };
 
-use crate::paths::{self, PathError};
+use super::paths::{self, PathError};
 
-/// What a socket address has room for, less its closing NUL.
+/// Maximum length of a socket path, without the closing NUL.
 const MAX_PATH: usize = 107;
 
 /// The address of a daemon.
 ///
-/// | written | means |
+/// | address | meaning |
 /// | --- | --- |
 /// | `unix:/absolute/path` | the Unix socket of a daemon of this user |
-/// | `tcp:127.0.0.1:7117` | TCP in the clear: this machine's loopback alone |
+/// | `tcp:127.0.0.1:7117` | TCP without TLS: loopback only |
 /// | `tls:build.example.com:7117` | TCP and TLS: any machine |
 ///
 /// ```
@@ -41,7 +41,6 @@ pub(crate) enum Place {
     Tls(Host),
 }
 
-/// A machine and a port.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Host {
     /// A name, or a number without brackets.
@@ -49,55 +48,34 @@ pub(crate) struct Host {
     pub(crate) port: u16,
 }
 
-/// Why an address cannot be used.
+/// The reason why an address cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum AddressError {
-    /// It begins with nothing that is known.
-    #[error("`{address}` is no address: write unix:/absolute/path, tcp:HOST:PORT or tls:HOST:PORT")]
-    UnknownScheme {
-        /// What was given.
-        address: String,
-    },
-    /// It names no host and port.
+    #[error(
+        "`{address}` is not an address: write unix:/absolute/path, tcp:HOST:PORT or tls:HOST:PORT"
+    )]
+    UnknownScheme { address: String },
     #[error(
         "`{address}` names no host and port: write {scheme}:HOST:PORT, e.g. {scheme}:127.0.0.1:7117 or {scheme}:[::1]:7117"
     )]
     NoHostAndPort {
-        /// What was given.
         address: String,
-        /// With which scheme.
         scheme: &'static str,
     },
-    /// What is sent there, a token too, could be read on the way.
+    /// The token would cross the network in the clear.
     #[error(
         "`{address}` is not on this machine's loopback, and tcp: is in the clear: write tls:HOST:PORT"
     )]
-    NotLoopback {
-        /// What was given.
-        address: String,
-    },
-    /// Its path depends on where one stands.
+    NotLoopback { address: String },
     #[error("the socket path `{}` is not absolute: write unix:/absolute/path", path.display())]
-    RelativePath {
-        /// What was given.
-        path: PathBuf,
-    },
-    /// Its path does not fit the kernel's structure.
-    #[error("the socket path `{}` has {} bytes, and at most {MAX_PATH} fit", path.display(), path.as_os_str().len())]
-    PathTooLong {
-        /// What was given.
-        path: PathBuf,
-    },
-    /// Its path has a NUL in it.
+    RelativePath { path: PathBuf },
+    #[error("the socket path `{}` has {} bytes: the limit is {MAX_PATH}", path.display(), path.as_os_str().len())]
+    PathTooLong { path: PathBuf },
     #[error("the socket path {path:?} contains a NUL")]
-    Nul {
-        /// What was given.
-        path: PathBuf,
-    },
-    /// The environment has bytes that are no text.
+    Nul { path: PathBuf },
     #[error("{} is not valid UTF-8", Address::ENV)]
     NotUnicode,
-    /// There is no default to fall back on.
+    /// There is no default address.
     #[error(transparent)]
     NoDefault(#[from] PathError),
 }
@@ -122,12 +100,12 @@ impl Address {
         Ok(Self(Place::Unix(path)))
     }
 
-    /// The calling user's own socket, whatever the environment says of another.
+    /// The calling user's own socket, whatever the environment says.
     pub fn default_for_user() -> Result<Self, AddressError> {
         Self::unix(paths::default_socket()?)
     }
 
-    /// What `HEELER_ADDR` says; none if it is unset or empty.
+    /// The address in `HEELER_ADDR`; `None` if it is unset or empty.
     pub fn from_env() -> Result<Option<Self>, AddressError> {
         match env::var(Self::ENV) {
             Ok(address) if address.is_empty() => Ok(None),
@@ -137,7 +115,7 @@ impl Address {
         }
     }
 
-    /// What `HEELER_ADDR` says, else the user's own socket.
+    /// The address in `HEELER_ADDR`, else the user's own socket.
     pub fn from_env_or_default() -> Result<Self, AddressError> {
         match Self::from_env()? {
             Some(address) => Ok(address),
@@ -161,7 +139,7 @@ impl Address {
         }
     }
 
-    /// Whether it is a TCP address that only this machine can reach.
+    /// True for a TCP address that only this machine can reach.
     pub(crate) fn is_loopback(&self) -> bool {
         match &self.0 {
             Place::Unix(_) => false,
@@ -173,7 +151,7 @@ impl Address {
         &self.0
     }
 
-    /// The command that would start a daemon here.
+    /// The command that starts a daemon at this address.
     pub fn start_command(&self) -> String {
         match &self.0 {
             Place::Unix(_) => match Self::default_for_user() {
@@ -190,7 +168,7 @@ impl Address {
 }
 
 impl Host {
-    /// `HOST:PORT`, where the host may be a name, or a number, one of version 6 in brackets.
+    /// Parses `HOST:PORT`, where the host is a name, an IPv4 address, or an IPv6 address in brackets.
     fn parse(text: &str) -> Option<Self> {
         let (name, port) = text.rsplit_once(':')?;
         let port: u16 = port.parse().ok().filter(|port| *port != 0)?;
@@ -272,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn absolute_unix_paths_are_taken_in_both_spellings() {
+    fn absolute_unix_paths_are_accepted_in_both_spellings() {
         for text in ["unix:/run/x.sock", "unix:///run/x.sock"] {
             let address: Address = text.parse().unwrap();
             assert_eq!(address.path(), Some(Path::new("/run/x.sock")));
@@ -281,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_are_taken_by_name_and_by_number() {
+    fn hosts_are_accepted_by_name_and_by_number() {
         for (text, name) in [
             ("tls:build.example.com:7117", "build.example.com"),
             ("tls:10.0.0.1:7117", "10.0.0.1"),
@@ -298,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_host_and_port_is_refused() {
+    fn an_address_without_host_and_port_is_refused() {
         for rest in [
             "",
             ":",
@@ -328,7 +306,7 @@ mod tests {
 
     /// N2
     #[test]
-    fn nothing_is_sent_in_the_clear_to_another_machine() {
+    fn tcp_without_tls_to_another_machine_is_refused() {
         for host in ["10.0.0.1", "example.com", "0.0.0.0", "[fe80::1]"] {
             let error = format!("tcp:{host}:7117").parse::<Address>().unwrap_err();
             assert!(matches!(error, AddressError::NotLoopback { .. }), "{host}");
@@ -359,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_path_that_fits_is_taken_and_one_more_byte_is_not() {
+    fn a_path_above_the_limit_is_refused() {
         let fits = format!("/{}", "x".repeat(MAX_PATH - 1));
         assert!(Address::unix(&fits).is_ok());
         let error = Address::unix(format!("{fits}x")).unwrap_err();
@@ -371,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn another_address_is_named_in_its_start_command() {
+    fn the_start_command_names_an_address_that_is_not_the_default() {
         for text in ["unix:/nowhere/x.sock", "tcp:127.0.0.1:7117"] {
             let address: Address = text.parse().unwrap();
             let command = format!("heeler serve --listen {text}");

@@ -1,0 +1,17 @@
+//! The builders of requests. Each becomes the message of its call.
+
+mod cancel;
+mod detach;
+mod filter;
+mod list;
+mod queue;
+mod spawn;
+mod wait;
+
+pub use cancel::CancelOptions;
+pub use detach::DetachOptions;
+pub use filter::Filter;
+pub use list::ListOptions;
+pub use queue::QueueUpdate;
+pub use spawn::Spawn;
+pub use wait::Wait;

@@ -1,0 +1,14 @@
+//! The streams. Those of the daemon are resumed after a break ([`resume`]); lists and output are fetched
+//! in batches ([`batches`]).
+
+mod attach;
+mod batches;
+mod output;
+mod resume;
+mod tasks;
+mod watch;
+
+pub use attach::{Attach, AttachEnded, AttachItem, AttachOptions};
+pub use output::{Chunk, Output};
+pub use tasks::Tasks;
+pub use watch::{Watch, WatchItem, WatchOptions};
