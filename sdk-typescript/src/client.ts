@@ -2,7 +2,7 @@
  * The client: one connection, and a method for every call of the service. It adds typed errors,
  * repetition and options to the generated stub; the answers are the contract's own messages.
  *
- * A method has the name of its call. Its first parameter is the request's required `filter`, `taskId` or
+ * A method has the name of its call, except `watch` for WatchEvents. Its first parameter is the request's required `filter`, `taskId` or
  * `name`; the other fields are options. An answer with a single field is returned as that field.
  */
 import { type Address, defaultAddress, formatAddress, parseAddress } from "./connection/address.js";
@@ -111,9 +111,9 @@ export class HeelerClient implements Disposable, AsyncDisposable {
     this.close();
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  [Symbol.asyncDispose](): Promise<void> {
     this.close();
-    await Promise.resolve();
+    return Promise.resolve();
   }
 
   /** Returns the handle of a task. It makes no call: the id may be unknown. */

@@ -77,7 +77,7 @@ export interface WaitOptions extends CallOptions, UntilOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-/** The options of `updateQueue`. What is absent stays unchanged. */
+/** The options of `updateQueue`. An absent option changes nothing. */
 export interface UpdateQueueOptions extends CallOptions {
   /** Maximum number of its tasks that run at a time, 1 to 10,000. A new queue has one slot. */
   readonly slots?: number | undefined;

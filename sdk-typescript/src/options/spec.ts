@@ -62,7 +62,7 @@ export interface TaskOptions {
   readonly timeoutMs?: number | undefined;
   /** Maximum time without output; then the task is stopped. By default no limit. */
   readonly idleTimeoutMs?: number | undefined;
-  /** How the task is stopped. By default SIGTERM and a grace of 5 s. */
+  /** The way to stop the task. By default SIGTERM and a grace of 5 s. */
   readonly stop?: StopOptions | undefined;
   /** Starts the task in the foreground; `{}` for all defaults. By default in the background. */
   readonly foreground?: ForegroundOptions | undefined;

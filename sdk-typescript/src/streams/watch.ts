@@ -1,6 +1,6 @@
 /**
- * The event stream. It reconnects and resumes without a loss and without a repeat; cursor.ts decides
- * what to ask for.
+ * The event stream. It reconnects and resumes without a loss and without a repeat; cursor.ts has the
+ * position from which it resumes.
  */
 import type { Caller } from "../connection/call.js";
 import {

@@ -9,7 +9,7 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import { RefusedError } from "../../src/index.js";
 import { isObject, type JsonObject, match } from "./match.js";
 import { Daemon } from "../support/daemon.js";
-import { PACKAGE } from "../support/place.js";
+import { PACKAGE } from "../support/package.js";
 import { findStep, type Scene } from "./steps.js";
 
 const ROOT = join(PACKAGE, "..");

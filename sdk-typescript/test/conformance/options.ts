@@ -2,9 +2,9 @@
  * From a request in protobuf's JSON mapping to this package's options: the reverse of
  * src/options/message.ts. A field that the contract does not have is refused.
  */
-import { type DescField, type DescMessage, fromJson, toJson } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, fromJson, ScalarType, toJson } from "@bufbuild/protobuf";
 import { reflect, type ReflectMessage } from "@bufbuild/protobuf/reflect";
-import { type Duration, durationMs } from "@bufbuild/protobuf/wkt";
+import { type Duration, durationMs, FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 
 import { isDuration, optionName } from "../../src/options/message.js";
 import { toWord } from "../../src/options/words.js";
@@ -32,8 +32,17 @@ export function defined(options: Options): Options {
 }
 
 function fieldOptions(message: ReflectMessage): Options {
-  const set = message.desc.fields.filter((field) => message.isSet(field));
+  const set = message.desc.fields.filter((field) => message.isSet(field) || isPlainBool(field));
   return Object.fromEntries(set.map((field) => [optionName(field), optionOf(message, field)]));
+}
+
+/** An absent bool means false in the contract, whatever the default of the client's option is. */
+function isPlainBool(field: DescField): boolean {
+  return (
+    field.scalar === ScalarType.BOOL &&
+    field.fieldKind === "scalar" &&
+    field.presence === FeatureSet_FieldPresence.IMPLICIT
+  );
 }
 
 function optionOf(message: ReflectMessage, field: DescField): unknown {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { before, test } from "node:test";
 
 import { Daemon, until } from "../support/daemon.js";
-import { PACKAGE } from "../support/place.js";
+import { PACKAGE } from "../support/package.js";
 
 /** Inside the package, so that the programs can import it by its name. */
 const FOLDER = join(PACKAGE, "build/docs");

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { PACKAGE } from "../support/place.js";
+import { PACKAGE } from "../support/package.js";
 
 /** The files below a folder, by their relative paths. */
 function files(folder: string): Map<string, string> {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 import { Daemon } from "../support/daemon.js";
-import { PACKAGE } from "../support/place.js";
+import { PACKAGE } from "../support/package.js";
 
 const CONSUMER = `
 import { type BackgroundTask, HeelerClient, v1 } from "@heeler/client";

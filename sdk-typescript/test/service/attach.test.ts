@@ -139,7 +139,7 @@ test("a task that was detached during a break ends the attachment", async () => 
     shell: `echo one; while [ ! -e ${go} ]; do sleep 0.01; done; echo two; exec sleep 600`,
     foreground: { reattachWindowMs: WINDOW_MS },
   });
-  // It stays attached, and reads only when it is told to.
+  // It stays attached, and reads only on demand.
   const attachment = task.attach();
   assert.equal((await attachment.next()).value?.kind, "attached");
   assert.equal((await attachment.next()).value?.kind, "output");

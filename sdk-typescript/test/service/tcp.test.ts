@@ -15,7 +15,7 @@ import {
   UnreachableError,
 } from "../../src/index.js";
 import { Daemon } from "../support/daemon.js";
-import { PACKAGE } from "../support/place.js";
+import { PACKAGE } from "../support/package.js";
 
 const LOOPBACK = ["--listen", "tcp:127.0.0.1:0"] as const;
 

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout as rest } from "node:timers/promises";
 
 import { HeelerClient } from "../../src/index.js";
-import { PACKAGE } from "./place.js";
+import { PACKAGE } from "./package.js";
 
 /** The time limit for a condition: enough for a loaded machine. */
 const LIMIT_MS = 30_000;

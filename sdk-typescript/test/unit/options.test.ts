@@ -1,15 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import type { MessageShape } from "@bufbuild/protobuf";
+
 import { toDuration } from "../../src/connection/time.js";
 import { CancelRequestSchema, SpawnRequestSchema } from "../../src/gen/heeler/v1/index.js";
 import type {
+  AttachOptions,
+  CallOptions,
   CancelOptions,
   DetachOptions,
   EnvironmentOptions,
   ExclusiveOptions,
   Filter,
   ForegroundOptions,
+  HeelerClient,
   InspectOptions,
   ListOptions,
   ReadOutputOptions,
@@ -31,11 +36,37 @@ type Missing<M, O, Except extends string = never> = Exclude<
   (O extends unknown ? keyof O : never) | Except
 >;
 
-/** A field that is missing here does not compile, and the error names it. */
+/** Does not compile if something is missing, and the error names it. */
 type Complete<M extends never> = M;
 
-/** Every field of a request has an option. */
+type Methods = typeof v1.BackgroundTasks.method;
+
+/** The options of each call, with the field that is the first parameter of its method. */
+interface RequestOptions {
+  readonly spawn: SpawnOptions & { readonly spec: unknown };
+  readonly attach: AttachOptions & { readonly taskId: string };
+  readonly detach: DetachOptions & { readonly filter: Filter };
+  readonly cancel: CancelOptions & { readonly filter: Filter };
+  readonly list: ListOptions;
+  readonly inspect: InspectOptions & { readonly taskId: string };
+  // `after` sets both.
+  readonly watchEvents: WatchOptions & { readonly afterRevision: bigint; readonly epoch: string };
+  readonly wait: WaitOptions & { readonly filter: Filter };
+  readonly readOutput: ReadOutputOptions & { readonly taskId: string };
+  readonly remove: CallOptions & { readonly filter: Filter };
+  readonly updateQueue: UpdateQueueOptions & { readonly name: string };
+  readonly listQueues: CallOptions;
+  readonly shutdown: ShutdownOptions;
+}
+
+type MissingOf<N extends keyof Methods> = N extends keyof RequestOptions
+  ? Missing<MessageShape<Methods[N]["input"]>, RequestOptions[N]>
+  : N;
+
+/** Every call has a method, and every field of a request an option. */
 export type Checks = [
+  Complete<Exclude<keyof Methods, keyof HeelerClient | "watchEvents">>,
+  Complete<{ [N in keyof Methods]: MissingOf<N> }[keyof Methods]>,
   Complete<Missing<v1.TaskSpec, SpawnOptions>>,
   Complete<Missing<v1.Environment, EnvironmentOptions, "variableNames">>,
   Complete<Missing<v1.StopPolicy, StopOptions>>,
@@ -43,15 +74,6 @@ export type Checks = [
   Complete<Missing<v1.SilencePolicy, SilenceOptions>>,
   Complete<Missing<v1.ExclusivePolicy, ExclusiveOptions>>,
   Complete<Missing<v1.TaskFilter, Filter>>,
-  Complete<Missing<v1.CancelRequest, CancelOptions, "filter">>,
-  Complete<Missing<v1.DetachRequest, DetachOptions, "filter">>,
-  Complete<Missing<v1.ListRequest, ListOptions>>,
-  Complete<Missing<v1.InspectRequest, InspectOptions, "taskId">>,
-  Complete<Missing<v1.WaitRequest, WaitOptions, "filter">>,
-  Complete<Missing<v1.ReadOutputRequest, ReadOutputOptions, "taskId">>,
-  Complete<Missing<v1.UpdateQueueRequest, UpdateQueueOptions, "name">>,
-  Complete<Missing<v1.ShutdownRequest, ShutdownOptions>>,
-  Complete<Missing<v1.WatchEventsRequest, WatchOptions, "afterRevision" | "epoch">>,
 ];
 
 test("options become fields: milliseconds, words, groups and choices", () => {
