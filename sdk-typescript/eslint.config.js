@@ -15,18 +15,18 @@ export default defineConfig(
       },
     },
     rules: {
-      // A frame in the trace, and the same behaviour inside and outside of a try.
+      // Keeps the frame in the stack trace, and behaves the same inside and outside of a try.
       "@typescript-eslint/return-await": ["error", "always"],
       "@typescript-eslint/switch-exhaustiveness-check": "error",
       "@typescript-eslint/consistent-type-imports": "error",
-      // TypeScript insists on the brackets.
+      // Keys that no type declares are written in brackets.
       "@typescript-eslint/dot-notation": "off",
     },
   },
   {
     files: ["**/*.test.ts"],
     rules: {
-      // node:test runs what is described; nobody awaits it.
+      // node:test collects these calls and awaits them itself.
       "@typescript-eslint/no-floating-promises": [
         "error",
         {

@@ -8,7 +8,7 @@ import { after, before, test } from "node:test";
 import { setTimeout as rest } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
-import { CancelOutcome, exitCode, HeelerClient, ReleaseReason, TaskState } from "@heeler/client";
+import { AttachEndReason, CancelOutcome, HeelerClient, TaskState } from "@heeler/client";
 
 import { AgentSession, type TaskCounts } from "./session.js";
 
@@ -18,7 +18,7 @@ const HEELER = fileURLToPath(new URL("../../../target/debug/heeler", import.meta
 let daemon: ChildProcess;
 let client: HeelerClient;
 
-/** Starts the daemon, and connects as soon as it listens. */
+/** Starts the daemon and connects as soon as it listens. */
 async function start(): Promise<HeelerClient> {
   const binary = process.env["HEELER_BINARY"] ?? HEELER;
   assert(existsSync(binary), `no daemon at ${binary}: run \`cargo build\`, or set HEELER_BINARY`);
@@ -49,18 +49,18 @@ after(async () => {
   rmSync(dir, { recursive: true });
 });
 
-/** A session, and the counts that it tells. */
-async function open(id: string): Promise<{ session: AgentSession; told: string[] }> {
+/** A session, and the events that it emits. */
+async function open(id: string): Promise<{ session: AgentSession; emitted: string[] }> {
   const session = await AgentSession.open(client, id);
-  const told: string[] = [];
+  const emitted: string[] = [];
   session.on("backgroundTasksChanged", ({ agents, shells }: TaskCounts) => {
-    told.push(`${agents.toString()} agents, ${shells.toString()} shells`);
+    emitted.push(`${agents.toString()} agents, ${shells.toString()} shells`);
   });
-  session.on("idle", () => told.push("idle"));
-  return { session, told };
+  session.on("idle", () => emitted.push("idle"));
+  return { session, emitted };
 }
 
-/** Returns once the session was told of so many live tasks. */
+/** Waits until the session counts this many live tasks. */
 async function counted(session: AgentSession, agents: number, shells: number): Promise<void> {
   const end = performance.now() + 30_000;
   for (;;) {
@@ -74,7 +74,7 @@ async function counted(session: AgentSession, agents: number, shells: number): P
 }
 
 test("counts change with each start and end, and idle comes when all are done", async () => {
-  const { session, told } = await open("counts");
+  const { session, emitted } = await open("counts");
   await session.idle();
   const agent = await session.startAgent({ argv: ["sleep", "600"] });
   const shell = await session.startShell({ argv: ["sleep", "600"] });
@@ -83,7 +83,7 @@ test("counts change with each start and end, and idle comes when all are done", 
   await session.cancelBackgroundTask(shell);
   await session.cancelBackgroundTask(agent);
   await idle;
-  assert.deepEqual(told, [
+  assert.deepEqual(emitted, [
     "1 agents, 0 shells",
     "1 agents, 1 shells",
     "1 agents, 0 shells",
@@ -93,14 +93,14 @@ test("counts change with each start and end, and idle comes when all are done", 
   await session.close();
 });
 
-test("a cancel ends the tree, says what it did, and leaves the session usable", async () => {
-  const { session, told } = await open("cancel");
+test("a cancel ends the tree, returns its result, and leaves the session usable", async () => {
+  const { session, emitted } = await open("cancel");
   const agentId = await session.startAgent({ shell: "setsid sleep 600 & sleep 600" });
   const result = await session.cancelBackgroundTask(agentId, "the user asked");
   assert.equal(result.outcome, CancelOutcome.REQUESTED);
   assert.equal(result.task?.state, TaskState.CANCELLED);
   assert.equal(result.task.stop?.reason, "the user asked");
-  assert.deepEqual(result.proof?.survivors, []);
+  assert.equal(result.task.stop.proof?.result.case, "proven");
   await session.idle();
 
   const again = await session.cancelBackgroundTask(agentId);
@@ -110,11 +110,11 @@ test("a cancel ends the tree, says what it did, and leaves the session usable", 
   });
   await session.startShell({ shell: "exit 0" });
   await session.idle();
-  assert.equal(told.filter((line) => line === "idle").length, 2);
+  assert.equal(emitted.filter((line) => line === "idle").length, 2);
   await session.close();
 });
 
-test("a session is not idle while a task that was just started is under way", async () => {
+test("a session is not idle while a task that was just started runs", async () => {
   const { session } = await open("short");
   for (let i = 0; i < 20; i += 1) {
     const id = await session.startShell({ argv: ["true"] });
@@ -128,11 +128,11 @@ test("a session is not idle while a task that was just started is under way", as
   await session.close();
 });
 
-test("a shell in the foreground gives its output, or is moved into the background", async () => {
-  const { session, told } = await open("foreground");
+test("a shell in the foreground returns its output, or is moved to the background", async () => {
+  const { session, emitted } = await open("foreground");
   const done = await session.runShell({ shell: "echo hello; exit 3" });
   assert.equal(done.stdout, "hello\n");
-  assert.equal(exitCode(done.task), 3);
+  assert.equal(done.exitCode, 3);
   await session.idle();
 
   let moved: string[] = [];
@@ -142,40 +142,40 @@ test("a shell in the foreground gives its output, or is moved into the backgroun
       moved = await session.moveToBackground("the user pressed a key");
     },
   });
-  assert.equal(server.reason, ReleaseReason.DETACHED);
+  assert.equal(server.reason, AttachEndReason.DETACHED);
   assert.deepEqual(moved, [server.task.id]);
   await counted(session, 0, 1);
-  assert.equal(told.filter((line) => line === "idle").length, 1, "it is not over");
+  assert.equal(emitted.filter((line) => line === "idle").length, 1, "the task still runs");
   await session.cancelBackgroundTask(server.task.id);
   await session.idle();
   assert.deepEqual(await session.moveToBackground(), []);
   await session.close();
 });
 
-test("other sessions are not counted, and a second view sees the same", async () => {
+test("other sessions are not counted, and a second view has the same counts", async () => {
   const { session } = await open("one");
   const other = await open("other");
   const id = await session.startAgent({ argv: ["sleep", "600"] });
   const second = await open("one");
-  assert.deepEqual(second.session.backgroundTasks, { agents: 1, shells: 0, hosted: 0 });
-  assert.deepEqual(other.session.backgroundTasks, { agents: 0, shells: 0, hosted: 0 });
+  assert.deepEqual(second.session.backgroundTasks, { agents: 1, shells: 0 });
+  assert.deepEqual(other.session.backgroundTasks, { agents: 0, shells: 0 });
   await session.cancelBackgroundTask(id);
   await Promise.all([session.idle(), second.session.idle()]);
-  assert.deepEqual(other.told, []);
+  assert.deepEqual(other.emitted, []);
   await Promise.all([session.close(), second.session.close(), other.session.close()]);
 });
 
-test("a session goes on across a kill of the daemon", async () => {
-  const { session, told } = await open("killed");
+test("a session continues across a kill of the daemon", async () => {
+  const { session, emitted } = await open("killed");
   const id = await session.startAgent({ argv: ["sleep", "600"] });
   await counted(session, 1, 0);
   const gone = once(daemon, "exit");
   daemon.kill("SIGKILL");
   await gone;
   (await start()).close();
-  assert.deepEqual(told, ["1 agents, 0 shells"]);
+  assert.deepEqual(emitted, ["1 agents, 0 shells"]);
   await session.cancelBackgroundTask(id);
   await session.idle();
-  assert.deepEqual(told, ["1 agents, 0 shells", "0 agents, 0 shells", "idle"]);
+  assert.deepEqual(emitted, ["1 agents, 0 shells", "0 agents, 0 shells", "idle"]);
   await session.close();
 });

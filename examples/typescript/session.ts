@@ -1,9 +1,9 @@
 /**
  * The background half of an agent SDK's session, on Heeler: it starts shells and subagents, cancels them
- * by id, moves what runs in the foreground there, tells how many there are, and knows when all are done.
+ * by id, moves foreground tasks to the background, counts live tasks, and reports when none is left.
  *
- * It owns what it was last told of its session and nothing else: the daemon has the tasks and counts
- * them, and a second session object of the same id, in this process or in another, sees the same.
+ * It owns only the latest counts of its session. The daemon has the tasks and counts them, so a second
+ * session object with the same id, in this process or another, has the same counts.
  */
 import { EventEmitter, once } from "node:events";
 
@@ -18,51 +18,49 @@ import {
   type WatchItem,
 } from "@heeler/client";
 
-/** How many tasks are live, by kind. */
+/** The number of live tasks, by kind. */
 export interface TaskCounts {
   readonly agents: number;
   readonly shells: number;
-  readonly hosted: number;
 }
 
-/** What a session tells. */
+/** The events of a session. */
 export interface SessionEvents {
   /** The number of live tasks has changed. */
   backgroundTasksChanged: [counts: TaskCounts];
-  /** The last of them is over. */
+  /** No live task is left. */
   idle: [];
-  /** The session can no longer be followed. */
+  /** The event stream of the session failed. */
   error: [error: unknown];
 }
 
-const NONE: TaskCounts = { agents: 0, shells: 0, hosted: 0 };
+const NONE: TaskCounts = { agents: 0, shells: 0 };
 
 function isSame(a: TaskCounts, b: TaskCounts): boolean {
-  return a.agents === b.agents && a.shells === b.shells && a.hosted === b.hosted;
+  return a.agents === b.agents && a.shells === b.shells;
 }
 
-function withOneMore(counts: TaskCounts, kind: TaskKind): TaskCounts {
+function withOneMore(counts: TaskCounts, kind: TaskKind | undefined): TaskCounts {
   switch (kind) {
     case TaskKind.AGENT:
       return { ...counts, agents: counts.agents + 1 };
-    case TaskKind.HOSTED:
-      return { ...counts, hosted: counts.hosted + 1 };
     case TaskKind.SHELL:
     case TaskKind.UNSPECIFIED:
+    case undefined:
       return { ...counts, shells: counts.shells + 1 };
   }
 }
 
-/** A conversation whose background work Heeler has. */
+/** A conversation whose background tasks run on Heeler. */
 export class AgentSession extends EventEmitter<SessionEvents> {
   readonly #client: HeelerClient;
   readonly #abort = new AbortController();
   #counts = NONE;
-  /** The latest revision that has been taken in. */
-  #seen = 0n;
-  /** Starts that have not been answered, and runs: the session is not idle meanwhile. */
+  /** The latest revision received. */
+  #received = 0n;
+  /** Starts without an answer, and runs in progress: the session is not idle during them. */
   #starting = 0;
-  /** Nor is it before what was answered has been counted: an answer may be faster than its event. */
+  /** The revision of the latest answer. An answer may arrive before its event is counted. */
   #awaited = 0n;
   #isIdle = true;
   #following: Promise<void> = Promise.resolve();
@@ -75,62 +73,62 @@ export class AgentSession extends EventEmitter<SessionEvents> {
     this.#client = client;
   }
 
-  /** Opens a session, new or not: tasks that are live already are counted from the start. */
+  /** Opens a session. Tasks that are live already are counted. */
   static async open(client: HeelerClient, sessionId: string): Promise<AgentSession> {
     const session = new AgentSession(client, sessionId);
     await session.#follow();
     return session;
   }
 
-  /** How many tasks are live, as far as the daemon has told yet. */
+  /** The number of live tasks according to the events so far. */
   get backgroundTasks(): TaskCounts {
     return this.#counts;
   }
 
-  /** Starts a subagent in the background, and gives its id. */
+  /** Starts a subagent in the background and returns its id. */
   async startAgent(options: SpawnOptions): Promise<string> {
-    return await this.#start({ ...options, kind: TaskKind.AGENT });
+    return await this.#start({ ...options, kind: "agent" });
   }
 
-  /** Starts a shell in the background, and gives its id. */
+  /** Starts a shell in the background and returns its id. */
   async startShell(options: SpawnOptions): Promise<string> {
-    return await this.#start({ ...options, kind: TaskKind.SHELL });
+    return await this.#start({ ...options, kind: "shell" });
   }
 
   /**
-   * Runs a shell in the foreground, and returns when it is over or in the background. Aborting the signal,
-   * as a user's interrupt would, stops it.
+   * Runs a shell in the foreground and returns when it is finished or in the background. Aborting the
+   * signal, as a user's interrupt does, stops it.
    */
   async runShell(options: RunOptions): Promise<RunResult> {
     const { sessionId } = this;
     return await this.#during(async () => {
-      const result = await this.#client.run({ ...options, kind: TaskKind.SHELL, sessionId });
+      const result = await this.#client.run({ ...options, kind: "shell", sessionId });
       this.#await(result.task);
       return result;
     });
   }
 
-  /** Moves what runs in the foreground into the background, and gives the ids. */
+  /** Moves the foreground tasks to the background and returns their ids. */
   async moveToBackground(reason?: string): Promise<string[]> {
     const { sessionId } = this;
     const { results } = await this.#client.detach({ sessionId }, { reason });
     return results.flatMap(({ task }) => (task === undefined ? [] : [task.id]));
   }
 
-  /** Cancels a task, and returns when not one process of it is left. The session goes on. */
+  /** Cancels a task and returns when no process of it is left. The session stays usable. */
   async cancelBackgroundTask(agentId: string, reason?: string): Promise<CancelResult> {
     const actor = `session ${this.sessionId}`;
     return await this.#client.cancelBackgroundTask(agentId, { reason, actor });
   }
 
-  /** Returns when no task is live: at once if none is. */
+  /** Waits until no task is live. */
   async idle(signal?: AbortSignal): Promise<void> {
     if (!this.#isIdle) {
       await once(this, "idle", { signal });
     }
   }
 
-  /** Stops following. The tasks run on. */
+  /** Stops watching. The tasks continue. */
   async close(): Promise<void> {
     this.#abort.abort();
     await this.#following;
@@ -147,7 +145,7 @@ export class AgentSession extends EventEmitter<SessionEvents> {
     });
   }
 
-  /** Does what may start a task: the session is not idle meanwhile. */
+  /** Does work that may start a task. The session is not idle during it. */
   async #during<T>(work: () => Promise<T>): Promise<T> {
     this.#starting += 1;
     this.#isIdle = false;
@@ -155,7 +153,7 @@ export class AgentSession extends EventEmitter<SessionEvents> {
       return await work();
     } finally {
       this.#starting -= 1;
-      this.#tellIdle();
+      this.#emitIdle();
     }
   }
 
@@ -165,7 +163,7 @@ export class AgentSession extends EventEmitter<SessionEvents> {
     }
   }
 
-  /** Returns once the live tasks are known; the rest goes on behind. */
+  /** Returns once the live tasks are known, and continues in the background. */
   async #follow(): Promise<void> {
     const filter = { sessionId: this.sessionId };
     const { signal } = this.#abort;
@@ -189,7 +187,7 @@ export class AgentSession extends EventEmitter<SessionEvents> {
         if (!isSame(before, this.#counts)) {
           this.emit("backgroundTasksChanged", this.#counts);
         }
-        this.#tellIdle();
+        this.#emitIdle();
       }
     } catch (error) {
       if (!this.#abort.signal.aborted) {
@@ -201,23 +199,23 @@ export class AgentSession extends EventEmitter<SessionEvents> {
   #take(item: WatchItem): void {
     switch (item.kind) {
       case "initial":
-        this.#counts = withOneMore(this.#counts, item.task.kind);
+        this.#counts = withOneMore(this.#counts, item.task.spec?.kind);
         break;
       case "event":
-        this.#seen = item.event.revision;
+        this.#received = item.event.revision;
         if (item.event.sessionActivity !== undefined) {
-          const { agents, shells, hosted } = item.event.sessionActivity;
-          this.#counts = { agents, shells, hosted };
+          const { agents, shells } = item.event.sessionActivity;
+          this.#counts = { agents, shells };
         }
         break;
       case "bookmark":
-        this.#seen = item.bookmark.revision;
+        this.#received = item.bookmark.revision;
         break;
     }
   }
 
-  #tellIdle(): void {
-    const isAwaited = this.#starting > 0 || this.#seen < this.#awaited;
+  #emitIdle(): void {
+    const isAwaited = this.#starting > 0 || this.#received < this.#awaited;
     const isIdle = !isAwaited && isSame(this.#counts, NONE);
     const becameIdle = isIdle && !this.#isIdle;
     this.#isIdle = isIdle;

@@ -1,14 +1,14 @@
-// Generates src/gen from the contract, or another folder with `--out FOLDER`. Needs nothing but Node
-// and this package's own development dependencies.
+// Generates src/gen from the contract, or another folder with `--out FOLDER`. Needs only Node and this
+// package's own development dependencies.
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const packageRoot = resolve(dirname(fileURLToPath(import.meta.url)), "..");
 
-/** Where the proto files are: the contract, and the details of a refusal. */
+/** The folders with proto files: the contract, and the error details. */
 const inputs = [resolve(packageRoot, "../proto"), resolve(packageRoot, "proto")];
 
 /** Empties `out`, then fills it. */
@@ -25,7 +25,8 @@ export function generate(out) {
     ],
   });
   rmSync(out, { recursive: true, force: true });
-  // Run where no configuration lies above: each input is a module of its own.
+  // buf reads the configuration of its working directory and of the folders above it. In an empty
+  // folder it finds none, and each input is a module of its own.
   const neutral = mkdtempSync(join(tmpdir(), "heeler-generate-"));
   try {
     for (const input of inputs) {
@@ -37,6 +38,16 @@ export function generate(out) {
   } finally {
     rmSync(neutral, { recursive: true });
   }
+  writeIndex(join(out, "heeler/v1"));
+}
+
+/** Writes the module that exports all generated modules of a folder. */
+function writeIndex(folder) {
+  const modules = readdirSync(folder)
+    .filter((file) => file.endsWith("_pb.ts"))
+    .sort();
+  const lines = modules.map((file) => `export * from "./${file.replace(/\.ts$/u, ".js")}";\n`);
+  writeFileSync(join(folder, "index.ts"), lines.join(""));
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -1,13 +1,13 @@
 /**
- * What can go wrong with a call, as classes with a `kind` to switch on. How a failure of the transport
- * becomes one of them is in failure.ts.
+ * The errors of this package: classes with a `kind` to switch on. connection/failure.ts converts errors
+ * of the transport into them.
  */
-import type { ErrorReason } from "./gen/heeler/v1/error_pb.js";
+import type { ErrorReason } from "./gen/heeler/v1/index.js";
 
-/** The reasons of the contract, by name. A newer daemon may send others. */
+/** The reasons in the contract. A newer daemon may send others. */
 export type Reason = Exclude<keyof typeof ErrorReason, "UNSPECIFIED">;
 
-/** The gRPC status codes, by name. */
+/** The gRPC status codes. */
 export type StatusCode =
   | "CANCELLED"
   | "UNKNOWN"
@@ -26,17 +26,15 @@ export type StatusCode =
   | "DATA_LOSS"
   | "UNAUTHENTICATED";
 
-/** A field of a request that cannot be used. */
+/** A bad field of a request. */
 export interface FieldViolation {
-  /** Its path in the request, e.g. `stop_policy.grace`. */
+  /** Its path in the request, such as `spec.stop.grace`. */
   readonly field: string;
-  /** What is wrong with it. */
   readonly description: string;
 }
 
-/** What every error of this package is. An aborted call rejects with its signal's reason instead. */
+/** The base of every error. An aborted call rejects with its signal's reason instead. */
 export abstract class HeelerError extends Error {
-  /** Which of them it is. */
   abstract readonly kind:
     | "address"
     | "credentials"
@@ -53,21 +51,21 @@ export abstract class HeelerError extends Error {
     this.name = new.target.name;
   }
 
-  /** Whether the daemon cannot have begun to carry out the call, and may do so a moment later. */
-  readonly isUnheard: boolean = false;
+  /** True if the daemon cannot have received the call and may be available a moment later. */
+  readonly wasNotReceived: boolean = false;
 
-  /** Whether the same call may succeed a moment later: the daemon is away or restarting. */
+  /** True if the same call may succeed a moment later: the daemon is away or restarting. */
   get isTransient(): boolean {
-    return this.isUnheard;
+    return this.wasNotReceived;
   }
 
-  /** Whether it is a refusal for this reason. */
+  /** True for a refusal with this reason. */
   is(reason: Reason): boolean {
     return this instanceof RefusedError && this.reason === reason;
   }
 }
 
-/** Why an address cannot be used. */
+/** The problem with an address. */
 export type AddressProblem =
   | "UNKNOWN_SCHEME"
   | "NO_HOST_AND_PORT"
@@ -91,20 +89,19 @@ export class AddressError extends HeelerError {
   }
 }
 
-/** The token or the authority for a daemon over TCP cannot be used. */
+/** The token or the certificate authority cannot be used. */
 export class CredentialsError extends HeelerError {
   readonly kind = "credentials";
 }
 
-/** Nobody listens there. */
+/** No daemon listens at the address. */
 export class NotRunningError extends HeelerError {
   readonly kind = "notRunning";
-  override readonly isUnheard = true;
+  override readonly wasNotReceived = true;
 
   constructor(
-    /** Where the daemon was sought. */
     readonly address: string,
-    /** The command that starts one there. */
+    /** The command that starts a daemon at the address. */
     readonly startCommand: string,
     options?: ErrorOptions,
   ) {
@@ -112,25 +109,25 @@ export class NotRunningError extends HeelerError {
   }
 }
 
-/** Somebody may listen there, but we cannot reach them. */
+/** The connection could not be opened, for example for lack of permission. */
 export class UnreachableError extends HeelerError {
   readonly kind = "unreachable";
-  /** The kernel says so at once when the daemon's queue of connections is full. */
-  override readonly isUnheard: boolean;
+  override readonly wasNotReceived: boolean;
 
   constructor(
     readonly address: string,
-    /** The system's name for the trouble, e.g. `EACCES`. */
+    /** The system's error code, such as `EACCES`. */
     readonly code: string,
     message: string,
     options?: ErrorOptions,
   ) {
     super(`cannot connect to ${address}: ${message}`, options);
-    this.isUnheard = code === "EAGAIN";
+    // EAGAIN: the daemon's queue of connections is full.
+    this.wasNotReceived = code === "EAGAIN";
   }
 }
 
-/** The connection broke: whether the daemon heard the call is not known. */
+/** The connection broke. The daemon may have received the call. */
 export class DisconnectedError extends HeelerError {
   readonly kind = "disconnected";
 
@@ -146,7 +143,7 @@ export class DisconnectedError extends HeelerError {
   }
 }
 
-/** What a refusal says. */
+/** The content of a refusal. */
 export interface Refusal {
   readonly code: StatusCode;
   readonly reason?: string | undefined;
@@ -155,18 +152,17 @@ export interface Refusal {
   readonly fields: readonly FieldViolation[];
 }
 
-/** The daemon said no. Nothing was changed. */
+/** The daemon refused the call and changed nothing. */
 export class RefusedError extends HeelerError {
   readonly kind = "refused";
-  /** The gRPC status code. */
   readonly code: StatusCode;
-  /** Why: a {@link Reason}, or a newer one. Absent if the status did not come from Heeler itself. */
+  /** A {@link Reason} or a newer one. Undefined if the status does not come from Heeler itself. */
   readonly reason: string | undefined;
-  /** The values that the reason speaks of. */
+  /** The values that belong to the reason. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** Which fields of the request cannot be used. */
+  /** The bad fields of the request. */
   readonly fields: readonly FieldViolation[];
-  override readonly isUnheard: boolean;
+  override readonly wasNotReceived: boolean;
 
   constructor(refusal: Refusal, options?: ErrorOptions) {
     super(refusal.message, options);
@@ -174,16 +170,15 @@ export class RefusedError extends HeelerError {
     this.reason = refusal.reason;
     this.metadata = refusal.metadata;
     this.fields = refusal.fields;
-    this.isUnheard = refusal.code === "UNAVAILABLE";
+    this.wasNotReceived = refusal.code === "UNAVAILABLE";
   }
 }
 
-/** The call's own deadline passed. No task was ended by it. */
+/** The call's own deadline passed. This ended no task. */
 export class DeadlineError extends HeelerError {
   readonly kind = "deadline";
 
   constructor(
-    /** How long the call was given. */
     readonly deadlineMs: number,
     options?: ErrorOptions,
   ) {
@@ -191,12 +186,12 @@ export class DeadlineError extends HeelerError {
   }
 }
 
-/** The request or the answer is not what the contract says. */
+/** The request or the answer does not conform to the contract. */
 export class ProtocolError extends HeelerError {
   readonly kind = "protocol";
 }
 
-/** The client was closed before, or during, the call. */
+/** The client was closed before or during the call. */
 export class ClosedError extends HeelerError {
   readonly kind = "closed";
 }

@@ -2,23 +2,19 @@
  * The TypeScript client of Heeler: it starts, watches, inspects and stops background tasks through the
  * daemon of the calling user.
  *
- * A call that finds the daemon restarting is tried again, with growing and jittered delays, for up to
- * five seconds (`retryForMs`). That is safe for every call: reading has no effect; Cancel, Detach, Wait
- * and UpdateQueue mean the same when asked twice; and Spawn carries a fresh `requestId` by which the
- * daemon knows it again. Remove is repeated only while it cannot have been heard, Shutdown not at all.
+ * Requests are built from options: durations are milliseconds, enum values are words. Answers are the
+ * contract's messages. The messages and enums that most programs need are exported by name; `v1` has all
+ * of the generated module.
+ *
+ * A call that finds the daemon restarting is repeated, with growing and jittered delays, for up to five
+ * seconds (`retryForMs`). This is safe for every call: reading has no effect; Cancel, Detach, Wait and
+ * UpdateQueue have the same effect when repeated; and Spawn carries a new `requestId` by which the daemon
+ * recognises it. Remove is repeated only if the daemon cannot have received it, Shutdown never.
  */
-export type { AttachItem, AttachOptions, Release } from "./attach.js";
-export type { CallOptions } from "./call.js";
-export type { CancelOptions, CancelTarget } from "./cancel.js";
-export {
-  type ConnectOptions,
-  HeelerClient,
-  type RemoveTarget,
-  type ShutdownOptions,
-} from "./client.js";
-export type { Credentials } from "./credentials.js";
-export type { WatchItem } from "./cursor.js";
-export type { DetachOptions, DetachTarget } from "./detach.js";
+export { type ConnectOptions, HeelerClient } from "./client.js";
+export type { CallOptions } from "./connection/call.js";
+export type { Credentials } from "./connection/credentials.js";
+export type { Stub } from "./connection/transport.js";
 export {
   AddressError,
   type AddressProblem,
@@ -36,28 +32,75 @@ export {
   type StatusCode,
   UnreachableError,
 } from "./errors.js";
-export type { Filter } from "./filter.js";
-export * from "./gen/heeler/v1/background_tasks_pb.js";
-export * from "./gen/heeler/v1/error_pb.js";
-export * from "./gen/heeler/v1/event_pb.js";
-export * from "./gen/heeler/v1/output_pb.js";
-export * from "./gen/heeler/v1/process_pb.js";
-export * from "./gen/heeler/v1/task_pb.js";
-export type { Line, LineOptions } from "./lines.js";
-export type { ListOptions } from "./list.js";
+export {
+  AttachEndReason,
+  type BackgroundTask,
+  type Bookmark,
+  CancelOutcome,
+  type CancelResponse,
+  type CancelResult,
+  DetachCause,
+  DetachOutcome,
+  type DetachResponse,
+  type DetachResult,
+  EndReason,
+  type InspectResponse,
+  type ListResponse,
+  OutputStream,
+  Placement,
+  ProofMethod,
+  type Queue,
+  type ReadOutputResponse,
+  type RemoveResponse,
+  type SessionActivity,
+  type ShutdownResponse,
+  type SpawnNotice,
+  SpawnNoticeType,
+  type SpawnResponse,
+  type TaskEvent,
+  TaskEventType,
+  TaskKind,
+  type TaskSpec,
+  TaskState,
+  type WaitResponse,
+} from "./gen/heeler/v1/index.js";
+export * as v1 from "./gen/heeler/v1/index.js";
+export type { Filter } from "./options/filter.js";
+export type {
+  CancelOptions,
+  DetachOptions,
+  InspectOptions,
+  ListOptions,
+  RequesterOptions,
+  ShutdownOptions,
+  UntilOptions,
+  UpdateQueueOptions,
+  WaitOptions,
+} from "./options/requests.js";
+export type {
+  ArgvOptions,
+  EnvironmentOptions,
+  ExclusiveOptions,
+  ForegroundOptions,
+  ShellOptions,
+  SilenceOptions,
+  SpawnOptions,
+  StopOptions,
+  TaskOptions,
+} from "./options/spec.js";
+export type { TaskSnapshot } from "./snapshot.js";
+export type { AttachEnd, AttachItem, AttachOptions } from "./streams/attach.js";
+export type { WatchItem } from "./streams/cursor.js";
+export type { Line, LineOptions } from "./streams/lines.js";
 export type {
   Chunk,
   OutputOptions,
   OutputStart,
   ReadOutputOptions,
   ViewOptions,
-} from "./output.js";
-export type { QueueOptions } from "./queue.js";
-export type { ResumeOptions } from "./resume.js";
-export type { ForegroundOptions, RuleOptions } from "./rules.js";
-export type { RunItem, RunOptions, RunResult, RunStreamOptions } from "./run.js";
-export type { ArgvOptions, ShellOptions, SpawnOptions, TaskOptions } from "./spawn.js";
-export { exitCode, Task } from "./task.js";
-export type { Stub } from "./transport.js";
-export type { UntilOptions, WaitOptions, WaitTarget } from "./wait.js";
-export type { WatchOptions } from "./watch.js";
+} from "./streams/output.js";
+export type { ResumeOptions } from "./streams/resume.js";
+export type { RunItem, RunOptions, RunResult, RunStart, RunStreamOptions } from "./streams/run.js";
+export type { Stream } from "./streams/stream.js";
+export type { WatchOptions } from "./streams/watch.js";
+export { Task } from "./task.js";

@@ -1,10 +1,9 @@
-/** Compares what came with what a case expects, in protobuf's JSON mapping. */
+/** Compares a result with the expectation of a case, in protobuf's JSON mapping. */
 import type { JsonValue } from "@bufbuild/protobuf";
 
-/** An object of that mapping. */
 export type JsonObject = Record<string, JsonValue>;
 
-/** Throws, with the path, where `found` is not as expected. */
+/** Throws an error with the path of the first difference. */
 export function match(path: string, expected: JsonValue, found: JsonValue | undefined): void {
   if (expected === null) {
     check(path, found === undefined, "absent", found);
@@ -28,7 +27,7 @@ export function isObject(value: JsonValue): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Numbers are compared as texts: in that mapping, some of them are. */
+/** Compares scalars as strings, because the mapping writes 64-bit numbers as strings. */
 function matchText(path: string, expected: string, found: JsonValue | undefined): void {
   const text = typeof found === "object" || found === undefined ? undefined : String(found);
   const isSame = expected.startsWith("~")

@@ -1,170 +1,149 @@
-/** What the steps of a case do: each through this package's own method. */
+/**
+ * The steps of a case, each through this package's own method. A step with the name of a unary call
+ * needs no code here: it follows the convention that client.ts states. STEPS has the others.
+ */
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 
-import { create, toJson } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescMessage,
+  type DescMethod,
+  type Message,
+  toJson,
+} from "@bufbuild/protobuf";
 
 import {
-  BackgroundTaskSchema,
-  type CancelOptions,
-  CancelResponseSchema,
-  type CancelTarget,
+  type AttachEnd,
   type Chunk,
-  type DetachOptions,
-  DetachResponseSchema,
-  type DetachTarget,
-  InspectResponseSchema,
   type HeelerClient,
-  type ListOptions,
   OutputStream,
-  type QueueOptions,
-  QueueSchema,
-  type ReadOutputOptions,
-  ReadOutputResponseSchema,
-  type Release,
-  ReleasedSchema,
-  RemoveResponseSchema,
-  type RemoveTarget,
   type SpawnOptions,
-  SpawnResponseSchema,
   type TaskEvent,
-  TaskEventSchema,
-  type WaitOptions,
-  WaitResponseSchema,
-  type WaitTarget,
+  v1,
   type WatchOptions,
 } from "../../src/index.js";
-import { present } from "../../src/present.js";
-import { collect } from "../collect.js";
-import { type Daemon, until } from "../daemon.js";
+import { collect } from "../support/collect.js";
+import { type Daemon, until } from "../support/daemon.js";
 import type { JsonObject } from "./match.js";
-import * as tables from "./translate.js";
-import { translate } from "./translate.js";
+import { defined, type Options, toOptions, toSpawnOptions } from "./options.js";
 
-/** Where a step is done. */
+/** The surroundings of a step. */
 export interface Scene {
   readonly daemon: Daemon;
   readonly client: HeelerClient;
   /** Ends a step that takes too long. */
   readonly signal: AbortSignal;
-  /** The files that `touch` has made. */
+  /** The files that `touch` has created. */
   readonly touched: Set<string>;
-  /** Does other steps meanwhile. */
+  /** Does other steps. */
   readonly during: (steps: unknown) => Promise<void>;
 }
 
-/** What a step gave, and what `as` is to keep of it. */
-export interface Given {
+/** The result of a step, and the value that `as` stores. */
+export interface StepResult {
   readonly result: JsonObject;
-  readonly keeps?: string | undefined;
+  readonly stores?: string | undefined;
 }
 
-type Step = (scene: Scene, fields: JsonObject) => Promise<Given>;
+type Step = (scene: Scene, fields: JsonObject) => Promise<StepResult>;
 
-export const STEPS: Readonly<Record<string, Step>> = {
+/** The step of this name, if there is one. */
+export function findStep(name: string): Step | undefined {
+  if (Object.hasOwn(STEPS, name)) {
+    return STEPS[name];
+  }
+  const method = v1.BackgroundTasks.methods.find(({ localName }) => localName === name);
+  return method?.methodKind === "unary" ? unaryStep(method) : undefined;
+}
+
+/** The required fields that a method of the client takes as its first parameter. */
+const FIRST_PARAMETERS = ["filter", "taskId", "name"];
+
+type Method = (...parameters: unknown[]) => Promise<unknown>;
+
+function unaryStep({ localName, input, output }: DescMethod): Step {
+  return async ({ client, signal }, fields) => {
+    const options: Options = { ...toOptions(input, fields), signal };
+    const first = FIRST_PARAMETERS.find((name) => name in input.field);
+    const parameters = first === undefined ? [options] : [options[first], without(options, first)];
+    const methods = client as unknown as Partial<Record<string, Method>>;
+    const method = methods[localName];
+    if (method === undefined) {
+      throw new Error(`the client has no method ${localName}`);
+    }
+    return { result: toResult(output, await method.apply(client, parameters)) };
+  };
+}
+
+/** An answer in JSON. An answer with a single field was returned as that field. */
+function toResult(output: DescMessage, answer: unknown): JsonObject {
+  const [only, ...others] = output.fields;
+  const message =
+    only !== undefined && others.length === 0
+      ? create(output, { [only.localName]: answer })
+      : (answer as Message);
+  return toJson(output, message) as JsonObject;
+}
+
+const STEPS: Readonly<Record<string, Step>> = {
   spawn: async ({ client, signal }, fields) => {
-    const options = translate("spawn", tables.SPAWN, fields) as unknown as SpawnOptions;
+    const options = toSpawnOptions(v1.SpawnRequestSchema, fields) as unknown as SpawnOptions;
     const answer = await client.spawnResponse({ ...options, signal });
-    return { result: toJson(SpawnResponseSchema, answer) as JsonObject, keeps: answer.task?.id };
+    return { result: toResult(v1.SpawnResponseSchema, answer), stores: answer.task?.id };
   },
 
   run: async ({ client, signal }, fields) => {
-    const options = translate("run", tables.SPAWN, fields) as unknown as SpawnOptions;
+    const options = toSpawnOptions(v1.SpawnRequestSchema, fields) as unknown as SpawnOptions;
     const { task, reason, stdout, stderr } = await client.run({ ...options, signal });
-    const released = releasedJson({ kind: "released", task, reason });
-    return { result: { released, stdout, stderr }, keeps: task.id };
+    const ended = endedJson({ kind: "ended", task, reason });
+    return { result: { ended, stdout, stderr }, stores: task.id };
   },
 
   attach: async ({ client, signal }, fields) => {
-    const { taskId, ...options } = translate("attach", tables.ATTACH, fields);
+    const { taskId, ...options } = toOptions(v1.AttachRequestSchema, fields);
     const items = await collect(client.attach(taskId as string, { ...options, signal }));
     const chunks = items.flatMap((item) => (item.kind === "output" ? [item.chunk] : []));
-    const [release] = items.flatMap((item) => (item.kind === "released" ? [item] : []));
-    return { result: { released: releasedJson(present("release", release)), ...texts(chunks) } };
-  },
-
-  detach: async ({ client, signal }, fields) => {
-    const { taskId, sessionId, ...rest } = translate("detach", tables.DETACH, fields);
-    const target = only({ taskId, sessionId }) as unknown as DetachTarget;
-    const answer = await client.detach(target, { ...(rest as DetachOptions), signal });
-    return { result: toJson(DetachResponseSchema, answer) as JsonObject };
-  },
-
-  cancel: async ({ client, signal }, fields) => {
-    const translated = translate("cancel", tables.CANCEL, fields);
-    const { taskId, sessionId, filter, wait = false, ...rest } = translated;
-    const target = only({ taskId, sessionId, filter }) as unknown as CancelTarget;
-    const options = { ...rest, wait, signal } as CancelOptions;
-    return {
-      result: toJson(CancelResponseSchema, await client.cancel(target, options)) as JsonObject,
-    };
+    const [end] = items.flatMap((item) => (item.kind === "ended" ? [item] : []));
+    if (end === undefined) {
+      throw new Error("the attachment has no end");
+    }
+    return { result: { ended: endedJson(end), ...texts(chunks) } };
   },
 
   list: async ({ client, signal }, fields) => {
-    const options = translate("list", tables.LIST, fields) as ListOptions;
+    const options = toOptions(v1.ListRequestSchema, fields);
     const tasks = await collect(client.list({ ...options, signal }));
-    return { result: { tasks: tasks.map((task) => toJson(BackgroundTaskSchema, task)) } };
+    return { result: { tasks: tasks.map((task) => toJson(v1.BackgroundTaskSchema, task)) } };
   },
 
-  inspect: async ({ client, signal }, fields) => {
-    const { taskId } = translate("inspect", tables.TASK, fields);
-    const answer = await client.inspect(taskId as string, { signal });
-    return { result: toJson(InspectResponseSchema, answer) as JsonObject };
-  },
-
-  wait: async ({ client, signal }, fields) => {
-    const translated = translate("wait", tables.WAIT, fields);
-    const { taskIds, sessionId, count, ...rest } = translated;
-    const target = { ...only({ taskIds, sessionId }), ...only({ count }) } as unknown as WaitTarget;
-    const answer = await client.wait(target, { ...(rest as WaitOptions), signal });
-    return { result: toJson(WaitResponseSchema, answer) as JsonObject };
-  },
-
-  read: async ({ client, signal }, fields) => {
-    const { taskId, ...rest } = translate("read", tables.READ, fields);
-    const options = { ...(rest as ReadOutputOptions), signal };
-    const answer = await client.readOutput(taskId as string, options);
+  readOutput: async ({ client, signal }, fields) => {
+    const { taskId, ...options } = toOptions(v1.ReadOutputRequestSchema, fields);
+    const answer = await client.readOutput(taskId as string, { ...options, signal });
     const pieces = answer.chunks.map(({ content }) => Buffer.from((content.value ?? "") as string));
-    const result = toJson(ReadOutputResponseSchema, { ...answer, chunks: [] }) as JsonObject;
+    const result = toResult(v1.ReadOutputResponseSchema, { ...answer, chunks: [] });
     const text = Buffer.concat(pieces).toString();
-    return { result: { ...result, text }, keeps: answer.nextOffset.toString() };
+    return { result: { ...result, text }, stores: answer.nextOffset.toString() };
   },
 
   output: async ({ client, signal }, fields) => {
-    const { taskId } = translate("output", tables.TASK, fields);
-    return { result: texts(await collect(client.output(taskId as string, { signal }))) };
+    const taskId = onlyField("output", fields, "taskId");
+    return { result: texts(await collect(client.output(taskId, { signal }))) };
   },
 
-  watch: async (scene, { count, during, ...fields }) => {
-    const options = watchOptions(translate("watch", tables.WATCH, fields));
-    const events = await watched(scene, options, Number(count), during ?? []);
-    const result = { events: events.map((event) => toJson(TaskEventSchema, event)) };
-    return { result, keeps: events.at(-1)?.revision.toString() };
+  watchEvents: async (scene, { count, during, ...fields }) => {
+    const options = toOptions(v1.WatchEventsRequestSchema, fields);
+    const { afterRevision, epoch, ...rest } = options;
+    const after = epoch === undefined ? afterRevision : { revision: afterRevision ?? 0n, epoch };
+    const watch = defined({ ...rest, after }) as WatchOptions;
+    const events = await watched(scene, watch, Number(count), during ?? []);
+    const result = { events: events.map((event) => toJson(v1.TaskEventSchema, event)) };
+    return { result, stores: events.at(-1)?.revision.toString() };
   },
 
-  remove: async ({ client, signal }, fields) => {
-    const target = translate("remove", tables.REMOVE, fields) as unknown as RemoveTarget;
-    return {
-      result: toJson(RemoveResponseSchema, await client.remove(target, { signal })) as JsonObject,
-    };
-  },
-
-  updateQueue: async ({ client, signal }, fields) => {
-    const { name, ...rest } = translate("updateQueue", tables.QUEUE, fields);
-    const options = { ...(rest as QueueOptions), signal };
-    const queue = await client.updateQueue(name as string, options);
-    return { result: { queue: toJson(QueueSchema, queue) } };
-  },
-
-  listQueues: async ({ client, signal }, fields) => {
-    translate("listQueues", tables.NOTHING, fields);
-    const queues = await client.listQueues({ signal });
-    return { result: { queues: queues.map((queue) => toJson(QueueSchema, queue)) } };
-  },
-
-  restart: async ({ daemon }, { signal, ...rest }) => {
-    translate("restart", tables.NOTHING, rest);
+  restart: async ({ daemon }, fields) => {
+    const signal = onlyField("restart", fields, "signal");
     if (signal !== "KILL" && signal !== "TERM") {
-      throw new Error(`restart cannot be by ${JSON.stringify(signal)}`);
+      throw new Error(`restart does not know the signal ${signal}`);
     }
     await daemon.kill(`SIG${signal}`);
     await daemon.restart();
@@ -172,15 +151,15 @@ export const STEPS: Readonly<Record<string, Step>> = {
   },
 
   touch: async ({ touched }, fields) => {
-    const file = fileOf("touch", fields);
+    const file = onlyField("touch", fields, "file");
     writeFileSync(file, "");
     touched.add(file);
     return await Promise.resolve({ result: {} });
   },
 
   await: async ({ touched, signal }, fields) => {
-    const file = fileOf("await", fields);
-    await until(`${file} is there`, () => {
+    const file = onlyField("await", fields, "file");
+    await until(`${file} exists`, () => {
       signal.throwIfAborted();
       return existsSync(file) && (touched.has(file) || statSync(file).size > 0) ? true : undefined;
     });
@@ -188,30 +167,33 @@ export const STEPS: Readonly<Record<string, Step>> = {
   },
 
   gone: async (_, fields) => {
-    const pids = readFileSync(fileOf("gone", fields), "utf8").trim().split("\n").map(Number);
+    const file = onlyField("gone", fields, "file");
+    const pids = readFileSync(file, "utf8").trim().split("\n").map(Number);
     const left = pids.filter((pid) => existsSync(`/proc/${pid.toString()}`));
     if (left.length > 0) {
-      throw new Error(`still there: ${left.join(", ")}`);
+      throw new Error(`still alive: ${left.join(", ")}`);
     }
     return await Promise.resolve({ result: {} });
   },
 };
 
-function fileOf(what: string, fields: JsonObject): string {
-  const { file } = translate(what, tables.FILE, fields);
-  if (typeof file !== "string") {
-    throw new Error(`${what} needs a file`);
+function without(options: Options, name: string): Options {
+  return Object.fromEntries(Object.entries(options).filter(([key]) => key !== name));
+}
+
+/** The only field of a step that is no call: a string. */
+function onlyField(step: string, fields: JsonObject, name: string): string {
+  const { [name]: value, ...others } = fields;
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined || typeof value !== "string") {
+    throw new Error(`${step} takes a string ${name} and nothing else`);
   }
-  return file;
+  return value;
 }
 
-/** Those that are there. */
-function only(options: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
-}
-
-function releasedJson({ task, reason }: Release): JsonObject {
-  return toJson(ReleasedSchema, create(ReleasedSchema, { task, reason })) as JsonObject;
+function endedJson({ task, reason }: AttachEnd): JsonObject {
+  const ended = create(v1.AttachEndedSchema, { task, reason });
+  return toJson(v1.AttachEndedSchema, ended) as JsonObject;
 }
 
 function texts(chunks: readonly Chunk[]): { stdout: string; stderr: string } {
@@ -222,20 +204,7 @@ function texts(chunks: readonly Chunk[]): { stdout: string; stderr: string } {
   return { stdout: of(OutputStream.STDOUT), stderr: of(OutputStream.STDERR) };
 }
 
-function watchOptions(translated: Record<string, unknown>): WatchOptions {
-  const { afterRevision, stateId, ...rest } = translated;
-  const revision = afterRevision as bigint | undefined;
-  if (stateId !== undefined && revision === undefined) {
-    throw new Error("a watch cannot have a stateId without an afterRevision");
-  }
-  const after =
-    stateId === undefined || revision === undefined
-      ? revision
-      : { revision, stateId: stateId as string };
-  return { ...rest, after };
-}
-
-/** The first events of a watch; the other steps are done once its first bookmark is there. */
+/** The first events of a watch. The other steps are done once its first bookmark has arrived. */
 async function watched(
   scene: Scene,
   options: WatchOptions,

@@ -72,7 +72,7 @@ export const BadRequestSchema: GenMessage<BadRequest> = /*@__PURE__*/
   messageDesc(file_google_rpc_error_details, 1);
 
 /**
- * One field, and what is wrong with it.
+ * A bad field.
  *
  * @generated from message google.rpc.BadRequest.FieldViolation
  */
@@ -85,7 +85,7 @@ export type BadRequest_FieldViolation = Message<"google.rpc.BadRequest.FieldViol
   field: string;
 
   /**
-   * What is wrong.
+   * The problem with the field.
    *
    * @generated from field: string description = 2;
    */

@@ -2,7 +2,7 @@
 // @generated from file heeler/v1/error.proto (package heeler.v1, syntax proto3)
 /* eslint-disable */
 
-// Why a call was refused.
+// The reasons of refusals.
 
 import type { GenEnum, GenFile } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc } from "@bufbuild/protobuf/codegenv2";
@@ -11,11 +11,11 @@ import { enumDesc, fileDesc } from "@bufbuild/protobuf/codegenv2";
  * Describes the file heeler/v1/error.proto.
  */
 export const file_heeler_v1_error: GenFile = /*@__PURE__*/
-  fileDesc("ChVoZWVsZXIvdjEvZXJyb3IucHJvdG8SCWhlZWxlci52MSruBgoLRXJyb3JSZWFzb24SHAoYRVJST1JfUkVBU09OX1VOU1BFQ0lGSUVEEAASHgoaRVJST1JfUkVBU09OX0lOVkFMSURfRklFTEQQARIkCiBFUlJPUl9SRUFTT05fUEFHRV9UT0tFTl9NSVNNQVRDSBACEh8KG0VSUk9SX1JFQVNPTl9UQVNLX05PVF9GT1VORBADEiAKHEVSUk9SX1JFQVNPTl9QQVJFTlRfTk9UX0xJVkUQBBIrCidFUlJPUl9SRUFTT05fV09SS0lOR19ESVJFQ1RPUllfVU5VU0FCTEUQBRIhCh1FUlJPUl9SRUFTT05fUFJPR1JBTV9VTlVTQUJMRRAGEh0KGUVSUk9SX1JFQVNPTl9TUEFXTl9GQUlMRUQQBxIiCh5FUlJPUl9SRUFTT05fUkVRVUVTVF9JRF9SRVVTRUQQCBIjCh9FUlJPUl9SRUFTT05fVEFTS19MSU1JVF9SRUFDSEVEEAkSIgoeRVJST1JfUkVBU09OX1RBU0tfTk9UX0ZJTklTSEVEEAoSJgoiRVJST1JfUkVBU09OX1JFVklTSU9OX09VVF9PRl9SQU5HRRALEh4KGkVSUk9SX1JFQVNPTl9GT1JFSUdOX1NUQVRFEAwSHQoZRVJST1JfUkVBU09OX0ZPUkVJR05fVVNFUhANEh8KG0VSUk9SX1JFQVNPTl9UT09fTUFOWV9DQUxMUxAOEhwKGEVSUk9SX1JFQVNPTl9OT1RfU0VSVklORxAPEh8KG0VSUk9SX1JFQVNPTl9TVE9SQUdFX0ZBSUxFRBAQEh0KGUVSUk9SX1JFQVNPTl9TVE9SQUdFX0ZVTEwQERIiCh5FUlJPUl9SRUFTT05fU1RPUkFHRV9SRUFEX09OTFkQEhIeChpFUlJPUl9SRUFTT05fVE9LRU5fUkVGVVNFRBATEiMKH0VSUk9SX1JFQVNPTl9FWENMVVNJVkVfS0VZX0hFTEQQFBImCiJFUlJPUl9SRUFTT05fU0VTU0lPTl9MSU1JVF9SRUFDSEVEEBUSJAogRVJST1JfUkVBU09OX0xBQkVMX0xJTUlUX1JFQUNIRUQQFhIbChdFUlJPUl9SRUFTT05fUVVFVUVfRlVMTBAXEiIKHkVSUk9SX1JFQVNPTl9SRVFVRVNUX1RPT19MQVJHRRAYQgyqAglIZWVsZXIuVjFiBnByb3RvMw");
+  fileDesc("ChVoZWVsZXIvdjEvZXJyb3IucHJvdG8SCWhlZWxlci52MSrvBgoLRXJyb3JSZWFzb24SHAoYRVJST1JfUkVBU09OX1VOU1BFQ0lGSUVEEAASHgoaRVJST1JfUkVBU09OX0lOVkFMSURfRklFTEQQARIkCiBFUlJPUl9SRUFTT05fUEFHRV9UT0tFTl9NSVNNQVRDSBACEh8KG0VSUk9SX1JFQVNPTl9UQVNLX05PVF9GT1VORBADEiAKHEVSUk9SX1JFQVNPTl9QQVJFTlRfTk9UX0xJVkUQBBIrCidFUlJPUl9SRUFTT05fV09SS0lOR19ESVJFQ1RPUllfVU5VU0FCTEUQBRIhCh1FUlJPUl9SRUFTT05fUFJPR1JBTV9VTlVTQUJMRRAGEh0KGUVSUk9SX1JFQVNPTl9TUEFXTl9GQUlMRUQQBxIiCh5FUlJPUl9SRUFTT05fUkVRVUVTVF9JRF9SRVVTRUQQCBIjCh9FUlJPUl9SRUFTT05fVEFTS19MSU1JVF9SRUFDSEVEEAkSIgoeRVJST1JfUkVBU09OX1RBU0tfTk9UX0ZJTklTSEVEEAoSJgoiRVJST1JfUkVBU09OX1JFVklTSU9OX09VVF9PRl9SQU5HRRALEh8KG0VSUk9SX1JFQVNPTl9FUE9DSF9NSVNNQVRDSBAMEh0KGUVSUk9SX1JFQVNPTl9GT1JFSUdOX1VTRVIQDRIfChtFUlJPUl9SRUFTT05fVE9PX01BTllfQ0FMTFMQDhIcChhFUlJPUl9SRUFTT05fTk9UX1NFUlZJTkcQDxIfChtFUlJPUl9SRUFTT05fU1RPUkFHRV9GQUlMRUQQEBIdChlFUlJPUl9SRUFTT05fU1RPUkFHRV9GVUxMEBESIgoeRVJST1JfUkVBU09OX1NUT1JBR0VfUkVBRF9PTkxZEBISHgoaRVJST1JfUkVBU09OX1RPS0VOX1JFRlVTRUQQExIjCh9FUlJPUl9SRUFTT05fRVhDTFVTSVZFX0tFWV9IRUxEEBQSJgoiRVJST1JfUkVBU09OX1NFU1NJT05fTElNSVRfUkVBQ0hFRBAVEiQKIEVSUk9SX1JFQVNPTl9MQUJFTF9MSU1JVF9SRUFDSEVEEBYSGwoXRVJST1JfUkVBU09OX1FVRVVFX0ZVTEwQFxIiCh5FUlJPUl9SRUFTT05fUkVRVUVTVF9UT09fTEFSR0UQGEJfCg1kZXYuaGVlbGVyLnYxUAFaIWhlZWxlci5kZXYvZ2VuL2hlZWxlci92MTtoZWVsZXJ2MaICA0hMUqoCCUhlZWxlci5WMcoCCUhlZWxlclxWMeoCCkhlZWxlcjo6VjFiBnByb3RvMw");
 
 /**
- * The reasons that a google.rpc.ErrorInfo of domain `heeler.dev` may carry, there without the prefix
- * `ERROR_REASON_`. A client must expect ones that it does not know.
+ * The reason in a google.rpc.ErrorInfo of domain `heeler.dev`, there without the prefix
+ * `ERROR_REASON_`. New reasons may be added: a client must accept ones that it does not know.
  *
  * @generated from enum heeler.v1.ErrorReason
  */
@@ -28,14 +28,14 @@ export enum ErrorReason {
   UNSPECIFIED = 0,
 
   /**
-   * INVALID_ARGUMENT: a field cannot be used; BadRequest names it.
+   * INVALID_ARGUMENT: a field is missing or has a bad value. BadRequest names it.
    *
    * @generated from enum value: ERROR_REASON_INVALID_FIELD = 1;
    */
   INVALID_FIELD = 1,
 
   /**
-   * INVALID_ARGUMENT: a page token goes with another filter, or is none.
+   * INVALID_ARGUMENT: the page token is malformed, or belongs to a different request.
    *
    * @generated from enum value: ERROR_REASON_PAGE_TOKEN_MISMATCH = 2;
    */
@@ -49,14 +49,14 @@ export enum ErrorReason {
   TASK_NOT_FOUND = 3,
 
   /**
-   * FAILED_PRECONDITION: the parent is unknown, over or being stopped. Metadata: parent_id.
+   * FAILED_PRECONDITION: the parent is unknown, finished or stopping. Metadata: parent_id.
    *
    * @generated from enum value: ERROR_REASON_PARENT_NOT_LIVE = 4;
    */
   PARENT_NOT_LIVE = 4,
 
   /**
-   * FAILED_PRECONDITION: no directory that could be entered. Metadata: path, os_error.
+   * FAILED_PRECONDITION: the working directory cannot be entered. Metadata: path, os_error.
    *
    * @generated from enum value: ERROR_REASON_WORKING_DIRECTORY_UNUSABLE = 5;
    */
@@ -71,7 +71,7 @@ export enum ErrorReason {
 
   /**
    * FAILED_PRECONDITION: the system refused the start; a FAILED task has the details. Metadata:
-   * task_id, operation, os_error.
+   * task_id, stage (a SpawnStage without its prefix), os_error.
    *
    * @generated from enum value: ERROR_REASON_SPAWN_FAILED = 7;
    */
@@ -85,7 +85,7 @@ export enum ErrorReason {
   REQUEST_ID_REUSED = 8,
 
   /**
-   * RESOURCE_EXHAUSTED: no more live tasks. Metadata: running, max.
+   * RESOURCE_EXHAUSTED: the limit on live tasks is reached. Metadata: running, max.
    *
    * @generated from enum value: ERROR_REASON_TASK_LIMIT_REACHED = 9;
    */
@@ -99,19 +99,19 @@ export enum ErrorReason {
   TASK_NOT_FINISHED = 10,
 
   /**
-   * OUT_OF_RANGE: the server has no such revision. Metadata: oldest, newest.
+   * OUT_OF_RANGE: the server does not have that revision. Metadata: oldest, newest.
    *
    * @generated from enum value: ERROR_REASON_REVISION_OUT_OF_RANGE = 11;
    */
   REVISION_OUT_OF_RANGE = 11,
 
   /**
-   * FAILED_PRECONDITION: another state directory, or this one after it may have lost what was told:
-   * begin anew. Metadata: state_id.
+   * FAILED_PRECONDITION: the revision belongs to another epoch. List again, then watch from there.
+   * Metadata: epoch (the server's).
    *
-   * @generated from enum value: ERROR_REASON_FOREIGN_STATE = 12;
+   * @generated from enum value: ERROR_REASON_EPOCH_MISMATCH = 12;
    */
-  FOREIGN_STATE = 12,
+  EPOCH_MISMATCH = 12,
 
   /**
    * PERMISSION_DENIED: the caller runs as another user. Metadata: uid.
@@ -128,7 +128,7 @@ export enum ErrorReason {
   TOO_MANY_CALLS = 14,
 
   /**
-   * UNAVAILABLE: the server is taking its tasks back, or is shutting down. Try again.
+   * UNAVAILABLE: the server is recovering its tasks or shutting down. Try again.
    *
    * @generated from enum value: ERROR_REASON_NOT_SERVING = 15;
    */
@@ -136,8 +136,8 @@ export enum ErrorReason {
 
   /**
    * INTERNAL: the state directory could not be read or written. Metadata: operation.
-   * DATA_LOSS: what was recorded at one revision is damaged; a watch goes on after it. Metadata:
-   * operation, revision; or a part of the journal's file is. Metadata: operation.
+   * DATA_LOSS: the record of one revision is damaged; a watch can continue after it. Metadata:
+   * operation, revision. Or a part of the journal's file is damaged. Metadata: operation.
    *
    * @generated from enum value: ERROR_REASON_STORAGE_FAILED = 16;
    */
@@ -145,32 +145,30 @@ export enum ErrorReason {
 
   /**
    * RESOURCE_EXHAUSTED: the disk of the state directory is full. Nothing was changed; the same call
-   * works once there is space again. Metadata: operation; with Spawn where a FAILED task has the
-   * details also task_id.
+   * succeeds once there is space. Metadata: operation; also task_id if a FAILED task has the details.
    *
    * @generated from enum value: ERROR_REASON_STORAGE_FULL = 17;
    */
   STORAGE_FULL = 17,
 
   /**
-   * UNAVAILABLE: the disk of the state directory takes no writes. Nothing was changed; the same call
-   * works once it does. Metadata: operation; with Spawn where a FAILED task has the details also
-   * task_id.
+   * UNAVAILABLE: the disk of the state directory is read-only. Nothing was changed; the same call
+   * succeeds once it is writable. Metadata: operation; also task_id if a FAILED task has the details.
    *
    * @generated from enum value: ERROR_REASON_STORAGE_READ_ONLY = 18;
    */
   STORAGE_READ_ONLY = 18,
 
   /**
-   * UNAUTHENTICATED: a call over TCP came without the daemon's token, or with another. The metadata
-   * of each call, of health checks and reflection too, must have `authorization: Bearer TOKEN`.
+   * UNAUTHENTICATED: a call over TCP has no token or a wrong one. Every call, including health checks
+   * and reflection, needs the metadata `authorization: Bearer TOKEN`.
    *
    * @generated from enum value: ERROR_REASON_TOKEN_REFUSED = 19;
    */
   TOKEN_REFUSED = 19,
 
   /**
-   * FAILED_PRECONDITION: another task has the exclusive key, or waits for it. Metadata: exclusive_key,
+   * FAILED_PRECONDITION: another task holds the exclusive key or waits for it. Metadata: exclusive_key,
    * task_id.
    *
    * @generated from enum value: ERROR_REASON_EXCLUSIVE_KEY_HELD = 20;
@@ -178,29 +176,30 @@ export enum ErrorReason {
   EXCLUSIVE_KEY_HELD = 20,
 
   /**
-   * RESOURCE_EXHAUSTED: no more live tasks in this session. Metadata: session_id, running, max.
+   * RESOURCE_EXHAUSTED: the limit on live tasks of the session is reached. Metadata: session_id,
+   * running, max.
    *
    * @generated from enum value: ERROR_REASON_SESSION_LIMIT_REACHED = 21;
    */
   SESSION_LIMIT_REACHED = 21,
 
   /**
-   * RESOURCE_EXHAUSTED: no more live tasks with this label. Metadata: label, value, running, max.
+   * RESOURCE_EXHAUSTED: the limit on live tasks with this label is reached. Metadata: label, value,
+   * running, max.
    *
    * @generated from enum value: ERROR_REASON_LABEL_LIMIT_REACHED = 22;
    */
   LABEL_LIMIT_REACHED = 22,
 
   /**
-   * RESOURCE_EXHAUSTED: no more tasks may wait. Metadata: waiting, max.
+   * RESOURCE_EXHAUSTED: too many tasks are waiting. Metadata: waiting, max.
    *
    * @generated from enum value: ERROR_REASON_QUEUE_FULL = 23;
    */
   QUEUE_FULL = 23,
 
   /**
-   * OUT_OF_RANGE: the request's message is larger than the server takes. It was not read. Metadata:
-   * max, in bytes.
+   * OUT_OF_RANGE: the request is larger than the server accepts. It was not read. Metadata: max (bytes).
    *
    * @generated from enum value: ERROR_REASON_REQUEST_TOO_LARGE = 24;
    */

@@ -2,7 +2,7 @@
 // @generated from file heeler/v1/event.proto (package heeler.v1, syntax proto3)
 /* eslint-disable */
 
-// What is told to watchers.
+// Events: the history of tasks and sessions.
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -18,53 +18,53 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file heeler/v1/event.proto.
  */
 export const file_heeler_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("ChVoZWVsZXIvdjEvZXZlbnQucHJvdG8SCWhlZWxlci52MSKAAgoJVGFza0V2ZW50EhAKCHJldmlzaW9uGAEgASgEEi4KCmV2ZW50X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKBHR5cGUYAyABKA4yGC5oZWVsZXIudjEuVGFza0V2ZW50VHlwZRInCgR0YXNrGAQgASgLMhkuaGVlbGVyLnYxLkJhY2tncm91bmRUYXNrEioKC291dHB1dF90YWlsGAUgASgLMhUuaGVlbGVyLnYxLk91dHB1dFRhaWwSNAoQc2Vzc2lvbl9hY3Rpdml0eRgGIAEoCzIaLmhlZWxlci52MS5TZXNzaW9uQWN0aXZpdHkiVQoPU2Vzc2lvbkFjdGl2aXR5EhIKCnNlc3Npb25faWQYASABKAkSDgoGYWdlbnRzGAIgASgNEg4KBnNoZWxscxgDIAEoDRIOCgZob3N0ZWQYBCABKA0iLgoIQm9va21hcmsSEAoIcmV2aXNpb24YASABKAQSEAoIc3RhdGVfaWQYAiABKAkqmgMKDVRhc2tFdmVudFR5cGUSHwobVEFTS19FVkVOVF9UWVBFX1VOU1BFQ0lGSUVEEAASGwoXVEFTS19FVkVOVF9UWVBFX0NSRUFURUQQARIbChdUQVNLX0VWRU5UX1RZUEVfU1RBUlRFRBACEhwKGFRBU0tfRVZFTlRfVFlQRV9TVE9QUElORxADEiEKHVRBU0tfRVZFTlRfVFlQRV9MRUFERVJfRVhJVEVEEAQSIAocVEFTS19FVkVOVF9UWVBFX0tJTExfT1ZFUkRVRRAFEhkKFVRBU0tfRVZFTlRfVFlQRV9FTkRFRBAGEhsKF1RBU0tfRVZFTlRfVFlQRV9SRU1PVkVEEAcSIAocVEFTS19FVkVOVF9UWVBFX1NFU1NJT05fSURMRRAIEhwKGFRBU0tfRVZFTlRfVFlQRV9BRE1JVFRFRBAJEhwKGFRBU0tfRVZFTlRfVFlQRV9ERVRBQ0hFRBAKEhkKFVRBU0tfRVZFTlRfVFlQRV9TVEFMRRALEhoKFlRBU0tfRVZFTlRfVFlQRV9BQ1RJVkUQDEIMqgIJSGVlbGVyLlYxYgZwcm90bzM", [file_google_protobuf_timestamp, file_heeler_v1_output, file_heeler_v1_task]);
+  fileDesc("ChVoZWVsZXIvdjEvZXZlbnQucHJvdG8SCWhlZWxlci52MSKAAgoJVGFza0V2ZW50EhAKCHJldmlzaW9uGAEgASgEEi4KCmV2ZW50X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKBHR5cGUYAyABKA4yGC5oZWVsZXIudjEuVGFza0V2ZW50VHlwZRInCgR0YXNrGAQgASgLMhkuaGVlbGVyLnYxLkJhY2tncm91bmRUYXNrEioKC291dHB1dF90YWlsGAUgASgLMhUuaGVlbGVyLnYxLk91dHB1dFRhaWwSNAoQc2Vzc2lvbl9hY3Rpdml0eRgGIAEoCzIaLmhlZWxlci52MS5TZXNzaW9uQWN0aXZpdHkiSwoPU2Vzc2lvbkFjdGl2aXR5EhIKCnNlc3Npb25faWQYASABKAkSDgoGYWdlbnRzGAIgASgNEg4KBnNoZWxscxgDIAEoDUoECAQQBSqaAwoNVGFza0V2ZW50VHlwZRIfChtUQVNLX0VWRU5UX1RZUEVfVU5TUEVDSUZJRUQQABIbChdUQVNLX0VWRU5UX1RZUEVfQ1JFQVRFRBABEhsKF1RBU0tfRVZFTlRfVFlQRV9TVEFSVEVEEAISHAoYVEFTS19FVkVOVF9UWVBFX1NUT1BQSU5HEAMSIQodVEFTS19FVkVOVF9UWVBFX0xFQURFUl9FWElURUQQBBIgChxUQVNLX0VWRU5UX1RZUEVfS0lMTF9PVkVSRFVFEAUSGQoVVEFTS19FVkVOVF9UWVBFX0VOREVEEAYSGwoXVEFTS19FVkVOVF9UWVBFX1JFTU9WRUQQBxIgChxUQVNLX0VWRU5UX1RZUEVfU0VTU0lPTl9JRExFEAgSHAoYVEFTS19FVkVOVF9UWVBFX0FETUlUVEVEEAkSHAoYVEFTS19FVkVOVF9UWVBFX0RFVEFDSEVEEAoSGQoVVEFTS19FVkVOVF9UWVBFX1NUQUxFEAsSGgoWVEFTS19FVkVOVF9UWVBFX0FDVElWRRAMQl8KDWRldi5oZWVsZXIudjFQAVohaGVlbGVyLmRldi9nZW4vaGVlbGVyL3YxO2hlZWxlcnYxogIDSExSqgIJSGVlbGVyLlYxygIJSGVlbGVyXFYx6gIKSGVlbGVyOjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp, file_heeler_v1_output, file_heeler_v1_task]);
 
 /**
- * One thing that happened, for ever at its revision.
+ * One event. It keeps its revision for good.
  *
  * @generated from message heeler.v1.TaskEvent
  */
 export type TaskEvent = Message<"heeler.v1.TaskEvent"> & {
   /**
-   * Its number: one more than that of the event before it, never reused.
+   * One more than the revision of the event before it. Never reused within an epoch.
    *
    * @generated from field: uint64 revision = 1;
    */
   revision: bigint;
 
   /**
-   * When it became durable.
+   * The time at which the event became durable.
    *
    * @generated from field: google.protobuf.Timestamp event_time = 2;
    */
   eventTime?: Timestamp | undefined;
 
   /**
-   * What happened.
+   * The kind of event.
    *
    * @generated from field: heeler.v1.TaskEventType type = 3;
    */
   type: TaskEventType;
 
   /**
-   * The whole task right after it. Absent with SESSION_IDLE, which is of no task.
+   * The task right after the event. Absent with SESSION_IDLE, which concerns a session.
    *
    * @generated from field: heeler.v1.BackgroundTask task = 4;
    */
   task?: BackgroundTask | undefined;
 
   /**
-   * The last 4 KiB of output. With ENDED only.
+   * The last 4 KiB of output, with ENDED. It is read from the output when the event is delivered, so it
+   * is absent once the task has been removed.
    *
    * @generated from field: heeler.v1.OutputTail output_tail = 5;
    */
   outputTail?: OutputTail | undefined;
 
   /**
-   * How many tasks of its session are live right after it: with SESSION_IDLE, and with every event
-   * that changes that number, CREATED and ENDED, of a task that has a session. Absent otherwise, and
-   * in events that were recorded by a server that did not count yet.
+   * The live tasks of the session right after the event. Present with SESSION_IDLE, and with CREATED
+   * and ENDED of a task that has a session.
    *
    * @generated from field: heeler.v1.SessionActivity session_activity = 6;
    */
@@ -79,39 +79,31 @@ export const TaskEventSchema: GenMessage<TaskEvent> = /*@__PURE__*/
   messageDesc(file_heeler_v1_event, 0);
 
 /**
- * How many tasks of a session are live: created and not in a terminal state. Whoever keeps the latest
- * that it was told need not count by itself, whatever else its stream leaves out.
+ * The number of live tasks of a session, by kind.
  *
  * @generated from message heeler.v1.SessionActivity
  */
 export type SessionActivity = Message<"heeler.v1.SessionActivity"> & {
   /**
-   * Which session; never empty.
+   * The session. Never empty.
    *
    * @generated from field: string session_id = 1;
    */
   sessionId: string;
 
   /**
-   * Its live tasks of kind AGENT.
+   * Live tasks of kind AGENT.
    *
    * @generated from field: uint32 agents = 2;
    */
   agents: number;
 
   /**
-   * Its live tasks of kind SHELL.
+   * Live tasks of kind SHELL.
    *
    * @generated from field: uint32 shells = 3;
    */
   shells: number;
-
-  /**
-   * Its live tasks of kind HOSTED.
-   *
-   * @generated from field: uint32 hosted = 4;
-   */
-  hosted: number;
 };
 
 /**
@@ -122,38 +114,11 @@ export const SessionActivitySchema: GenMessage<SessionActivity> = /*@__PURE__*/
   messageDesc(file_heeler_v1_event, 1);
 
 /**
- * How far a stream has come: every matching event up to `revision` has been sent.
- *
- * @generated from message heeler.v1.Bookmark
- */
-export type Bookmark = Message<"heeler.v1.Bookmark"> & {
-  /**
-   * Resume after this.
-   *
-   * @generated from field: uint64 revision = 1;
-   */
-  revision: bigint;
-
-  /**
-   * What the revision belongs to: see `ServerInfo`. Give it back when resuming.
-   *
-   * @generated from field: string state_id = 2;
-   */
-  stateId: string;
-};
-
-/**
- * Describes the message heeler.v1.Bookmark.
- * Use `create(BookmarkSchema)` to create a new message.
- */
-export const BookmarkSchema: GenMessage<Bookmark> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_event, 2);
-
-/**
- * What happened to a task, or to a session.
+ * The kind of an event.
  *
  * Every task has one CREATED, first, and one ENDED, after which only REMOVED follows. STARTED comes
- * between them exactly once, unless the leader never ran, and ADMITTED before it if it had to wait.
+ * between them exactly once, unless the leader never ran. ADMITTED comes before it if the task was
+ * QUEUED.
  *
  * @generated from enum heeler.v1.TaskEventType
  */
@@ -166,7 +131,7 @@ export enum TaskEventType {
   UNSPECIFIED = 0,
 
   /**
-   * The intent is durable; the task is STARTING or, if it has to wait for its turn, QUEUED.
+   * The intent is durable; the task is STARTING or QUEUED.
    *
    * @generated from enum value: TASK_EVENT_TYPE_CREATED = 1;
    */
@@ -180,76 +145,72 @@ export enum TaskEventType {
   STARTED = 2,
 
   /**
-   * Somebody, or a deadline, has asked it to stop; the task is STOPPING. Comes again when a
-   * FORCE cuts a grace short.
+   * A stop was requested; the task is STOPPING. Sent again when a forced stop ends a grace.
    *
    * @generated from enum value: TASK_EVENT_TYPE_STOPPING = 3;
    */
   STOPPING = 3,
 
   /**
-   * The leader is gone and others of its tree are not; the task has its outcome and goes on.
+   * The leader exited and orphans live on; the task has its outcome and continues.
    *
    * @generated from enum value: TASK_EVENT_TYPE_LEADER_EXITED = 4;
    */
   LEADER_EXITED = 4,
 
   /**
-   * The tree did not end within the time that a kill may take; `task.stop.proof` names who is left.
-   * Heeler goes on trying.
+   * A kill has lasted 10 s; `task.stop.proof` names the survivors. The kill goes on.
    *
    * @generated from enum value: TASK_EVENT_TYPE_KILL_OVERDUE = 5;
    */
   KILL_OVERDUE = 5,
 
   /**
-   * The task is in a terminal state, its tree is empty, its output complete.
+   * The task is in a terminal state, its tree is empty and its output complete.
    *
    * @generated from enum value: TASK_EVENT_TYPE_ENDED = 6;
    */
   ENDED = 6,
 
   /**
-   * The task and its output are forgotten, by Remove or because the server keeps only so much;
-   * `task` is its last state.
+   * The task and its output are deleted, by Remove or by retention; `task` is the last state.
    *
    * @generated from enum value: TASK_EVENT_TYPE_REMOVED = 7;
    */
   REMOVED = 7,
 
   /**
-   * No task of a session is live any more: right after the ENDED of the last one, and once for each
-   * time that this happens. Tasks may be started in the session after it. It has `session_activity`
-   * and no `task`.
+   * A session has no live task left. It follows the ENDED of the last one, each time this happens. It
+   * has `session_activity` and no `task`.
    *
    * @generated from enum value: TASK_EVENT_TYPE_SESSION_IDLE = 8;
    */
   SESSION_IDLE = 8,
 
   /**
-   * Its turn has come: the task was QUEUED and is STARTING.
+   * The task left the queue: it was QUEUED and is STARTING.
    *
    * @generated from enum value: TASK_EVENT_TYPE_ADMITTED = 9;
    */
   ADMITTED = 9,
 
   /**
-   * It holds nobody any more, and goes on in the background; `task.detached` says why. Not with a
-   * release by its leader's exit or by its end.
+   * The task moved from the foreground to the background; `task.detachment` has the cause. Not sent
+   * when the leader's exit or the end of the task ends the foreground.
    *
    * @generated from enum value: TASK_EVENT_TYPE_DETACHED = 10;
    */
   DETACHED = 10,
 
   /**
-   * It has been silent for longer than its `stale_after`. Once for each silence.
+   * The task has written no output for longer than `stale_after`. Sent once per silence.
    *
    * @generated from enum value: TASK_EVENT_TYPE_STALE = 11;
    */
   STALE = 11,
 
   /**
-   * It was stale, and has written output again.
+   * A stale task has written output again.
    *
    * @generated from enum value: TASK_EVENT_TYPE_ACTIVE = 12;
    */

@@ -2,22 +2,132 @@
 // @generated from file heeler/v1/output.proto (package heeler.v1, syntax proto3)
 /* eslint-disable */
 
-// What a task has written.
+// The output of a task, and reading it.
 //
-// Output is one sequence of bytes, in the order in which Heeler read them from the task's two pipes;
-// an offset counts bytes of both streams together, from 0, and means the same byte for ever.
+// Output is one sequence of bytes, in the order in which Heeler read them from the task's two pipes. An
+// offset counts the bytes of both streams together, from 0, and names the same byte for good.
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file heeler/v1/output.proto.
  */
 export const file_heeler_v1_output: GenFile = /*@__PURE__*/
-  fileDesc("ChZoZWVsZXIvdjEvb3V0cHV0LnByb3RvEgloZWVsZXIudjEioAEKC091dHB1dENodW5rEg4KBm9mZnNldBgBIAEoBBInCgZzdHJlYW0YAiABKA4yFy5oZWVsZXIudjEuT3V0cHV0U3RyZWFtEi0KCXJlYWRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoEZGF0YRgEIAEoDEgAEg4KBHRleHQYBSABKAlIAEIJCgdjb250ZW50IkgKCk91dHB1dFRhaWwSJgoGY2h1bmtzGAEgAygLMhYuaGVlbGVyLnYxLk91dHB1dENodW5rEhIKCmVuZF9vZmZzZXQYAiABKAQqYQoMT3V0cHV0U3RyZWFtEh0KGU9VVFBVVF9TVFJFQU1fVU5TUEVDSUZJRUQQABIYChRPVVRQVVRfU1RSRUFNX1NURE9VVBABEhgKFE9VVFBVVF9TVFJFQU1fU1RERVJSEAIqVAoKT3V0cHV0VmlldxIbChdPVVRQVVRfVklFV19VTlNQRUNJRklFRBAAEhMKD09VVFBVVF9WSUVXX1JBVxABEhQKEE9VVFBVVF9WSUVXX1RFWFQQAkIMqgIJSGVlbGVyLlYxYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("ChZoZWVsZXIvdjEvb3V0cHV0LnByb3RvEgloZWVsZXIudjEitgEKEVJlYWRPdXRwdXRSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkSEAoGb2Zmc2V0GAIgASgESAASFAoKdGFpbF9ieXRlcxgDIAEoBEgAEhEKCW1heF9ieXRlcxgEIAEoDRInCgR3YWl0GAUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEiMKBHZpZXcYBiABKA4yFS5oZWVsZXIudjEuT3V0cHV0Vmlld0IHCgVzdGFydCJ3ChJSZWFkT3V0cHV0UmVzcG9uc2USJgoGY2h1bmtzGAEgAygLMhYuaGVlbGVyLnYxLk91dHB1dENodW5rEhMKC25leHRfb2Zmc2V0GAIgASgEEhIKCmVuZF9vZmZzZXQYAyABKAQSEAoIY29tcGxldGUYBCABKAgioAEKC091dHB1dENodW5rEg4KBm9mZnNldBgBIAEoBBInCgZzdHJlYW0YAiABKA4yFy5oZWVsZXIudjEuT3V0cHV0U3RyZWFtEi0KCXJlYWRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoEZGF0YRgEIAEoDEgAEg4KBHRleHQYBSABKAlIAEIJCgdjb250ZW50IkgKCk91dHB1dFRhaWwSJgoGY2h1bmtzGAEgAygLMhYuaGVlbGVyLnYxLk91dHB1dENodW5rEhIKCmVuZF9vZmZzZXQYAiABKAQqYQoMT3V0cHV0U3RyZWFtEh0KGU9VVFBVVF9TVFJFQU1fVU5TUEVDSUZJRUQQABIYChRPVVRQVVRfU1RSRUFNX1NURE9VVBABEhgKFE9VVFBVVF9TVFJFQU1fU1RERVJSEAIqVAoKT3V0cHV0VmlldxIbChdPVVRQVVRfVklFV19VTlNQRUNJRklFRBAAEhMKD09VVFBVVF9WSUVXX1JBVxABEhQKEE9VVFBVVF9WSUVXX1RFWFQQAkJfCg1kZXYuaGVlbGVyLnYxUAFaIWhlZWxlci5kZXYvZ2VuL2hlZWxlci92MTtoZWVsZXJ2MaICA0hMUqoCCUhlZWxlci5WMcoCCUhlZWxlclxWMeoCCkhlZWxlcjo6VjFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
+
+/**
+ * The request of ReadOutput.
+ *
+ * @generated from message heeler.v1.ReadOutputRequest
+ */
+export type ReadOutputRequest = Message<"heeler.v1.ReadOutputRequest"> & {
+  /**
+   * The task. Required.
+   *
+   * @generated from field: string task_id = 1;
+   */
+  taskId: string;
+
+  /**
+   * The start of the output. By default, offset 0.
+   *
+   * @generated from oneof heeler.v1.ReadOutputRequest.start
+   */
+  start: {
+    /**
+     * An absolute offset, such as the `next_offset` of the last answer.
+     *
+     * @generated from field: uint64 offset = 2;
+     */
+    value: bigint;
+    case: "offset";
+  } | {
+    /**
+     * This many bytes before the present end, or the first byte if there are fewer.
+     *
+     * @generated from field: uint64 tail_bytes = 3;
+     */
+    value: bigint;
+    case: "tailBytes";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * Maximum number of bytes to return. 0: 256 KiB. More than 1 MiB is taken as 1 MiB and, with TEXT,
+   * less than 4 as 4.
+   *
+   * @generated from field: uint32 max_bytes = 4;
+   */
+  maxBytes: number;
+
+  /**
+   * Maximum time to wait for the first byte or the end, up to 5 minutes. Absent or zero: answer at
+   * once.
+   *
+   * @generated from field: google.protobuf.Duration wait = 5;
+   */
+  wait?: Duration | undefined;
+
+  /**
+   * RAW by default.
+   *
+   * @generated from field: heeler.v1.OutputView view = 6;
+   */
+  view: OutputView;
+};
+
+/**
+ * Describes the message heeler.v1.ReadOutputRequest.
+ * Use `create(ReadOutputRequestSchema)` to create a new message.
+ */
+export const ReadOutputRequestSchema: GenMessage<ReadOutputRequest> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_output, 0);
+
+/**
+ * The response of ReadOutput.
+ *
+ * @generated from message heeler.v1.ReadOutputResponse
+ */
+export type ReadOutputResponse = Message<"heeler.v1.ReadOutputResponse"> & {
+  /**
+   * In the order of arrival.
+   *
+   * @generated from field: repeated heeler.v1.OutputChunk chunks = 1;
+   */
+  chunks: OutputChunk[];
+
+  /**
+   * The offset to continue from: after the last byte returned; the requested offset if there was none;
+   * `end_offset` if the task is finished and the rest of its output is lost.
+   *
+   * @generated from field: uint64 next_offset = 2;
+   */
+  nextOffset: bigint;
+
+  /**
+   * Bytes of output written so far.
+   *
+   * @generated from field: uint64 end_offset = 3;
+   */
+  endOffset: bigint;
+
+  /**
+   * True if the task is finished: no byte will follow `end_offset`.
+   *
+   * @generated from field: bool complete = 4;
+   */
+  complete: boolean;
+};
+
+/**
+ * Describes the message heeler.v1.ReadOutputResponse.
+ * Use `create(ReadOutputResponseSchema)` to create a new message.
+ */
+export const ReadOutputResponseSchema: GenMessage<ReadOutputResponse> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_output, 1);
 
 /**
  * Bytes of one stream that arrived together.
@@ -33,27 +143,27 @@ export type OutputChunk = Message<"heeler.v1.OutputChunk"> & {
   offset: bigint;
 
   /**
-   * Which stream they came from.
+   * The stream that they were written to.
    *
    * @generated from field: heeler.v1.OutputStream stream = 2;
    */
   stream: OutputStream;
 
   /**
-   * When they were read from the task.
+   * The time at which they were read from the task.
    *
    * @generated from field: google.protobuf.Timestamp read_time = 3;
    */
   readTime?: Timestamp | undefined;
 
   /**
-   * The bytes themselves, or their text: as the request's view says.
+   * The content in the requested view.
    *
    * @generated from oneof heeler.v1.OutputChunk.content
    */
   content: {
     /**
-     * With RAW.
+     * The bytes, with RAW.
      *
      * @generated from field: bytes data = 4;
      */
@@ -61,7 +171,7 @@ export type OutputChunk = Message<"heeler.v1.OutputChunk"> & {
     case: "data";
   } | {
     /**
-     * With TEXT: valid UTF-8, each invalid sequence replaced by U+FFFD.
+     * The text, with TEXT: valid UTF-8, each invalid sequence replaced by U+FFFD.
      *
      * @generated from field: string text = 5;
      */
@@ -75,7 +185,7 @@ export type OutputChunk = Message<"heeler.v1.OutputChunk"> & {
  * Use `create(OutputChunkSchema)` to create a new message.
  */
 export const OutputChunkSchema: GenMessage<OutputChunk> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_output, 0);
+  messageDesc(file_heeler_v1_output, 2);
 
 /**
  * The end of a task's output.
@@ -91,7 +201,7 @@ export type OutputTail = Message<"heeler.v1.OutputTail"> & {
   chunks: OutputChunk[];
 
   /**
-   * How many bytes the task had written in all.
+   * Bytes of output written in all.
    *
    * @generated from field: uint64 end_offset = 2;
    */
@@ -103,7 +213,7 @@ export type OutputTail = Message<"heeler.v1.OutputTail"> & {
  * Use `create(OutputTailSchema)` to create a new message.
  */
 export const OutputTailSchema: GenMessage<OutputTail> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_output, 1);
+  messageDesc(file_heeler_v1_output, 3);
 
 /**
  * One of a task's output streams.
@@ -140,7 +250,7 @@ export const OutputStreamSchema: GenEnum<OutputStream> = /*@__PURE__*/
   enumDesc(file_heeler_v1_output, 0);
 
 /**
- * How output is given.
+ * The form in which output is returned.
  *
  * @generated from enum heeler.v1.OutputView
  */
@@ -160,8 +270,7 @@ export enum OutputView {
   RAW = 1,
 
   /**
-   * As text. An answer never ends inside a character: what is incomplete waits for its rest, and
-   * counts as not read yet.
+   * As text. An answer never ends inside a character: an incomplete one is left for the next answer.
    *
    * @generated from enum value: OUTPUT_VIEW_TEXT = 2;
    */

@@ -2,7 +2,7 @@
 // @generated from file heeler/v1/process.proto (package heeler.v1, syntax proto3)
 /* eslint-disable */
 
-// The processes of a task, what they use, and the proof that they are gone.
+// The processes of a task and the resources they use.
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -14,42 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file heeler/v1/process.proto.
  */
 export const file_heeler_v1_process: GenFile = /*@__PURE__*/
-  fileDesc("ChdoZWVsZXIvdjEvcHJvY2Vzcy5wcm90bxIJaGVlbGVyLnYxIosBCgVQcm9vZhImCgZtZXRob2QYASABKA4yFi5oZWVsZXIudjEuUHJvb2ZNZXRob2QSLwoLdmVyaWZ5X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKCXN1cnZpdm9ycxgDIAMoCzIWLmhlZWxlci52MS5Qcm9jZXNzSW5mbyLBAQoLUHJvY2Vzc0luZm8SCwoDcGlkGAEgASgFEhIKCnBhcmVudF9waWQYAiABKAUSDwoHY29tbWFuZBgDIAEoCRINCgVzdGF0ZRgEIAEoCRIuCgpzdGFydF90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCghjcHVfdGltZRgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIUCgxtZW1vcnlfYnl0ZXMYByABKAQiZwoLUmVzb3VyY2VVc2USKwoIY3B1X3RpbWUYASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SFAoMbWVtb3J5X2J5dGVzGAIgASgEEhUKDXByb2Nlc3NfY291bnQYAyABKA0i1AEKClNlcnZlckluZm8SDwoHdmVyc2lvbhgBIAEoCRIQCghzdGF0ZV9pZBgCIAEoCRIrCgtjb250YWlubWVudBgDIAEoDjIWLmhlZWxlci52MS5Db250YWlubWVudBIaChJjb250YWlubWVudF9kZXRhaWwYBCABKAkSLgoKc3RhcnRfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKbGl2ZV90YXNrcxgGIAEoDRIWCg5tYXhfbGl2ZV90YXNrcxgHIAEoDSpdCgtDb250YWlubWVudBIbChdDT05UQUlOTUVOVF9VTlNQRUNJRklFRBAAEhYKEkNPTlRBSU5NRU5UX0NHUk9VUBABEhkKFUNPTlRBSU5NRU5UX1NVQlJFQVBFUhACKrkBCgtQcm9vZk1ldGhvZBIcChhQUk9PRl9NRVRIT0RfVU5TUEVDSUZJRUQQABIdChlQUk9PRl9NRVRIT0RfQ0dST1VQX0VNUFRZEAESHAoYUFJPT0ZfTUVUSE9EX05PX0NISUxEUkVOEAISFgoSUFJPT0ZfTUVUSE9EX1NXRUVQEAMSHgoaUFJPT0ZfTUVUSE9EX05FVkVSX1NUQVJURUQQBBIXChNQUk9PRl9NRVRIT0RfUkVCT09UEAVCDKoCCUhlZWxlci5WMWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
-
-/**
- * The evidence that a task's tree is empty, or the names of those that are left.
- *
- * @generated from message heeler.v1.Proof
- */
-export type Proof = Message<"heeler.v1.Proof"> & {
-  /**
-   * What the evidence is.
-   *
-   * @generated from field: heeler.v1.ProofMethod method = 1;
-   */
-  method: ProofMethod;
-
-  /**
-   * When it was taken.
-   *
-   * @generated from field: google.protobuf.Timestamp verify_time = 2;
-   */
-  verifyTime?: Timestamp | undefined;
-
-  /**
-   * Who is still there. Empty: nobody, the tree is proven empty.
-   *
-   * @generated from field: repeated heeler.v1.ProcessInfo survivors = 3;
-   */
-  survivors: ProcessInfo[];
-};
-
-/**
- * Describes the message heeler.v1.Proof.
- * Use `create(ProofSchema)` to create a new message.
- */
-export const ProofSchema: GenMessage<Proof> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_process, 0);
+  fileDesc("ChdoZWVsZXIvdjEvcHJvY2Vzcy5wcm90bxIJaGVlbGVyLnYxIsEBCgtQcm9jZXNzSW5mbxILCgNwaWQYASABKAUSEgoKcGFyZW50X3BpZBgCIAEoBRIPCgdjb21tYW5kGAMgASgJEg0KBXN0YXRlGAQgASgJEi4KCnN0YXJ0X3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEisKCGNwdV90aW1lGAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhQKDG1lbW9yeV9ieXRlcxgHIAEoBCJnCgtSZXNvdXJjZVVzZRIrCghjcHVfdGltZRgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIUCgxtZW1vcnlfYnl0ZXMYAiABKAQSFQoNcHJvY2Vzc19jb3VudBgDIAEoDSpdCgtDb250YWlubWVudBIbChdDT05UQUlOTUVOVF9VTlNQRUNJRklFRBAAEhYKEkNPTlRBSU5NRU5UX0NHUk9VUBABEhkKFUNPTlRBSU5NRU5UX1NVQlJFQVBFUhACQl8KDWRldi5oZWVsZXIudjFQAVohaGVlbGVyLmRldi9nZW4vaGVlbGVyL3YxO2hlZWxlcnYxogIDSExSqgIJSGVlbGVyLlYxygIJSGVlbGVyXFYx6gIKSGVlbGVyOjpWMWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * One process.
@@ -58,49 +23,49 @@ export const ProofSchema: GenMessage<Proof> = /*@__PURE__*/
  */
 export type ProcessInfo = Message<"heeler.v1.ProcessInfo"> & {
   /**
-   * Its id.
+   * Process id.
    *
    * @generated from field: int32 pid = 1;
    */
   pid: number;
 
   /**
-   * Its parent's id.
+   * Process id of the parent.
    *
    * @generated from field: int32 parent_pid = 2;
    */
   parentPid: number;
 
   /**
-   * Its arguments, joined by spaces and cut at 512 bytes; its name in brackets if it has none.
+   * Arguments, joined by spaces and cut at 512 bytes; the name in brackets if there are none.
    *
    * @generated from field: string command = 3;
    */
   command: string;
 
   /**
-   * The kernel's letter: R running, S sleeping, D in the kernel, T stopped, Z zombie.
+   * The kernel's letter: R running, S sleeping, D uninterruptible, T stopped, Z zombie.
    *
    * @generated from field: string state = 4;
    */
   state: string;
 
   /**
-   * When it was started.
+   * The time at which the process was started.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 5;
    */
   startTime?: Timestamp | undefined;
 
   /**
-   * How much CPU it has used.
+   * CPU time used.
    *
    * @generated from field: google.protobuf.Duration cpu_time = 6;
    */
   cpuTime?: Duration | undefined;
 
   /**
-   * Its resident memory.
+   * Resident memory.
    *
    * @generated from field: uint64 memory_bytes = 7;
    */
@@ -112,30 +77,30 @@ export type ProcessInfo = Message<"heeler.v1.ProcessInfo"> & {
  * Use `create(ProcessInfoSchema)` to create a new message.
  */
 export const ProcessInfoSchema: GenMessage<ProcessInfo> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_process, 1);
+  messageDesc(file_heeler_v1_process, 0);
 
 /**
- * What a task uses.
+ * The resources that a task uses.
  *
  * @generated from message heeler.v1.ResourceUse
  */
 export type ResourceUse = Message<"heeler.v1.ResourceUse"> & {
   /**
-   * CPU time of all its processes, those that are gone included as far as the kernel tells.
+   * CPU time of all processes, including ended ones as far as the kernel reports it.
    *
    * @generated from field: google.protobuf.Duration cpu_time = 1;
    */
   cpuTime?: Duration | undefined;
 
   /**
-   * Resident memory of all its processes now; once it is over, the largest that any one had.
+   * Resident memory of all processes; of a finished task, the largest of any one process.
    *
    * @generated from field: uint64 memory_bytes = 2;
    */
   memoryBytes: bigint;
 
   /**
-   * How many processes it has.
+   * Number of processes.
    *
    * @generated from field: uint32 process_count = 3;
    */
@@ -147,96 +112,32 @@ export type ResourceUse = Message<"heeler.v1.ResourceUse"> & {
  * Use `create(ResourceUseSchema)` to create a new message.
  */
 export const ResourceUseSchema: GenMessage<ResourceUse> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_process, 2);
+  messageDesc(file_heeler_v1_process, 1);
 
 /**
- * What a client may want to know of the server.
- *
- * @generated from message heeler.v1.ServerInfo
- */
-export type ServerInfo = Message<"heeler.v1.ServerInfo"> & {
-  /**
-   * Its version, e.g. `0.1.0`.
-   *
-   * @generated from field: string version = 1;
-   */
-  version: string;
-
-  /**
-   * Which state directory it serves; revisions mean something only together with it. It is another one
-   * after a power cut, or damage, that may have cost facts which were told.
-   *
-   * @generated from field: string state_id = 2;
-   */
-  stateId: string;
-
-  /**
-   * The best rung of the kill ladder that it has here, on which new tasks are put.
-   *
-   * @generated from field: heeler.v1.Containment containment = 3;
-   */
-  containment: Containment;
-
-  /**
-   * Why it is not on a better rung. Empty: there is none, or a lower one was asked for.
-   *
-   * @generated from field: string containment_detail = 4;
-   */
-  containmentDetail: string;
-
-  /**
-   * When it started.
-   *
-   * @generated from field: google.protobuf.Timestamp start_time = 5;
-   */
-  startTime?: Timestamp | undefined;
-
-  /**
-   * How many tasks are live, those that wait for their turn not counted.
-   *
-   * @generated from field: uint32 live_tasks = 6;
-   */
-  liveTasks: number;
-
-  /**
-   * How many may be live at once.
-   *
-   * @generated from field: uint32 max_live_tasks = 7;
-   */
-  maxLiveTasks: number;
-};
-
-/**
- * Describes the message heeler.v1.ServerInfo.
- * Use `create(ServerInfoSchema)` to create a new message.
- */
-export const ServerInfoSchema: GenMessage<ServerInfo> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_process, 3);
-
-/**
- * What holds a task's tree together: the rung of the kill ladder that it stands on.
+ * The mechanism that keeps a task's tree together, and by which a kill reaches all of it.
  *
  * @generated from enum heeler.v1.Containment
  */
 export enum Containment {
   /**
-   * Not known yet: the task is STARTING.
+   * Not known yet: the leader does not run.
    *
    * @generated from enum value: CONTAINMENT_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * A cgroup of its own, which the kernel kills as a whole; the shim's children are checked as well,
-   * in case a process moved out.
+   * A cgroup of its own, which the kernel kills as a whole. The shim's children are checked as well, in
+   * case a process moved to another cgroup.
    *
    * @generated from enum value: CONTAINMENT_CGROUP = 1;
    */
   CGROUP = 1,
 
   /**
-   * The shim is the subreaper of the tree: it kills its own children, and inherits theirs, until it
-   * has none; then the processes that carry the task's environment mark are sought.
+   * The shim is the subreaper of the tree: it kills its children, and inherits theirs, until it has
+   * none. Then processes with the task's environment tag are searched for.
    *
    * @generated from enum value: CONTAINMENT_SUBREAPER = 2;
    */
@@ -248,61 +149,4 @@ export enum Containment {
  */
 export const ContainmentSchema: GenEnum<Containment> = /*@__PURE__*/
   enumDesc(file_heeler_v1_process, 0);
-
-/**
- * How the emptiness of a tree was proven.
- *
- * @generated from enum heeler.v1.ProofMethod
- */
-export enum ProofMethod {
-  /**
-   * Never sent.
-   *
-   * @generated from enum value: PROOF_METHOD_UNSPECIFIED = 0;
-   */
-  UNSPECIFIED = 0,
-
-  /**
-   * The task's cgroup has no member, and the shim has no child left.
-   *
-   * @generated from enum value: PROOF_METHOD_CGROUP_EMPTY = 1;
-   */
-  CGROUP_EMPTY = 1,
-
-  /**
-   * The kernel told the shim, which inherits every orphan of the tree, that it has no child left;
-   * and no process carries the task's environment mark.
-   *
-   * @generated from enum value: PROOF_METHOD_NO_CHILDREN = 2;
-   */
-  NO_CHILDREN = 2,
-
-  /**
-   * The shim was gone: the processes that carried the task's environment mark, or were in its
-   * cgroup, were sought, killed and sought again until there were none.
-   *
-   * @generated from enum value: PROOF_METHOD_SWEEP = 3;
-   */
-  SWEEP = 3,
-
-  /**
-   * Nothing was ever started.
-   *
-   * @generated from enum value: PROOF_METHOD_NEVER_STARTED = 4;
-   */
-  NEVER_STARTED = 4,
-
-  /**
-   * The machine was started anew since: no process lives through that.
-   *
-   * @generated from enum value: PROOF_METHOD_REBOOT = 5;
-   */
-  REBOOT = 5,
-}
-
-/**
- * Describes the enum heeler.v1.ProofMethod.
- */
-export const ProofMethodSchema: GenEnum<ProofMethod> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_process, 1);
 

@@ -2,21 +2,27 @@
 // @generated from file heeler/v1/task.proto (package heeler.v1, syntax proto3)
 /* eslint-disable */
 
-// A task: what it is, how it lives and how it ended.
+// A task: its state, its history and its end.
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { Containment, Proof } from "./process_pb.js";
+import type { EndReason, Outcome } from "./outcome_pb.js";
+import { file_heeler_v1_outcome } from "./outcome_pb.js";
+import type { Containment } from "./process_pb.js";
 import { file_heeler_v1_process } from "./process_pb.js";
+import type { TaskSpec } from "./spec_pb.js";
+import { file_heeler_v1_spec } from "./spec_pb.js";
+import type { Actor, StopRecord } from "./stop_pb.js";
+import { file_heeler_v1_stop } from "./stop_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file heeler/v1/task.proto.
  */
 export const file_heeler_v1_task: GenFile = /*@__PURE__*/
-  fileDesc("ChRoZWVsZXIvdjEvdGFzay5wcm90bxIJaGVlbGVyLnYxIokMCg5CYWNrZ3JvdW5kVGFzaxIKCgJpZBgBIAEoCRILCgN1aWQYAiABKAkSIQoEa2luZBgDIAEoDjITLmhlZWxlci52MS5UYXNrS2luZBIMCgRuYW1lGAQgASgJEhIKCnNlc3Npb25faWQYBSABKAkSEQoJcGFyZW50X2lkGAYgASgJEjUKBmxhYmVscxgHIAMoCzIlLmhlZWxlci52MS5CYWNrZ3JvdW5kVGFzay5MYWJlbHNFbnRyeRImCgRhcmd2GAggASgLMhYuaGVlbGVyLnYxLkFyZ3ZDb21tYW5kSAASKAoFc2hlbGwYCSABKAsyFy5oZWVsZXIudjEuU2hlbGxDb21tYW5kSAASGQoRd29ya2luZ19kaXJlY3RvcnkYCiABKAkSEQoJZW52X25hbWVzGAsgAygJEioKB3RpbWVvdXQYDCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SKgoLc3RvcF9wb2xpY3kYDSABKAsyFS5oZWVsZXIudjEuU3RvcFBvbGljeRIjCgVzdGF0ZRgOIAEoDjIULmhlZWxlci52MS5UYXNrU3RhdGUSIQoGbGVhZGVyGA8gASgLMhEuaGVlbGVyLnYxLkxlYWRlchIvCgtjcmVhdGVfdGltZRgQIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKc3RhcnRfdGltZRgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYEiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiMKB291dGNvbWUYEyABKAsyEi5oZWVsZXIudjEuT3V0Y29tZRIoCgplbmRfcmVhc29uGBQgASgOMhQuaGVlbGVyLnYxLkVuZFJlYXNvbhIjCgRzdG9wGBUgASgLMhUuaGVlbGVyLnYxLlN0b3BSZWNvcmQSFAoMb3V0cHV0X2J5dGVzGBYgASgEEisKC2NvbnRhaW5tZW50GBcgASgOMhYuaGVlbGVyLnYxLkNvbnRhaW5tZW50EhUKDWNhcHR1cmVfZXJyb3IYGCABKAkSEAoIcmV2aXNpb24YGSABKAQSJwoJcGxhY2VtZW50GBogASgOMhQuaGVlbGVyLnYxLlBsYWNlbWVudBI1ChJmb3JlZ3JvdW5kX3RpbWVvdXQYGyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SQQoVb25fZm9yZWdyb3VuZF90aW1lb3V0GBwgASgOMiIuaGVlbGVyLnYxLkZvcmVncm91bmRUaW1lb3V0QWN0aW9uEjMKDm9uX2hvbGRlcl9nb25lGB0gASgOMhsuaGVlbGVyLnYxLkhvbGRlckdvbmVBY3Rpb24SMAoNaG9sZGVyX3dpbmRvdxgeIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhInCghkZXRhY2hlZBgfIAEoCzIVLmhlZWxlci52MS5EZXRhY2htZW50Ei0KCWxpbmdlcmluZxggIAEoDjIaLmhlZWxlci52MS5MaW5nZXJpbmdQb2xpY3kSLgoObGVmdF9wcm9jZXNzZXMYISADKAsyFi5oZWVsZXIudjEuTGVmdFByb2Nlc3MSLwoMaWRsZV90aW1lb3V0GCIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEi4KC3N0YWxlX2FmdGVyGCMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEiwKDHN0YWxlX2FjdGlvbhgkIAEoDjIWLmhlZWxlci52MS5TdGFsZUFjdGlvbhINCgVzdGFsZRglIAEoCBIVCg1leGNsdXNpdmVfa2V5GCYgASgJEjAKDmV4Y2x1c2l2ZV9tb2RlGCcgASgOMhguaGVlbGVyLnYxLkV4Y2x1c2l2ZU1vZGUSDQoFcXVldWUYKCABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIJCgdjb21tYW5kIpUBCgpEZXRhY2htZW50EiUKBWNhdXNlGAEgASgOMhYuaGVlbGVyLnYxLkRldGFjaENhdXNlEh8KBWFjdG9yGAIgASgLMhAuaGVlbGVyLnYxLkFjdG9yEg4KBnJlYXNvbhgDIAEoCRIvCgtkZXRhY2hfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiKwoLTGVmdFByb2Nlc3MSCwoDcGlkGAEgASgFEg8KB2NvbW1hbmQYAiABKAkiGwoLQXJndkNvbW1hbmQSDAoEYXJncxgBIAMoCSIvCgxTaGVsbENvbW1hbmQSDgoGc2NyaXB0GAEgASgJEg8KB3Byb2dyYW0YAiABKAkiVQoKU3RvcFBvbGljeRItCgVncmFjZRgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkgAiAEBEg4KBnNpZ25hbBgCIAEoCUIICgZfZ3JhY2UiFQoGTGVhZGVyEgsKA3BpZBgBIAEoBSKwAQoHT3V0Y29tZRITCglleGl0X2NvZGUYASABKAVIABIqCgZzaWduYWwYAiABKAsyGC5oZWVsZXIudjEuU2lnbmFsT3V0Y29tZUgAEiwKC3NwYXduX2Vycm9yGAMgASgLMhUuaGVlbGVyLnYxLlNwYXduRXJyb3JIABIsCgd1bmtub3duGAQgASgLMhkuaGVlbGVyLnYxLlVua25vd25PdXRjb21lSABCCAoGcmVzdWx0IkIKDVNpZ25hbE91dGNvbWUSDgoGbnVtYmVyGAEgASgFEgwKBG5hbWUYAiABKAkSEwoLY29yZV9kdW1wZWQYAyABKAgiPwoKU3Bhd25FcnJvchIRCglvcGVyYXRpb24YASABKAkSDwoHbWVzc2FnZRgCIAEoCRINCgVlcnJubxgDIAEoBSIgCg5Vbmtub3duT3V0Y29tZRIOCgZkZXRhaWwYASABKAkihwIKClN0b3BSZWNvcmQSIwoFY2F1c2UYASABKA4yFC5oZWVsZXIudjEuRW5kUmVhc29uEh8KBWFjdG9yGAIgASgLMhAuaGVlbGVyLnYxLkFjdG9yEg4KBnJlYXNvbhgDIAEoCRIwCgxyZXF1ZXN0X3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEigKBWdyYWNlGAUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEiYKB3NpZ25hbHMYBiADKAsyFS5oZWVsZXIudjEuU2VudFNpZ25hbBIfCgVwcm9vZhgHIAEoCzIQLmhlZWxlci52MS5Qcm9vZiJJCgVBY3RvchIMCgRuYW1lGAEgASgJEhAKA3VpZBgCIAEoDUgAiAEBEhAKA3BpZBgDIAEoBUgBiAEBQgYKBF91aWRCBgoEX3BpZCJsCgpTZW50U2lnbmFsEg4KBm51bWJlchgBIAEoBRIMCgRuYW1lGAIgASgJEi0KCXNlbmRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJcHJvY2Vzc2VzGAQgASgNIvEBCgpUYXNrRmlsdGVyEhAKCHRhc2tfaWRzGAEgAygJEhIKCnNlc3Npb25faWQYAiABKAkSIgoFa2luZHMYAyADKA4yEy5oZWVsZXIudjEuVGFza0tpbmQSJAoGc3RhdGVzGAQgAygOMhQuaGVlbGVyLnYxLlRhc2tTdGF0ZRIxCgZsYWJlbHMYBSADKAsyIS5oZWVsZXIudjEuVGFza0ZpbHRlci5MYWJlbHNFbnRyeRIRCglwYXJlbnRfaWQYBiABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASpaCglQbGFjZW1lbnQSGQoVUExBQ0VNRU5UX1VOU1BFQ0lGSUVEEAASGAoUUExBQ0VNRU5UX0JBQ0tHUk9VTkQQARIYChRQTEFDRU1FTlRfRk9SRUdST1VORBACKpABChdGb3JlZ3JvdW5kVGltZW91dEFjdGlvbhIpCiVGT1JFR1JPVU5EX1RJTUVPVVRfQUNUSU9OX1VOU1BFQ0lGSUVEEAASJAogRk9SRUdST1VORF9USU1FT1VUX0FDVElPTl9ERVRBQ0gQARIkCiBGT1JFR1JPVU5EX1RJTUVPVVRfQUNUSU9OX0NBTkNFTBACKpEBChBIb2xkZXJHb25lQWN0aW9uEiIKHkhPTERFUl9HT05FX0FDVElPTl9VTlNQRUNJRklFRBAAEh0KGUhPTERFUl9HT05FX0FDVElPTl9DQU5DRUwQARIdChlIT0xERVJfR09ORV9BQ1RJT05fREVUQUNIEAISGwoXSE9MREVSX0dPTkVfQUNUSU9OX0tFRVAQAyqIAQoPTGluZ2VyaW5nUG9saWN5EiAKHExJTkdFUklOR19QT0xJQ1lfVU5TUEVDSUZJRUQQABIaChZMSU5HRVJJTkdfUE9MSUNZX1RSQUNLEAESGQoVTElOR0VSSU5HX1BPTElDWV9LSUxMEAISHAoYTElOR0VSSU5HX1BPTElDWV9SRUxFQVNFEAMqXQoLU3RhbGVBY3Rpb24SHAoYU1RBTEVfQUNUSU9OX1VOU1BFQ0lGSUVEEAASFwoTU1RBTEVfQUNUSU9OX05PVElGWRABEhcKE1NUQUxFX0FDVElPTl9DQU5DRUwQAiqAAQoNRXhjbHVzaXZlTW9kZRIeChpFWENMVVNJVkVfTU9ERV9VTlNQRUNJRklFRBAAEhkKFUVYQ0xVU0lWRV9NT0RFX1JFSkVDVBABEhoKFkVYQ0xVU0lWRV9NT0RFX1JFUExBQ0UQAhIYChRFWENMVVNJVkVfTU9ERV9RVUVVRRADKooBCgtEZXRhY2hDYXVzZRIcChhERVRBQ0hfQ0FVU0VfVU5TUEVDSUZJRUQQABIaChZERVRBQ0hfQ0FVU0VfUkVRVUVTVEVEEAESIwofREVUQUNIX0NBVVNFX0ZPUkVHUk9VTkRfVElNRU9VVBACEhwKGERFVEFDSF9DQVVTRV9IT0xERVJfR09ORRADKmUKCFRhc2tLaW5kEhkKFVRBU0tfS0lORF9VTlNQRUNJRklFRBAAEhMKD1RBU0tfS0lORF9TSEVMTBABEhMKD1RBU0tfS0lORF9BR0VOVBACEhQKEFRBU0tfS0lORF9IT1NURUQQAyqCAgoJVGFza1N0YXRlEhoKFlRBU0tfU1RBVEVfVU5TUEVDSUZJRUQQABIVChFUQVNLX1NUQVRFX1FVRVVFRBABEhcKE1RBU0tfU1RBVEVfU1RBUlRJTkcQAhIWChJUQVNLX1NUQVRFX1JVTk5JTkcQAxIXChNUQVNLX1NUQVRFX1NUT1BQSU5HEAQSGAoUVEFTS19TVEFURV9DT01QTEVURUQQBRIVChFUQVNLX1NUQVRFX0ZBSUxFRBAGEhgKFFRBU0tfU1RBVEVfQ0FOQ0VMTEVEEAcSGAoUVEFTS19TVEFURV9USU1FRF9PVVQQCBITCg9UQVNLX1NUQVRFX0xPU1QQCSpkCgtFbnZEZWZhdWx0cxIcChhFTlZfREVGQVVMVFNfVU5TUEVDSUZJRUQQABIgChxFTlZfREVGQVVMVFNfTk9OX0lOVEVSQUNUSVZFEAESFQoRRU5WX0RFRkFVTFRTX05PTkUQAiquAwoJRW5kUmVhc29uEhoKFkVORF9SRUFTT05fVU5TUEVDSUZJRUQQABIVChFFTkRfUkVBU09OX0VYSVRFRBABEhgKFEVORF9SRUFTT05fU0lHTkFMTEVEEAISGwoXRU5EX1JFQVNPTl9TUEFXTl9GQUlMRUQQAxIYChRFTkRfUkVBU09OX0NBTkNFTExFRBAEEhcKE0VORF9SRUFTT05fUkVQTEFDRUQQBRIXChNFTkRfUkVBU09OX0RFQURMSU5FEAYSHAoYRU5EX1JFQVNPTl9JRExFX0RFQURMSU5FEAcSGwoXRU5EX1JFQVNPTl9PVVRQVVRfTElNSVQQCBIcChhFTkRfUkVBU09OX09VVF9PRl9NRU1PUlkQCRIZChVFTkRfUkVBU09OX09XTkVSX0dPTkUQChIcChhFTkRfUkVBU09OX1NFU1NJT05fRU5ERUQQCxIeChpFTkRfUkVBU09OX1NFUlZFUl9TSFVURE9XThAMEhgKFEVORF9SRUFTT05fSE9TVF9HT05FEA0SHwobRU5EX1JFQVNPTl9TVVBFUlZJU0lPTl9MT1NUEA5CDKoCCUhlZWxlci5WMWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_heeler_v1_process]);
+  fileDesc("ChRoZWVsZXIvdjEvdGFzay5wcm90bxIJaGVlbGVyLnYxIpYFCg5CYWNrZ3JvdW5kVGFzaxIKCgJpZBgBIAEoCRILCgN1aWQYAiABKAkSIQoEc3BlYxgDIAEoCzITLmhlZWxlci52MS5UYXNrU3BlYxIjCgVzdGF0ZRgEIAEoDjIULmhlZWxlci52MS5UYXNrU3RhdGUSJwoJcGxhY2VtZW50GAUgASgOMhQuaGVlbGVyLnYxLlBsYWNlbWVudBINCgVzdGFsZRgGIAEoCBIhCgZsZWFkZXIYByABKAsyES5oZWVsZXIudjEuTGVhZGVyEisKC2NvbnRhaW5tZW50GAggASgOMhYuaGVlbGVyLnYxLkNvbnRhaW5tZW50Ei8KC2NyZWF0ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpzdGFydF90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASIwoHb3V0Y29tZRgMIAEoCzISLmhlZWxlci52MS5PdXRjb21lEigKCmVuZF9yZWFzb24YDSABKA4yFC5oZWVsZXIudjEuRW5kUmVhc29uEiMKBHN0b3AYDiABKAsyFS5oZWVsZXIudjEuU3RvcFJlY29yZBIpCgpkZXRhY2htZW50GA8gASgLMhUuaGVlbGVyLnYxLkRldGFjaG1lbnQSLgoJYWJhbmRvbmVkGBAgAygLMhsuaGVlbGVyLnYxLkFiYW5kb25lZFByb2Nlc3MSFAoMb3V0cHV0X2J5dGVzGBEgASgEEhUKDWNhcHR1cmVfZXJyb3IYEiABKAkSEAoIcmV2aXNpb24YEyABKAQiFQoGTGVhZGVyEgsKA3BpZBgBIAEoBSLBAQoKRGV0YWNobWVudBIlCgVjYXVzZRgBIAEoDjIWLmhlZWxlci52MS5EZXRhY2hDYXVzZRIfCgVhY3RvchgCIAEoCzIQLmhlZWxlci52MS5BY3RvchIOCgZyZWFzb24YAyABKAkSLwoLZGV0YWNoX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEioKB3RpbWVvdXQYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iMAoQQWJhbmRvbmVkUHJvY2VzcxILCgNwaWQYASABKAUSDwoHY29tbWFuZBgCIAEoCSqCAgoJVGFza1N0YXRlEhoKFlRBU0tfU1RBVEVfVU5TUEVDSUZJRUQQABIVChFUQVNLX1NUQVRFX1FVRVVFRBABEhcKE1RBU0tfU1RBVEVfU1RBUlRJTkcQAhIWChJUQVNLX1NUQVRFX1JVTk5JTkcQAxIXChNUQVNLX1NUQVRFX1NUT1BQSU5HEAQSGAoUVEFTS19TVEFURV9DT01QTEVURUQQBRIVChFUQVNLX1NUQVRFX0ZBSUxFRBAGEhgKFFRBU0tfU1RBVEVfQ0FOQ0VMTEVEEAcSGAoUVEFTS19TVEFURV9USU1FRF9PVVQQCBITCg9UQVNLX1NUQVRFX0xPU1QQCSpaCglQbGFjZW1lbnQSGQoVUExBQ0VNRU5UX1VOU1BFQ0lGSUVEEAASGAoUUExBQ0VNRU5UX0JBQ0tHUk9VTkQQARIYChRQTEFDRU1FTlRfRk9SRUdST1VORBACKpIBCgtEZXRhY2hDYXVzZRIcChhERVRBQ0hfQ0FVU0VfVU5TUEVDSUZJRUQQABIaChZERVRBQ0hfQ0FVU0VfUkVRVUVTVEVEEAESIwofREVUQUNIX0NBVVNFX0ZPUkVHUk9VTkRfVElNRU9VVBACEiQKIERFVEFDSF9DQVVTRV9DTElFTlRfRElTQ09OTkVDVEVEEANCXwoNZGV2LmhlZWxlci52MVABWiFoZWVsZXIuZGV2L2dlbi9oZWVsZXIvdjE7aGVlbGVydjGiAgNITFKqAglIZWVsZXIuVjHKAglIZWVsZXJcVjHqAgpIZWVsZXI6OlYxYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_heeler_v1_outcome, file_heeler_v1_process, file_heeler_v1_spec, file_heeler_v1_stop]);
 
 /**
  * One unit of supervised work, as it was at `revision`.
@@ -25,297 +31,141 @@ export const file_heeler_v1_task: GenFile = /*@__PURE__*/
  */
 export type BackgroundTask = Message<"heeler.v1.BackgroundTask"> & {
   /**
-   * Short enough to copy by hand: `shell-` or `agent-` and ten characters of base32. Never reused
-   * within a state directory.
+   * Server-made id: `shell-` or `agent-` and ten characters of lower-case base32. Never reused within a
+   * state directory.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * A UUIDv7, unique across hosts.
+   * Globally unique id: a UUIDv7.
    *
    * @generated from field: string uid = 2;
    */
   uid: string;
 
   /**
-   * What kind of work it is.
+   * The specification in force, with defaults filled in. Values of environment variables are left out.
    *
-   * @generated from field: heeler.v1.TaskKind kind = 3;
+   * @generated from field: heeler.v1.TaskSpec spec = 3;
    */
-  kind: TaskKind;
+  spec?: TaskSpec | undefined;
 
   /**
-   * As given at Spawn.
+   * The point in the task's life. A terminal state never changes.
    *
-   * @generated from field: string name = 4;
-   */
-  name: string;
-
-  /**
-   * As given at Spawn.
-   *
-   * @generated from field: string session_id = 5;
-   */
-  sessionId: string;
-
-  /**
-   * As given at Spawn.
-   *
-   * @generated from field: string parent_id = 6;
-   */
-  parentId: string;
-
-  /**
-   * As given at Spawn.
-   *
-   * @generated from field: map<string, string> labels = 7;
-   */
-  labels: { [key: string]: string };
-
-  /**
-   * As given at Spawn.
-   *
-   * @generated from oneof heeler.v1.BackgroundTask.command
-   */
-  command: {
-    /**
-     * A program and its arguments.
-     *
-     * @generated from field: heeler.v1.ArgvCommand argv = 8;
-     */
-    value: ArgvCommand;
-    case: "argv";
-  } | {
-    /**
-     * A script for a shell.
-     *
-     * @generated from field: heeler.v1.ShellCommand shell = 9;
-     */
-    value: ShellCommand;
-    case: "shell";
-  } | { case: undefined; value?: undefined };
-
-  /**
-   * Where it was started: always an absolute path.
-   *
-   * @generated from field: string working_directory = 10;
-   */
-  workingDirectory: string;
-
-  /**
-   * The names, never the values, of the variables that the request set, sorted.
-   *
-   * @generated from field: repeated string env_names = 11;
-   */
-  envNames: string[];
-
-  /**
-   * How long it may run in the background, as given at Spawn or at its Detach. Absent: for ever.
-   *
-   * @generated from field: google.protobuf.Duration timeout = 12;
-   */
-  timeout?: Duration | undefined;
-
-  /**
-   * In force for this task, defaults filled in.
-   *
-   * @generated from field: heeler.v1.StopPolicy stop_policy = 13;
-   */
-  stopPolicy?: StopPolicy | undefined;
-
-  /**
-   * Where it is in its life. A terminal state never changes.
-   *
-   * @generated from field: heeler.v1.TaskState state = 14;
+   * @generated from field: heeler.v1.TaskState state = 4;
    */
   state: TaskState;
 
   /**
-   * The first process. Absent until it runs, and for ever if it never did.
+   * FOREGROUND while an attached client is expected to wait for the task. A task that finished in the
+   * foreground stays FOREGROUND.
    *
-   * @generated from field: heeler.v1.Leader leader = 15;
-   */
-  leader?: Leader | undefined;
-
-  /**
-   * When its intent became durable.
-   *
-   * @generated from field: google.protobuf.Timestamp create_time = 16;
-   */
-  createTime?: Timestamp | undefined;
-
-  /**
-   * When its leader began to run.
-   *
-   * @generated from field: google.protobuf.Timestamp start_time = 17;
-   */
-  startTime?: Timestamp | undefined;
-
-  /**
-   * When it reached a terminal state.
-   *
-   * @generated from field: google.protobuf.Timestamp end_time = 18;
-   */
-  endTime?: Timestamp | undefined;
-
-  /**
-   * How the leader ended. Present from the leader's exit on: while others of the tree live, the
-   * task is still RUNNING and has an outcome already.
-   *
-   * @generated from field: heeler.v1.Outcome outcome = 19;
-   */
-  outcome?: Outcome | undefined;
-
-  /**
-   * Why it is over. Set in terminal states only.
-   *
-   * @generated from field: heeler.v1.EndReason end_reason = 20;
-   */
-  endReason: EndReason;
-
-  /**
-   * What has been done to stop it. Absent: nobody has asked.
-   *
-   * @generated from field: heeler.v1.StopRecord stop = 21;
-   */
-  stop?: StopRecord | undefined;
-
-  /**
-   * How many bytes of output it had written at `revision`.
-   *
-   * @generated from field: uint64 output_bytes = 22;
-   */
-  outputBytes: bigint;
-
-  /**
-   * What holds its tree together, and so how a cancel reaches all of it.
-   *
-   * @generated from field: heeler.v1.Containment containment = 23;
-   */
-  containment: Containment;
-
-  /**
-   * Why its output is not complete: the capture failed at some point, e.g. for want of disk space.
-   * Empty: nothing is missing. A task whose capture failed is never COMPLETED.
-   *
-   * @generated from field: string capture_error = 24;
-   */
-  captureError: string;
-
-  /**
-   * The revision of the task's latest event, which this state is that of.
-   *
-   * @generated from field: uint64 revision = 25;
-   */
-  revision: bigint;
-
-  /**
-   * Whether it holds a caller. A task whose leader has exited while others live on holds nobody.
-   *
-   * @generated from field: heeler.v1.Placement placement = 26;
+   * @generated from field: heeler.v1.Placement placement = 5;
    */
   placement: Placement;
 
   /**
-   * In force for this task, defaults filled in. Absent unless it began in the foreground, as the next
-   * three.
+   * True while the task has written no output for longer than `spec.silence.stale_after`.
    *
-   * @generated from field: google.protobuf.Duration foreground_timeout = 27;
-   */
-  foregroundTimeout?: Duration | undefined;
-
-  /**
-   * In force for this task, defaults filled in.
-   *
-   * @generated from field: heeler.v1.ForegroundTimeoutAction on_foreground_timeout = 28;
-   */
-  onForegroundTimeout: ForegroundTimeoutAction;
-
-  /**
-   * In force for this task, defaults filled in.
-   *
-   * @generated from field: heeler.v1.HolderGoneAction on_holder_gone = 29;
-   */
-  onHolderGone: HolderGoneAction;
-
-  /**
-   * In force for this task, defaults filled in.
-   *
-   * @generated from field: google.protobuf.Duration holder_window = 30;
-   */
-  holderWindow?: Duration | undefined;
-
-  /**
-   * How it came from the foreground into the background. Absent: it did not.
-   *
-   * @generated from field: heeler.v1.Detachment detached = 31;
-   */
-  detached?: Detachment | undefined;
-
-  /**
-   * In force for this task, defaults filled in.
-   *
-   * @generated from field: heeler.v1.LingeringPolicy lingering = 32;
-   */
-  lingering: LingeringPolicy;
-
-  /**
-   * The processes that it left to themselves when it ended. Only with RELEASE.
-   *
-   * @generated from field: repeated heeler.v1.LeftProcess left_processes = 33;
-   */
-  leftProcesses: LeftProcess[];
-
-  /**
-   * As given at Spawn. Absent: none.
-   *
-   * @generated from field: google.protobuf.Duration idle_timeout = 34;
-   */
-  idleTimeout?: Duration | undefined;
-
-  /**
-   * As given at Spawn. Absent: none.
-   *
-   * @generated from field: google.protobuf.Duration stale_after = 35;
-   */
-  staleAfter?: Duration | undefined;
-
-  /**
-   * In force for this task; unspecified without `stale_after`.
-   *
-   * @generated from field: heeler.v1.StaleAction stale_action = 36;
-   */
-  staleAction: StaleAction;
-
-  /**
-   * Whether it has been silent for longer than `stale_after`.
-   *
-   * @generated from field: bool stale = 37;
+   * @generated from field: bool stale = 6;
    */
   stale: boolean;
 
   /**
-   * As given at Spawn. Empty: none.
+   * The first process. Absent until it runs, and for good if it never did.
    *
-   * @generated from field: string exclusive_key = 38;
+   * @generated from field: heeler.v1.Leader leader = 7;
    */
-  exclusiveKey: string;
+  leader?: Leader | undefined;
 
   /**
-   * In force for this task; unspecified without `exclusive_key`.
+   * The containment of the tree. Unspecified until the leader runs.
    *
-   * @generated from field: heeler.v1.ExclusiveMode exclusive_mode = 39;
+   * @generated from field: heeler.v1.Containment containment = 8;
    */
-  exclusiveMode: ExclusiveMode;
+  containment: Containment;
 
   /**
-   * As given at Spawn. Empty: none.
+   * The time at which the intent to start the task became durable.
    *
-   * @generated from field: string queue = 40;
+   * @generated from field: google.protobuf.Timestamp create_time = 9;
    */
-  queue: string;
+  createTime?: Timestamp | undefined;
+
+  /**
+   * The time at which the leader began to run.
+   *
+   * @generated from field: google.protobuf.Timestamp start_time = 10;
+   */
+  startTime?: Timestamp | undefined;
+
+  /**
+   * The time at which the task reached a terminal state.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 11;
+   */
+  endTime?: Timestamp | undefined;
+
+  /**
+   * The end of the leader. Present from the leader's exit on: while orphans are tracked, the task is
+   * RUNNING and has an outcome.
+   *
+   * @generated from field: heeler.v1.Outcome outcome = 12;
+   */
+  outcome?: Outcome | undefined;
+
+  /**
+   * The reason for the end. Set in terminal states only.
+   *
+   * @generated from field: heeler.v1.EndReason end_reason = 13;
+   */
+  endReason: EndReason;
+
+  /**
+   * The steps taken to stop the task. Absent if no stop was requested.
+   *
+   * @generated from field: heeler.v1.StopRecord stop = 14;
+   */
+  stop?: StopRecord | undefined;
+
+  /**
+   * The move from the foreground to the background. Absent if there was none.
+   *
+   * @generated from field: heeler.v1.Detachment detachment = 15;
+   */
+  detachment?: Detachment | undefined;
+
+  /**
+   * The orphans that lived on when the task ended. With ORPHAN_POLICY_ABANDON only.
+   *
+   * @generated from field: repeated heeler.v1.AbandonedProcess abandoned = 16;
+   */
+  abandoned: AbandonedProcess[];
+
+  /**
+   * Bytes of output written by `revision`.
+   *
+   * @generated from field: uint64 output_bytes = 17;
+   */
+  outputBytes: bigint;
+
+  /**
+   * The reason why output is missing: capturing it failed, for example on a full disk. Empty: nothing
+   * is missing. A task whose capture failed is never COMPLETED.
+   *
+   * @generated from field: string capture_error = 18;
+   */
+  captureError: string;
+
+  /**
+   * Revision of the event that produced this state.
+   *
+   * @generated from field: uint64 revision = 19;
+   */
+  revision: bigint;
 };
 
 /**
@@ -326,163 +176,13 @@ export const BackgroundTaskSchema: GenMessage<BackgroundTask> = /*@__PURE__*/
   messageDesc(file_heeler_v1_task, 0);
 
 /**
- * How a task came from the foreground into the background.
- *
- * @generated from message heeler.v1.Detachment
- */
-export type Detachment = Message<"heeler.v1.Detachment"> & {
-  /**
-   * What asked.
-   *
-   * @generated from field: heeler.v1.DetachCause cause = 1;
-   */
-  cause: DetachCause;
-
-  /**
-   * Who asked.
-   *
-   * @generated from field: heeler.v1.Actor actor = 2;
-   */
-  actor?: Actor | undefined;
-
-  /**
-   * Why, in the asker's words. Empty: none was given.
-   *
-   * @generated from field: string reason = 3;
-   */
-  reason: string;
-
-  /**
-   * When it became durable. The timeout counts from here.
-   *
-   * @generated from field: google.protobuf.Timestamp detach_time = 4;
-   */
-  detachTime?: Timestamp | undefined;
-};
-
-/**
- * Describes the message heeler.v1.Detachment.
- * Use `create(DetachmentSchema)` to create a new message.
- */
-export const DetachmentSchema: GenMessage<Detachment> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 1);
-
-/**
- * A process that a task left to itself.
- *
- * @generated from message heeler.v1.LeftProcess
- */
-export type LeftProcess = Message<"heeler.v1.LeftProcess"> & {
-  /**
-   * Its process id, when the task ended.
-   *
-   * @generated from field: int32 pid = 1;
-   */
-  pid: number;
-
-  /**
-   * What it ran.
-   *
-   * @generated from field: string command = 2;
-   */
-  command: string;
-};
-
-/**
- * Describes the message heeler.v1.LeftProcess.
- * Use `create(LeftProcessSchema)` to create a new message.
- */
-export const LeftProcessSchema: GenMessage<LeftProcess> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 2);
-
-/**
- * A program and its arguments.
- *
- * @generated from message heeler.v1.ArgvCommand
- */
-export type ArgvCommand = Message<"heeler.v1.ArgvCommand"> & {
-  /**
-   * The program first. A name without a slash is looked up in the task's own PATH. At most 4096
-   * arguments, less than 128 KiB each, none with a NUL.
-   *
-   * @generated from field: repeated string args = 1;
-   */
-  args: string[];
-};
-
-/**
- * Describes the message heeler.v1.ArgvCommand.
- * Use `create(ArgvCommandSchema)` to create a new message.
- */
-export const ArgvCommandSchema: GenMessage<ArgvCommand> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 3);
-
-/**
- * A script for a shell.
- *
- * @generated from message heeler.v1.ShellCommand
- */
-export type ShellCommand = Message<"heeler.v1.ShellCommand"> & {
-  /**
-   * Handed to the shell after `-c`; less than 128 KiB.
-   *
-   * @generated from field: string script = 1;
-   */
-  script: string;
-
-  /**
-   * The shell: an absolute path. Empty: `bash` where the task's PATH has it, else `/bin/sh`.
-   *
-   * @generated from field: string program = 2;
-   */
-  program: string;
-};
-
-/**
- * Describes the message heeler.v1.ShellCommand.
- * Use `create(ShellCommandSchema)` to create a new message.
- */
-export const ShellCommandSchema: GenMessage<ShellCommand> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 4);
-
-/**
- * How a task is stopped.
- *
- * @generated from message heeler.v1.StopPolicy
- */
-export type StopPolicy = Message<"heeler.v1.StopPolicy"> & {
-  /**
-   * How long the tree may take to obey the signal before it is killed. Absent: 5 s; zero: no time
-   * at all, the kill follows the signal at once.
-   *
-   * @generated from field: optional google.protobuf.Duration grace = 1;
-   */
-  grace?: Duration | undefined;
-
-  /**
-   * The signal to ask with, e.g. `SIGINT`. Empty: SIGTERM. SIGCONT always follows it, so that a
-   * stopped tree hears it.
-   *
-   * @generated from field: string signal = 2;
-   */
-  signal: string;
-};
-
-/**
- * Describes the message heeler.v1.StopPolicy.
- * Use `create(StopPolicySchema)` to create a new message.
- */
-export const StopPolicySchema: GenMessage<StopPolicy> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 5);
-
-/**
- * The first process of a task.
+ * The first process of a task's tree. Its exit is the task's exit.
  *
  * @generated from message heeler.v1.Leader
  */
 export type Leader = Message<"heeler.v1.Leader"> & {
   /**
-   * Its process id; it may have been reused once the task is over.
+   * Process id. The system may reuse it once the task is finished.
    *
    * @generated from field: int32 pid = 1;
    */
@@ -494,370 +194,190 @@ export type Leader = Message<"heeler.v1.Leader"> & {
  * Use `create(LeaderSchema)` to create a new message.
  */
 export const LeaderSchema: GenMessage<Leader> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 6);
+  messageDesc(file_heeler_v1_task, 1);
 
 /**
- * How a leader ended: never folded into one number.
+ * A task's move from the foreground to the background.
  *
- * @generated from message heeler.v1.Outcome
+ * @generated from message heeler.v1.Detachment
  */
-export type Outcome = Message<"heeler.v1.Outcome"> & {
+export type Detachment = Message<"heeler.v1.Detachment"> & {
   /**
-   * Exactly one is set.
+   * The cause of the move.
    *
-   * @generated from oneof heeler.v1.Outcome.result
+   * @generated from field: heeler.v1.DetachCause cause = 1;
    */
-  result: {
-    /**
-     * It exited by itself, with this code.
-     *
-     * @generated from field: int32 exit_code = 1;
-     */
-    value: number;
-    case: "exitCode";
-  } | {
-    /**
-     * A signal ended it.
-     *
-     * @generated from field: heeler.v1.SignalOutcome signal = 2;
-     */
-    value: SignalOutcome;
-    case: "signal";
-  } | {
-    /**
-     * It never ran.
-     *
-     * @generated from field: heeler.v1.SpawnError spawn_error = 3;
-     */
-    value: SpawnError;
-    case: "spawnError";
-  } | {
-    /**
-     * It is gone, and nobody saw how.
-     *
-     * @generated from field: heeler.v1.UnknownOutcome unknown = 4;
-     */
-    value: UnknownOutcome;
-    case: "unknown";
-  } | { case: undefined; value?: undefined };
-};
-
-/**
- * Describes the message heeler.v1.Outcome.
- * Use `create(OutcomeSchema)` to create a new message.
- */
-export const OutcomeSchema: GenMessage<Outcome> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 7);
-
-/**
- * The signal that ended a process.
- *
- * @generated from message heeler.v1.SignalOutcome
- */
-export type SignalOutcome = Message<"heeler.v1.SignalOutcome"> & {
-  /**
-   * Its number on the server's machine.
-   *
-   * @generated from field: int32 number = 1;
-   */
-  number: number;
+  cause: DetachCause;
 
   /**
-   * Its name, e.g. `SIGKILL`.
-   *
-   * @generated from field: string name = 2;
-   */
-  name: string;
-
-  /**
-   * Whether the kernel dumped core.
-   *
-   * @generated from field: bool core_dumped = 3;
-   */
-  coreDumped: boolean;
-};
-
-/**
- * Describes the message heeler.v1.SignalOutcome.
- * Use `create(SignalOutcomeSchema)` to create a new message.
- */
-export const SignalOutcomeSchema: GenMessage<SignalOutcome> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 8);
-
-/**
- * Why a leader never ran.
- *
- * @generated from message heeler.v1.SpawnError
- */
-export type SpawnError = Message<"heeler.v1.SpawnError"> & {
-  /**
-   * What was being done, e.g. `exec /usr/bin/make`.
-   *
-   * @generated from field: string operation = 1;
-   */
-  operation: string;
-
-  /**
-   * The system's words, e.g. `No such file or directory`.
-   *
-   * @generated from field: string message = 2;
-   */
-  message: string;
-
-  /**
-   * The system's number; 0 where there is none.
-   *
-   * @generated from field: int32 errno = 3;
-   */
-  errno: number;
-};
-
-/**
- * Describes the message heeler.v1.SpawnError.
- * Use `create(SpawnErrorSchema)` to create a new message.
- */
-export const SpawnErrorSchema: GenMessage<SpawnError> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 9);
-
-/**
- * An outcome that nobody saw.
- *
- * @generated from message heeler.v1.UnknownOutcome
- */
-export type UnknownOutcome = Message<"heeler.v1.UnknownOutcome"> & {
-  /**
-   * What is known of the circumstances.
-   *
-   * @generated from field: string detail = 1;
-   */
-  detail: string;
-};
-
-/**
- * Describes the message heeler.v1.UnknownOutcome.
- * Use `create(UnknownOutcomeSchema)` to create a new message.
- */
-export const UnknownOutcomeSchema: GenMessage<UnknownOutcome> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 10);
-
-/**
- * What has been done to stop a task: who asked, why, when, and what was sent.
- *
- * @generated from message heeler.v1.StopRecord
- */
-export type StopRecord = Message<"heeler.v1.StopRecord"> & {
-  /**
-   * What asked: CANCELLED for a Cancel, DEADLINE for the timeout, and so on.
-   *
-   * @generated from field: heeler.v1.EndReason cause = 1;
-   */
-  cause: EndReason;
-
-  /**
-   * Who asked.
+   * The requester.
    *
    * @generated from field: heeler.v1.Actor actor = 2;
    */
   actor?: Actor | undefined;
 
   /**
-   * Why, in the asker's words. Empty: none was given.
+   * The requester's reason. Empty: none was given.
    *
    * @generated from field: string reason = 3;
    */
   reason: string;
 
   /**
-   * When the intent became durable. The grace counts from here, also across a server restart.
+   * The time at which it became durable. The timeout counts from here.
    *
-   * @generated from field: google.protobuf.Timestamp request_time = 4;
+   * @generated from field: google.protobuf.Timestamp detach_time = 4;
    */
-  requestTime?: Timestamp | undefined;
+  detachTime?: Timestamp | undefined;
 
   /**
-   * How long the tree may take. Zero after a FORCE.
+   * The timeout from here on, if Detach replaced `spec.timeout`.
    *
-   * @generated from field: google.protobuf.Duration grace = 5;
+   * @generated from field: google.protobuf.Duration timeout = 5;
    */
-  grace?: Duration | undefined;
-
-  /**
-   * What was sent, in order.
-   *
-   * @generated from field: repeated heeler.v1.SentSignal signals = 6;
-   */
-  signals: SentSignal[];
-
-  /**
-   * How the tree was proven empty, once it was.
-   *
-   * @generated from field: heeler.v1.Proof proof = 7;
-   */
-  proof?: Proof | undefined;
+  timeout?: Duration | undefined;
 };
 
 /**
- * Describes the message heeler.v1.StopRecord.
- * Use `create(StopRecordSchema)` to create a new message.
+ * Describes the message heeler.v1.Detachment.
+ * Use `create(DetachmentSchema)` to create a new message.
  */
-export const StopRecordSchema: GenMessage<StopRecord> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 11);
+export const DetachmentSchema: GenMessage<Detachment> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_task, 2);
 
 /**
- * Who asked for something.
+ * An orphan that lived on when its task ended.
  *
- * @generated from message heeler.v1.Actor
+ * @generated from message heeler.v1.AbandonedProcess
  */
-export type Actor = Message<"heeler.v1.Actor"> & {
+export type AbandonedProcess = Message<"heeler.v1.AbandonedProcess"> & {
   /**
-   * In the asker's own words; `heeler` where the server itself acts. Empty: none was given.
+   * Process id when the task ended.
    *
-   * @generated from field: string name = 1;
+   * @generated from field: int32 pid = 1;
    */
-  name: string;
+  pid: number;
 
   /**
-   * The asker's user id, as the kernel tells it. Absent for one who came over TCP.
+   * Its arguments, joined by spaces.
    *
-   * @generated from field: optional uint32 uid = 2;
+   * @generated from field: string command = 2;
    */
-  uid?: number | undefined;
-
-  /**
-   * The asker's process id, as the kernel tells it. Absent for one who came over TCP.
-   *
-   * @generated from field: optional int32 pid = 3;
-   */
-  pid?: number | undefined;
+  command: string;
 };
 
 /**
- * Describes the message heeler.v1.Actor.
- * Use `create(ActorSchema)` to create a new message.
+ * Describes the message heeler.v1.AbandonedProcess.
+ * Use `create(AbandonedProcessSchema)` to create a new message.
  */
-export const ActorSchema: GenMessage<Actor> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 12);
+export const AbandonedProcessSchema: GenMessage<AbandonedProcess> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_task, 3);
 
 /**
- * A signal that was sent to a task.
+ * The point in a task's life.
  *
- * @generated from message heeler.v1.SentSignal
+ * @generated from enum heeler.v1.TaskState
  */
-export type SentSignal = Message<"heeler.v1.SentSignal"> & {
+export enum TaskState {
   /**
-   * Its number on the server's machine.
+   * Never sent.
    *
-   * @generated from field: int32 number = 1;
+   * @generated from enum value: TASK_STATE_UNSPECIFIED = 0;
    */
-  number: number;
+  UNSPECIFIED = 0,
 
   /**
-   * Its name, e.g. `SIGTERM`.
+   * Accepted, and waiting in a queue or for its exclusive key. Nothing has been started.
    *
-   * @generated from field: string name = 2;
+   * @generated from enum value: TASK_STATE_QUEUED = 1;
    */
-  name: string;
+  QUEUED = 1,
 
   /**
-   * When.
+   * The intent is durable; the leader does not run yet.
    *
-   * @generated from field: google.protobuf.Timestamp send_time = 3;
+   * @generated from enum value: TASK_STATE_STARTING = 2;
    */
-  sendTime?: Timestamp | undefined;
+  STARTING = 2,
 
   /**
-   * How many processes it went to; 0 for a kill of the whole tree, which is not counted.
+   * The leader or another process of the tree is alive.
    *
-   * @generated from field: uint32 processes = 4;
+   * @generated from enum value: TASK_STATE_RUNNING = 3;
    */
-  processes: number;
-};
+  RUNNING = 3,
+
+  /**
+   * A stop was requested; the tree is not yet proven empty.
+   *
+   * @generated from enum value: TASK_STATE_STOPPING = 4;
+   */
+  STOPPING = 4,
+
+  /**
+   * Terminal: the leader exited with 0 and no stop was requested.
+   *
+   * @generated from enum value: TASK_STATE_COMPLETED = 5;
+   */
+  COMPLETED = 5,
+
+  /**
+   * Terminal: any other exit or signal, a failed start, or a failed capture.
+   *
+   * @generated from enum value: TASK_STATE_FAILED = 6;
+   */
+  FAILED = 6,
+
+  /**
+   * Terminal: ended after a cancel, whatever the exit code.
+   *
+   * @generated from enum value: TASK_STATE_CANCELLED = 7;
+   */
+  CANCELLED = 7,
+
+  /**
+   * Terminal: ended after a timeout, whatever the exit code.
+   *
+   * @generated from enum value: TASK_STATE_TIMED_OUT = 8;
+   */
+  TIMED_OUT = 8,
+
+  /**
+   * Terminal: ended, and how cannot be known.
+   *
+   * @generated from enum value: TASK_STATE_LOST = 9;
+   */
+  LOST = 9,
+}
 
 /**
- * Describes the message heeler.v1.SentSignal.
- * Use `create(SentSignalSchema)` to create a new message.
+ * Describes the enum heeler.v1.TaskState.
  */
-export const SentSignalSchema: GenMessage<SentSignal> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 13);
+export const TaskStateSchema: GenEnum<TaskState> = /*@__PURE__*/
+  enumDesc(file_heeler_v1_task, 0);
 
 /**
- * Which tasks are meant. Every field that is set must match.
- *
- * @generated from message heeler.v1.TaskFilter
- */
-export type TaskFilter = Message<"heeler.v1.TaskFilter"> & {
-  /**
-   * One of these ids.
-   *
-   * @generated from field: repeated string task_ids = 1;
-   */
-  taskIds: string[];
-
-  /**
-   * This session.
-   *
-   * @generated from field: string session_id = 2;
-   */
-  sessionId: string;
-
-  /**
-   * One of these kinds.
-   *
-   * @generated from field: repeated heeler.v1.TaskKind kinds = 3;
-   */
-  kinds: TaskKind[];
-
-  /**
-   * One of these states.
-   *
-   * @generated from field: repeated heeler.v1.TaskState states = 4;
-   */
-  states: TaskState[];
-
-  /**
-   * All of these labels, with these values.
-   *
-   * @generated from field: map<string, string> labels = 5;
-   */
-  labels: { [key: string]: string };
-
-  /**
-   * Spawned by this task.
-   *
-   * @generated from field: string parent_id = 6;
-   */
-  parentId: string;
-};
-
-/**
- * Describes the message heeler.v1.TaskFilter.
- * Use `create(TaskFilterSchema)` to create a new message.
- */
-export const TaskFilterSchema: GenMessage<TaskFilter> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 14);
-
-/**
- * Whether a caller is being held by a task.
+ * The relation of a task to its clients.
  *
  * @generated from enum heeler.v1.Placement
  */
 export enum Placement {
   /**
-   * In a request: BACKGROUND. Never sent.
+   * Never sent.
    *
    * @generated from enum value: PLACEMENT_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * No: it depends on no caller.
+   * The task depends on no client.
    *
    * @generated from enum value: PLACEMENT_BACKGROUND = 1;
    */
   BACKGROUND = 1,
 
   /**
-   * Yes, by Attach, until it is released.
+   * A client attaches to the task and waits for it.
    *
    * @generated from enum value: PLACEMENT_FOREGROUND = 2;
    */
@@ -868,203 +388,10 @@ export enum Placement {
  * Describes the enum heeler.v1.Placement.
  */
 export const PlacementSchema: GenEnum<Placement> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_task, 0);
-
-/**
- * What happens to a task that has been in the foreground for too long.
- *
- * @generated from enum heeler.v1.ForegroundTimeoutAction
- */
-export enum ForegroundTimeoutAction {
-  /**
-   * As DETACH.
-   *
-   * @generated from enum value: FOREGROUND_TIMEOUT_ACTION_UNSPECIFIED = 0;
-   */
-  UNSPECIFIED = 0,
-
-  /**
-   * It goes on in the background.
-   *
-   * @generated from enum value: FOREGROUND_TIMEOUT_ACTION_DETACH = 1;
-   */
-  DETACH = 1,
-
-  /**
-   * It is stopped, and TIMED_OUT.
-   *
-   * @generated from enum value: FOREGROUND_TIMEOUT_ACTION_CANCEL = 2;
-   */
-  CANCEL = 2,
-}
-
-/**
- * Describes the enum heeler.v1.ForegroundTimeoutAction.
- */
-export const ForegroundTimeoutActionSchema: GenEnum<ForegroundTimeoutAction> = /*@__PURE__*/
   enumDesc(file_heeler_v1_task, 1);
 
 /**
- * What happens to a foreground task that nobody holds any more.
- *
- * @generated from enum heeler.v1.HolderGoneAction
- */
-export enum HolderGoneAction {
-  /**
-   * As CANCEL.
-   *
-   * @generated from enum value: HOLDER_GONE_ACTION_UNSPECIFIED = 0;
-   */
-  UNSPECIFIED = 0,
-
-  /**
-   * It is stopped, with the reason OWNER_GONE.
-   *
-   * @generated from enum value: HOLDER_GONE_ACTION_CANCEL = 1;
-   */
-  CANCEL = 1,
-
-  /**
-   * It goes on in the background.
-   *
-   * @generated from enum value: HOLDER_GONE_ACTION_DETACH = 2;
-   */
-  DETACH = 2,
-
-  /**
-   * Nothing: it stays in the foreground, for whoever comes.
-   *
-   * @generated from enum value: HOLDER_GONE_ACTION_KEEP = 3;
-   */
-  KEEP = 3,
-}
-
-/**
- * Describes the enum heeler.v1.HolderGoneAction.
- */
-export const HolderGoneActionSchema: GenEnum<HolderGoneAction> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_task, 2);
-
-/**
- * What happens when a leader exits and others of its tree do not.
- *
- * @generated from enum heeler.v1.LingeringPolicy
- */
-export enum LingeringPolicy {
-  /**
-   * As TRACK.
-   *
-   * @generated from enum value: LINGERING_POLICY_UNSPECIFIED = 0;
-   */
-  UNSPECIFIED = 0,
-
-  /**
-   * The task stays RUNNING, in the background, until the tree is empty.
-   *
-   * @generated from enum value: LINGERING_POLICY_TRACK = 1;
-   */
-  TRACK = 1,
-
-  /**
-   * They are killed, and the task ends as its leader did.
-   *
-   * @generated from enum value: LINGERING_POLICY_KILL = 2;
-   */
-  KILL = 2,
-
-  /**
-   * The task ends as its leader did, and leaves them to themselves: `left_processes` names them, and
-   * nothing of Heeler reaches them after that.
-   *
-   * @generated from enum value: LINGERING_POLICY_RELEASE = 3;
-   */
-  RELEASE = 3,
-}
-
-/**
- * Describes the enum heeler.v1.LingeringPolicy.
- */
-export const LingeringPolicySchema: GenEnum<LingeringPolicy> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_task, 3);
-
-/**
- * What happens to a task that has become stale, apart from the event.
- *
- * @generated from enum heeler.v1.StaleAction
- */
-export enum StaleAction {
-  /**
-   * As NOTIFY.
-   *
-   * @generated from enum value: STALE_ACTION_UNSPECIFIED = 0;
-   */
-  UNSPECIFIED = 0,
-
-  /**
-   * Nothing else.
-   *
-   * @generated from enum value: STALE_ACTION_NOTIFY = 1;
-   */
-  NOTIFY = 1,
-
-  /**
-   * It is stopped, and TIMED_OUT with the reason IDLE_DEADLINE.
-   *
-   * @generated from enum value: STALE_ACTION_CANCEL = 2;
-   */
-  CANCEL = 2,
-}
-
-/**
- * Describes the enum heeler.v1.StaleAction.
- */
-export const StaleActionSchema: GenEnum<StaleAction> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_task, 4);
-
-/**
- * What happens to a task whose exclusive key another one has.
- *
- * @generated from enum heeler.v1.ExclusiveMode
- */
-export enum ExclusiveMode {
-  /**
-   * As REJECT.
-   *
-   * @generated from enum value: EXCLUSIVE_MODE_UNSPECIFIED = 0;
-   */
-  UNSPECIFIED = 0,
-
-  /**
-   * It is refused, EXCLUSIVE_KEY_HELD.
-   *
-   * @generated from enum value: EXCLUSIVE_MODE_REJECT = 1;
-   */
-  REJECT = 1,
-
-  /**
-   * The holder is stopped, with the reason REPLACED, and this one starts when its tree is proven
-   * empty: before those that wait, and instead of another that was about to replace the same holder.
-   *
-   * @generated from enum value: EXCLUSIVE_MODE_REPLACE = 2;
-   */
-  REPLACE = 2,
-
-  /**
-   * It waits, QUEUED: first come, first served.
-   *
-   * @generated from enum value: EXCLUSIVE_MODE_QUEUE = 3;
-   */
-  QUEUE = 3,
-}
-
-/**
- * Describes the enum heeler.v1.ExclusiveMode.
- */
-export const ExclusiveModeSchema: GenEnum<ExclusiveMode> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_task, 5);
-
-/**
- * What can detach a task.
+ * The cause of a detachment.
  *
  * @generated from enum heeler.v1.DetachCause
  */
@@ -1084,300 +411,23 @@ export enum DetachCause {
   REQUESTED = 1,
 
   /**
-   * Its foreground timeout.
+   * The foreground timeout.
    *
    * @generated from enum value: DETACH_CAUSE_FOREGROUND_TIMEOUT = 2;
    */
   FOREGROUND_TIMEOUT = 2,
 
   /**
-   * Whoever held it went away.
+   * The last attached client disconnected.
    *
-   * @generated from enum value: DETACH_CAUSE_HOLDER_GONE = 3;
+   * @generated from enum value: DETACH_CAUSE_CLIENT_DISCONNECTED = 3;
    */
-  HOLDER_GONE = 3,
+  CLIENT_DISCONNECTED = 3,
 }
 
 /**
  * Describes the enum heeler.v1.DetachCause.
  */
 export const DetachCauseSchema: GenEnum<DetachCause> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_task, 6);
-
-/**
- * What kind of work a task is.
- *
- * @generated from enum heeler.v1.TaskKind
- */
-export enum TaskKind {
-  /**
-   * In a request: SHELL. Never sent.
-   *
-   * @generated from enum value: TASK_KIND_UNSPECIFIED = 0;
-   */
-  UNSPECIFIED = 0,
-
-  /**
-   * A process tree.
-   *
-   * @generated from enum value: TASK_KIND_SHELL = 1;
-   */
-  SHELL = 1,
-
-  /**
-   * A process tree that is a subagent.
-   *
-   * @generated from enum value: TASK_KIND_AGENT = 2;
-   */
-  AGENT = 2,
-
-  /**
-   * Work inside a client process, supervised from here. Not to be spawned.
-   *
-   * @generated from enum value: TASK_KIND_HOSTED = 3;
-   */
-  HOSTED = 3,
-}
-
-/**
- * Describes the enum heeler.v1.TaskKind.
- */
-export const TaskKindSchema: GenEnum<TaskKind> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_task, 7);
-
-/**
- * Where a task is in its life.
- *
- * @generated from enum heeler.v1.TaskState
- */
-export enum TaskState {
-  /**
-   * Never sent.
-   *
-   * @generated from enum value: TASK_STATE_UNSPECIFIED = 0;
-   */
-  UNSPECIFIED = 0,
-
-  /**
-   * Accepted, and waiting for its turn. Nothing has been started.
-   *
-   * @generated from enum value: TASK_STATE_QUEUED = 1;
-   */
-  QUEUED = 1,
-
-  /**
-   * Its intent is durable; its leader does not run yet.
-   *
-   * @generated from enum value: TASK_STATE_STARTING = 2;
-   */
-  STARTING = 2,
-
-  /**
-   * Its leader, or another process of its tree, is alive.
-   *
-   * @generated from enum value: TASK_STATE_RUNNING = 3;
-   */
-  RUNNING = 3,
-
-  /**
-   * Somebody, or a deadline, has asked it to stop; its tree is not yet proven empty.
-   *
-   * @generated from enum value: TASK_STATE_STOPPING = 4;
-   */
-  STOPPING = 4,
-
-  /**
-   * Terminal: the leader exited with 0, and nobody had asked it to stop.
-   *
-   * @generated from enum value: TASK_STATE_COMPLETED = 5;
-   */
-  COMPLETED = 5,
-
-  /**
-   * Terminal: any other exit or signal, a start that failed, or a capture that failed.
-   *
-   * @generated from enum value: TASK_STATE_FAILED = 6;
-   */
-  FAILED = 6,
-
-  /**
-   * Terminal: it ended after a cancel, whatever its exit code.
-   *
-   * @generated from enum value: TASK_STATE_CANCELLED = 7;
-   */
-  CANCELLED = 7,
-
-  /**
-   * Terminal: it ended after a deadline, whatever its exit code.
-   *
-   * @generated from enum value: TASK_STATE_TIMED_OUT = 8;
-   */
-  TIMED_OUT = 8,
-
-  /**
-   * Terminal: it is over, and how cannot be known.
-   *
-   * @generated from enum value: TASK_STATE_LOST = 9;
-   */
-  LOST = 9,
-}
-
-/**
- * Describes the enum heeler.v1.TaskState.
- */
-export const TaskStateSchema: GenEnum<TaskState> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_task, 8);
-
-/**
- * Which defaults a task's environment gets.
- *
- * @generated from enum heeler.v1.EnvDefaults
- */
-export enum EnvDefaults {
-  /**
-   * As NON_INTERACTIVE.
-   *
-   * @generated from enum value: ENV_DEFAULTS_UNSPECIFIED = 0;
-   */
-  UNSPECIFIED = 0,
-
-  /**
-   * No pager, no editor, no colour, no prompts: what a program needs to know that nobody is
-   * looking. `env` and `env_remove` override them.
-   *
-   * @generated from enum value: ENV_DEFAULTS_NON_INTERACTIVE = 1;
-   */
-  NON_INTERACTIVE = 1,
-
-  /**
-   * None.
-   *
-   * @generated from enum value: ENV_DEFAULTS_NONE = 2;
-   */
-  NONE = 2,
-}
-
-/**
- * Describes the enum heeler.v1.EnvDefaults.
- */
-export const EnvDefaultsSchema: GenEnum<EnvDefaults> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_task, 9);
-
-/**
- * Why a task is over.
- *
- * @generated from enum heeler.v1.EndReason
- */
-export enum EndReason {
-  /**
-   * The task is not over.
-   *
-   * @generated from enum value: END_REASON_UNSPECIFIED = 0;
-   */
-  UNSPECIFIED = 0,
-
-  /**
-   * The leader exited by itself.
-   *
-   * @generated from enum value: END_REASON_EXITED = 1;
-   */
-  EXITED = 1,
-
-  /**
-   * A signal that Heeler did not send ended the leader.
-   *
-   * @generated from enum value: END_REASON_SIGNALLED = 2;
-   */
-  SIGNALLED = 2,
-
-  /**
-   * The leader never ran.
-   *
-   * @generated from enum value: END_REASON_SPAWN_FAILED = 3;
-   */
-  SPAWN_FAILED = 3,
-
-  /**
-   * A Cancel.
-   *
-   * @generated from enum value: END_REASON_CANCELLED = 4;
-   */
-  CANCELLED = 4,
-
-  /**
-   * Another task took its exclusive key.
-   *
-   * @generated from enum value: END_REASON_REPLACED = 5;
-   */
-  REPLACED = 5,
-
-  /**
-   * Its timeout.
-   *
-   * @generated from enum value: END_REASON_DEADLINE = 6;
-   */
-  DEADLINE = 6,
-
-  /**
-   * It wrote no output for longer than it may.
-   *
-   * @generated from enum value: END_REASON_IDLE_DEADLINE = 7;
-   */
-  IDLE_DEADLINE = 7,
-
-  /**
-   * It wrote more output than it may.
-   *
-   * @generated from enum value: END_REASON_OUTPUT_LIMIT = 8;
-   */
-  OUTPUT_LIMIT = 8,
-
-  /**
-   * The kernel killed it for want of memory.
-   *
-   * @generated from enum value: END_REASON_OUT_OF_MEMORY = 9;
-   */
-  OUT_OF_MEMORY = 9,
-
-  /**
-   * Whoever held it in the foreground went away.
-   *
-   * @generated from enum value: END_REASON_OWNER_GONE = 10;
-   */
-  OWNER_GONE = 10,
-
-  /**
-   * Its session was ended.
-   *
-   * @generated from enum value: END_REASON_SESSION_ENDED = 11;
-   */
-  SESSION_ENDED = 11,
-
-  /**
-   * The server was told to stop its tasks.
-   *
-   * @generated from enum value: END_REASON_SERVER_SHUTDOWN = 12;
-   */
-  SERVER_SHUTDOWN = 12,
-
-  /**
-   * The client that ran it went away.
-   *
-   * @generated from enum value: END_REASON_HOST_GONE = 13;
-   */
-  HOST_GONE = 13,
-
-  /**
-   * Its supervision broke: the shim was killed, or the machine restarted.
-   *
-   * @generated from enum value: END_REASON_SUPERVISION_LOST = 14;
-   */
-  SUPERVISION_LOST = 14,
-}
-
-/**
- * Describes the enum heeler.v1.EndReason.
- */
-export const EndReasonSchema: GenEnum<EndReason> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_task, 10);
+  enumDesc(file_heeler_v1_task, 2);
 

@@ -1,0 +1,94 @@
+/** The options of the calls, one interface for each call that has any. */
+import type { CallOptions } from "../connection/call.js";
+import type { ShutdownTasks, WaitCondition } from "../gen/heeler/v1/index.js";
+import type { Filter } from "./filter.js";
+import type { StopOptions } from "./spec.js";
+import type { Word } from "./words.js";
+
+/** The requester of a stop or of a move to the background. */
+export interface RequesterOptions {
+  /** The requester's reason, up to 4 KiB; kept with the task. */
+  readonly reason?: string | undefined;
+  /** The requester's name; kept with the task. */
+  readonly actor?: string | undefined;
+}
+
+/** The options of `cancel`. */
+export interface CancelOptions extends CallOptions, RequesterOptions {
+  /** Overrides the task's own stop policy. Cannot be combined with `force`. */
+  readonly graceful?: StopOptions | undefined;
+  /** Kills the whole tree at once. */
+  readonly force?: boolean | undefined;
+  /**
+   * True (the default): answers when every tree is proven empty, or names the survivors of a kill that
+   * has lasted 10 s. False: answers as soon as the intent is durable.
+   */
+  readonly wait?: boolean | undefined;
+  /** Also stops the tasks that a selected task spawned, and theirs. */
+  readonly cascade?: boolean | undefined;
+}
+
+/** The options of `detach`. */
+export interface DetachOptions extends CallOptions, RequesterOptions {
+  /** The timeout from here on. By default the task's own. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** The options of `list`. The deadline counts for each page. */
+export interface ListOptions extends CallOptions {
+  /** By default every task. */
+  readonly filter?: Filter | undefined;
+  /** Includes finished tasks. `filter.states`, if set, takes precedence. */
+  readonly includeFinished?: boolean | undefined;
+  /**
+   * Includes tasks that finished in the foreground, which are hidden otherwise unless the filter names
+   * them by id.
+   */
+  readonly includeFinishedForeground?: boolean | undefined;
+  /** Maximum number of tasks in a page: 50 by default, at most 1000. */
+  readonly pageSize?: number | undefined;
+  /** The `nextPageToken` of the last page. */
+  readonly pageToken?: string | undefined;
+}
+
+/** The options of `inspect`. */
+export interface InspectOptions extends CallOptions {
+  /** Bytes to return from the end of the output, up to 256 KiB: 4 KiB by default. */
+  readonly outputTailBytes?: number | undefined;
+}
+
+/** The condition to wait for. */
+export interface UntilOptions {
+  /**
+   * `finished` (the default): the task is in a terminal state. `outOfForeground`: it is in the
+   * background or finished.
+   */
+  readonly until?: Word<typeof WaitCondition> | undefined;
+}
+
+/** The options of `wait`. The end of a wait never ends a task. */
+export interface WaitOptions extends CallOptions, UntilOptions {
+  /** The number of tasks in `taskIds` that must meet the condition: 1 for any. By default all. */
+  readonly count?: number | undefined;
+  /**
+   * Maximum time to wait, across restarts of the daemon; then the answer is not `satisfied`. 0: answer
+   * at once. By default no limit.
+   */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** The options of `updateQueue`. An absent option changes nothing. */
+export interface UpdateQueueOptions extends CallOptions {
+  /** Maximum number of its tasks that run at a time, 1 to 10,000. A new queue has one slot. */
+  readonly slots?: number | undefined;
+  /** True admits no further task. */
+  readonly paused?: boolean | undefined;
+}
+
+/** The options of `shutdown`. */
+export interface ShutdownOptions extends CallOptions, RequesterOptions {
+  /** `leaveRunning` (the default): the next daemon takes over. `stop`: all tasks are stopped first. */
+  readonly tasks?: Word<typeof ShutdownTasks> | undefined;
+  /** Overrides each task's own grace. Only with `stop`. */
+  readonly graceMs?: number | undefined;
+}

@@ -1,8 +1,0 @@
-/** Everything that an iterator gives. */
-export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const item of items) {
-    all.push(item);
-  }
-  return all;
-}

@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { before, test } from "node:test";
+
+import { Daemon, until } from "../support/daemon.js";
+import { PACKAGE } from "../support/package.js";
+
+/** Inside the package, so that the programs can import it by its name. */
+const FOLDER = join(PACKAGE, "build/docs");
+const RECIPE =
+  /^## (?<title>\d\. .*)\n\n```ts\n(?<code>[^]*?)```\n\n```text\n(?<prints>[^]*?)```$/gmu;
+
+const page = readFileSync(join(PACKAGE, "../docs/sdk/typescript.md"), "utf8");
+const recipes = [...page.matchAll(RECIPE)].map(({ groups }, index) => ({
+  title: groups?.["title"] ?? "",
+  code: groups?.["code"] ?? "",
+  prints: groups?.["prints"] ?? "",
+  name: `recipe${(index + 1).toString()}`,
+}));
+
+before(() => {
+  assert.equal(recipes.length, 6);
+  mkdirSync(FOLDER, { recursive: true });
+  for (const { name, code } of recipes) {
+    writeFileSync(join(FOLDER, `${name}.ts`), code);
+  }
+  const config = {
+    extends: "../../tsconfig.json",
+    compilerOptions: { rootDir: ".", outDir: ".", declaration: false },
+    include: [],
+    files: recipes.map(({ name }) => `${name}.ts`),
+  };
+  writeFileSync(join(FOLDER, "tsconfig.json"), JSON.stringify(config));
+  const compile = [join(PACKAGE, "node_modules/typescript/bin/tsc"), "-p", FOLDER];
+  execFileSync(process.execPath, compile, { stdio: "inherit" });
+});
+
+/** Runs a recipe; `meanwhile` can read its output so far. */
+async function run(
+  name: string,
+  daemon: Daemon,
+  meanwhile: (printed: () => string) => Promise<void>,
+): Promise<string> {
+  const env = { ...process.env, HEELER_ADDR: daemon.address };
+  const program = spawn(process.execPath, [join(FOLDER, `${name}.js`)], {
+    env,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let printed = "";
+  program.stdout.setEncoding("utf8").on("data", (text: string) => {
+    printed += text;
+  });
+  const closed = once(program, "close");
+  await meanwhile(() => printed);
+  const [code] = (await closed) as [number | null];
+  assert.equal(code, 0);
+  return printed;
+}
+
+for (const { title, name, prints } of recipes) {
+  const across = title.includes("across restarts");
+  test(`docs/sdk/typescript.md, ${title}`, async () => {
+    await using daemon = await Daemon.start();
+    using client = await daemon.connect();
+    const task = across ? await client.spawn({ argv: ["sleep", "600"], name: "build" }) : undefined;
+    const printed = await run(name, daemon, async (soFar) => {
+      if (task !== undefined) {
+        await until("the watch has begun", () => soFar().includes("\n") || undefined);
+        await daemon.kill();
+        await daemon.restart();
+        await task.cancel();
+      }
+    });
+    assert.equal(printed, prints);
+  });
+}
