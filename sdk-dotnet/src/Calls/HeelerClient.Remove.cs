@@ -6,7 +6,7 @@ namespace Heeler.Client;
 public partial class HeelerClient
 {
     /// <summary>Removes a finished task and deletes its output.</summary>
-    public virtual Task<IReadOnlyList<string>> RemoveAsync(string taskId, CancellationToken cancellationToken = default) =>
+    public virtual Task RemoveAsync(string taskId, CancellationToken cancellationToken = default) =>
         RemoveAsync(ById(taskId), cancellationToken);
 
     /// <summary>
