@@ -1,137 +1,74 @@
-using System.Diagnostics;
 using System.Runtime.CompilerServices;
-using Grpc.Core;
-using Grpc.Core.Interceptors;
-using Grpc.Net.Client;
 using Heeler.V1;
 
 namespace Heeler.Client;
 
 /// <summary>
-/// A connection to a daemon, and a method for every call of the service. It is safe to share between threads, connects when it
-/// is first used, and again by itself when the connection breaks.
+/// A client of one daemon, with a method for every call of the service. It is thread-safe: create one and share it. It connects
+/// on first use and reconnects by itself.
 /// </summary>
 /// <remarks>
-/// While a daemon that has been reached before is away, calls are repeated for up to
-/// <see cref="HeelerClientOptions.RetryFor"/>. That is safe for all of them: reading has no effect, Cancel, Detach, UpdateQueue
-/// and Wait mean the same when asked twice, a <see cref="SpawnOptions"/> carries a request id by which the daemon knows it
-/// again, Remove is repeated only while it cannot have been heard, and Shutdown never.
+/// <para>
+/// While a daemon that was reached before is away, calls are repeated for up to <see cref="HeelerClientOptions.RetryFor"/>. This
+/// is safe: reads have no effect; Cancel, Detach, UpdateQueue and Wait are idempotent; <see cref="SpawnOptions"/> carry a request
+/// id; Remove is repeated only if the daemon did not process it, and Shutdown never.
+/// </para>
+/// <para>
+/// Every member is virtual, so that a test can replace the client. A method that takes options or an id is a short form of the
+/// one that takes the contract's request: a fake that overrides the latter serves both.
+/// </para>
 /// </remarks>
-public sealed partial class HeelerClient : IDisposable
+public partial class HeelerClient : IDisposable
 {
-    private static readonly TimeSpan _askEvery = TimeSpan.FromSeconds(30);
-    private static readonly TimeSpan _answerLimit = TimeSpan.FromSeconds(20);
+    private readonly Connection? _connection;
 
-    private readonly GrpcChannel _channel;
-    private readonly Connector _connector;
-    private readonly TimeSpan _retryFor;
-
-    private HeelerClient(HeelerClientOptions options)
+    /// <summary>Creates a client without a connection, as the base of a fake.</summary>
+    protected HeelerClient()
     {
-        Address = options.Address ?? HeelerAddress.FromEnvironmentOrDefault();
-        _retryFor = options.RetryFor;
-        var token = Credentials.TokenFor(Address, options);
-        _connector = new Connector(Address, Credentials.Authorities(Address, options));
-        // HTTP/2 wants an authority; the connector does not look at it.
-        _channel = GrpcChannel.ForAddress("http://localhost", new GrpcChannelOptions
-        {
-            HttpHandler = new SocketsHttpHandler
-            {
-                ConnectCallback = (_, cancellation) => _connector.OpenAsync(cancellation),
-                EnableMultipleHttp2Connections = true,
-                UseProxy = false,
-                // A machine that is gone says no goodbye: it is asked while calls are open.
-                KeepAlivePingPolicy = HttpKeepAlivePingPolicy.WithActiveRequests,
-                KeepAlivePingDelay = Address.Kind == HeelerAddressKind.Unix ? Timeout.InfiniteTimeSpan : _askEvery,
-                KeepAlivePingTimeout = _answerLimit,
-            },
-            DisposeHttpClient = true,
-            LoggerFactory = options.LoggerFactory,
-            // A page is as large as its tasks; the daemon, which is the user's own, bounds it.
-            MaxReceiveMessageSize = null,
-        });
-        Raw = new BackgroundTasks.BackgroundTasksClient(token is null ? _channel.CreateCallInvoker() : Showing(token));
     }
 
-    /// <summary>What a failed attempt leaves open, and so whether there may be another.</summary>
-    private enum Repeat
-    {
-        /// <summary>The call means the same when it is heard twice.</summary>
-        Always,
+    private HeelerClient(HeelerClientOptions options) => _connection = new Connection(options);
 
-        /// <summary>Only if it cannot have been heard.</summary>
-        IfUnheard,
-    }
+    /// <summary>The address of the daemon.</summary>
+    public virtual HeelerAddress Address => Connection.Address;
 
-    /// <summary>Where the daemon is.</summary>
-    public HeelerAddress Address { get; }
+    /// <summary>The generated client on the same connection: no repeated calls, gRPC's own exceptions.</summary>
+    public virtual BackgroundTasks.BackgroundTasksClient Raw => Connection.Raw;
 
-    /// <summary>The generated client, on the same connection: no repetition, no typed errors.</summary>
-    public BackgroundTasks.BackgroundTasksClient Raw { get; }
+    private Connection Connection => _connection
+        ?? throw new InvalidOperationException("this client has no connection: override the member that was called");
 
-    internal bool Reached => _connector.Reached;
-
-    /// <summary>A client of the daemon at <c>HEELER_ADDR</c>, else of the user's own. Starts none.</summary>
+    /// <summary>Creates a client of the daemon at <c>HEELER_ADDR</c>, else of the user's own. It starts no daemon.</summary>
     /// <exception cref="HeelerAddressException">There is no usable address.</exception>
     public static HeelerClient Connect() => Connect(new HeelerClientOptions());
 
-    /// <summary>A client of the daemon at this address.</summary>
+    /// <summary>Creates a client of the daemon at this address.</summary>
     public static HeelerClient Connect(HeelerAddress address) => Connect(new HeelerClientOptions { Address = address });
 
-    /// <summary>A client as these options say.</summary>
+    /// <summary>Creates a client with these options.</summary>
     /// <exception cref="HeelerAddressException">There is no usable address.</exception>
-    /// <exception cref="HeelerCredentialsException">The token or the authority cannot be used.</exception>
+    /// <exception cref="HeelerCredentialsException">The token or the certificate authority cannot be used.</exception>
     public static HeelerClient Connect(HeelerClientOptions options)
     {
         ArgumentNullException.ThrowIfNull(options);
         return new HeelerClient(options);
     }
 
+    /// <summary>Returns a handle on a task. It makes no call: the id may be unknown.</summary>
+    public virtual HeelerTask GetTask(string taskId) => new(this, taskId);
+
     /// <summary>Closes the connection. Tasks run on.</summary>
-    public void Dispose() => _channel.Dispose();
-
-    /// <summary>What went wrong, by its name.</summary>
-    internal Exception Explain(RpcException error, CancellationToken cancellation) =>
-        Failure.From(error, Address, cancellation);
-
-    private async Task<T> CallAsync<T>(
-        Repeat repeat, Func<CallOptions, AsyncUnaryCall<T>> attempt, CancellationToken cancellation)
+    public virtual void Dispose()
     {
-        var backoff = new Backoff(_retryFor);
-        while (true)
-        {
-            var begun = Stopwatch.GetTimestamp();
-            Exception error;
-            try
-            {
-                using var call = attempt(new CallOptions(cancellationToken: cancellation));
-                return await call.ResponseAsync.ConfigureAwait(false);
-            }
-            catch (RpcException failed)
-            {
-                error = Explain(failed, cancellation);
-            }
-            if (!MayRepeat(repeat, error) || backoff.AfterFailure(Stopwatch.GetElapsedTime(begun)) is not { } pause)
-                throw error;
-            await Task.Delay(pause, cancellation).ConfigureAwait(false);
-        }
+        _connection?.Dispose();
+        GC.SuppressFinalize(this);
     }
 
-    /// <summary>A daemon that was never there is not restarting: who asks is told at once.</summary>
-    private bool MayRepeat(Repeat repeat, Exception error) => error switch
+    private static TaskFilter ById(string taskId)
     {
-        DaemonNotRunningException => Reached,
-        HeelerException { IsUnheard: true } => true,
-        HeelerException { IsTransient: true } => repeat == Repeat.Always,
-        _ => false,
-    };
-
-    /// <summary>gRPC's own credentials are not sent in the clear, not on loopback either.</summary>
-    private CallInvoker Showing(string token) => _channel.Intercept(metadata =>
-    {
-        metadata.Add("authorization", $"Bearer {token}");
-        return metadata;
-    });
+        ArgumentNullException.ThrowIfNull(taskId);
+        return new TaskFilter { TaskIds = { taskId } };
+    }
 
     private static T Present<T>(T? part, [CallerArgumentExpression(nameof(part))] string field = "")
         where T : class =>

@@ -4,15 +4,15 @@ using Microsoft.Extensions.Logging;
 
 namespace Microsoft.Extensions.DependencyInjection;
 
-/// <summary>Heeler for dependency injection.</summary>
+/// <summary>Registration of Heeler for dependency injection.</summary>
 public static class HeelerServiceCollectionExtensions
 {
     /// <summary>
-    /// Adds one <see cref="HeelerClient"/> for the whole application, and the generated client on the same connection. Nothing
-    /// is connected before the first call.
+    /// Adds one <see cref="HeelerClient"/> for the whole application, and the generated client on the same connection. Both are
+    /// singletons; the first call connects.
     /// </summary>
-    /// <param name="services">Where to add it. What is there already stays.</param>
-    /// <param name="configure">Where the daemon is, and so on. None: the defaults.</param>
+    /// <param name="services">The collection to add to. Existing registrations stay.</param>
+    /// <param name="configure">Changes the options. Null: the defaults.</param>
     /// <example><code>builder.Services.AddHeeler();</code></example>
     public static IServiceCollection AddHeeler(
         this IServiceCollection services, Action<HeelerClientOptions>? configure = null)

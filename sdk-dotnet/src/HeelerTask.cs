@@ -3,64 +3,71 @@ using Heeler.V1;
 
 namespace Heeler.Client;
 
-/// <summary>A handle on one task: its id and a client. It owns nothing: losing it does nothing.</summary>
+/// <summary>
+/// A handle on one task: an id and a client. It owns nothing, so dropping it has no effect. Every method is a call of the client.
+/// </summary>
 public sealed class HeelerTask
 {
     private readonly HeelerClient _client;
 
-    internal HeelerTask(HeelerClient client, string id, IReadOnlyList<SpawnNotice> notices) =>
-        (_client, Id, Notices) = (client, id, notices);
+    /// <summary>Creates a handle. It makes no call: the id may be unknown.</summary>
+    /// <param name="client">The client to call.</param>
+    /// <param name="id">The task's id.</param>
+    /// <param name="notices">The notices of the answer to Spawn.</param>
+    public HeelerTask(HeelerClient client, string id, IReadOnlyList<SpawnNotice>? notices = null)
+    {
+        ArgumentNullException.ThrowIfNull(client);
+        ArgumentNullException.ThrowIfNull(id);
+        (_client, Id, Notices) = (client, id, notices ?? []);
+    }
 
-    /// <summary>Its id.</summary>
+    /// <summary>The task's id.</summary>
     public string Id { get; }
 
-    /// <summary>
-    /// What the daemon did differently from what was asked for when it was spawned. Empty where this handle did not come from
-    /// the spawning.
-    /// </summary>
+    /// <summary>Differences between the request and the task. Empty unless the handle comes from a Spawn.</summary>
     public IReadOnlyList<SpawnNotice> Notices { get; }
 
-    /// <summary>Its state now.</summary>
+    /// <summary>Returns the present state of the task.</summary>
     public async Task<BackgroundTask> GetAsync(CancellationToken cancellationToken = default)
     {
         var answer = await _client.WaitAllAsync([Id], TimeSpan.Zero, cancellationToken).ConfigureAwait(false);
         return answer.Met.Concat(answer.Pending).FirstOrDefault() ?? throw new IncompleteAnswerException("task");
     }
 
-    /// <summary>Waits until it is over, for as long as it takes, and gives its last state.</summary>
+    /// <inheritdoc cref="HeelerClient.WaitAsync(string, CancellationToken)"/>
     public Task<BackgroundTask> WaitAsync(CancellationToken cancellationToken = default) =>
         _client.WaitAsync(Id, cancellationToken);
 
-    /// <summary>Waits until it is over, or this long; none: it is not over yet.</summary>
+    /// <inheritdoc cref="HeelerClient.WaitAsync(string, TimeSpan, CancellationToken)"/>
     public Task<BackgroundTask?> WaitAsync(TimeSpan timeout, CancellationToken cancellationToken = default) =>
         _client.WaitAsync(Id, timeout, cancellationToken);
 
-    /// <summary>Waits until it holds nobody: it is in the background, or over.</summary>
-    public Task<BackgroundTask> WaitReleasedAsync(CancellationToken cancellationToken = default) =>
-        _client.WaitReleasedAsync(Id, cancellationToken);
+    /// <inheritdoc cref="HeelerClient.WaitOutOfForegroundAsync"/>
+    public Task<BackgroundTask> WaitOutOfForegroundAsync(CancellationToken cancellationToken = default) =>
+        _client.WaitOutOfForegroundAsync(Id, cancellationToken);
 
-    /// <summary>Holds it, if it is in the foreground, and gives its output and then its release.</summary>
+    /// <inheritdoc cref="HeelerClient.AttachAsync"/>
     public IAsyncEnumerable<AttachItem> AttachAsync(
         AttachOptions? options = null, CancellationToken cancellationToken = default) =>
         _client.AttachAsync(Id, options, cancellationToken);
 
-    /// <summary>Puts it into the background. One that is there already, or over, is no error: the result says so.</summary>
+    /// <inheritdoc cref="HeelerClient.DetachAsync(string, DetachOptions, CancellationToken)"/>
     public Task<DetachResult> DetachAsync(DetachOptions? options = null, CancellationToken cancellationToken = default) =>
         _client.DetachAsync(Id, options, cancellationToken);
 
-    /// <summary>Stops it and its whole tree. One that is over already is no error: the result says so.</summary>
+    /// <inheritdoc cref="HeelerClient.CancelBackgroundTaskAsync"/>
     public Task<CancelResult> CancelAsync(CancelOptions? options = null, CancellationToken cancellationToken = default) =>
         _client.CancelBackgroundTaskAsync(Id, options, cancellationToken);
 
-    /// <summary>Shows it whole, with its processes, its resource use and the end of its output.</summary>
+    /// <inheritdoc cref="HeelerClient.InspectAsync(string, CancellationToken)"/>
     public Task<InspectResponse> InspectAsync(CancellationToken cancellationToken = default) =>
         _client.InspectAsync(Id, cancellationToken);
 
-    /// <summary>Its events, from the first that there is record of to its end.</summary>
+    /// <summary>Streams the events of the task, from the first one that is kept to its end.</summary>
     public async IAsyncEnumerable<TaskEvent> EventsAsync(
         [EnumeratorCancellation] CancellationToken cancellationToken = default)
     {
-        // A watch of an unknown task would wait for ever for it to appear.
+        // A watch of an unknown task would wait for ever.
         await GetAsync(cancellationToken).ConfigureAwait(false);
         var options = new WatchOptions { AfterRevision = 0, Filter = new TaskFilter { TaskIds = { Id } } };
         await foreach (var item in _client.WatchEventsAsync(options, cancellationToken).ConfigureAwait(false))
@@ -71,23 +78,22 @@ public sealed class HeelerTask
         }
     }
 
-    /// <summary>Its output as a stream of bytes, followed to its end.</summary>
+    /// <inheritdoc cref="HeelerClient.OpenOutput"/>
     public Stream OpenOutput(OutputOptions? options = null) => _client.OpenOutput(Id, options);
 
-    /// <summary>Its output in the pieces in which it arrived, followed to its end.</summary>
+    /// <inheritdoc cref="HeelerClient.ReadChunksAsync"/>
     public IAsyncEnumerable<OutputChunk> ReadChunksAsync(
         OutputOptions? options = null, CancellationToken cancellationToken = default) =>
         _client.ReadChunksAsync(Id, options, cancellationToken);
 
-    /// <summary>Its output line by line, followed to its end.</summary>
+    /// <inheritdoc cref="HeelerClient.ReadLinesAsync"/>
     public IAsyncEnumerable<OutputLine> ReadLinesAsync(
         OutputOptions? options = null, CancellationToken cancellationToken = default) =>
         _client.ReadLinesAsync(Id, options, cancellationToken);
 
-    /// <summary>Forgets it and its output. It must be over.</summary>
-    public Task RemoveAsync(CancellationToken cancellationToken = default) =>
-        _client.RemoveAsync(Id, cancellationToken);
+    /// <inheritdoc cref="HeelerClient.RemoveAsync(string, CancellationToken)"/>
+    public Task RemoveAsync(CancellationToken cancellationToken = default) => _client.RemoveAsync(Id, cancellationToken);
 
-    /// <summary>Its id.</summary>
+    /// <summary>Returns the id.</summary>
     public override string ToString() => Id;
 }

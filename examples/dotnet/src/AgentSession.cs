@@ -4,12 +4,12 @@ using Heeler.V1;
 namespace Heeler.AgentSessions;
 
 /// <summary>
-/// A conversation of an agent host, as agent SDKs have it, with its background on Heeler: its subagents and shells outlive a
-/// crash of the host, a cancelled one is gone with everything it started, and the host is told when all of them are done.
+/// A conversation of an agent host, with its background tasks on Heeler: subagents and shells outlive a crash of the host, a
+/// cancelled one is gone with everything it started, and an event tells the host when all of them have finished.
 /// </summary>
 /// <remarks>
-/// It owns a watch of the session's events and decides nothing by itself. Whoever starts a task in the same session, from
-/// wherever, is counted. Handlers are called one at a time by the watch, or by the call that brought the news.
+/// It owns a watch of the session's events. Tasks that another program starts in the same session count as well. Handlers are
+/// called one at a time, by the watch or by the call that caused the change.
 /// </remarks>
 public sealed class AgentSession : IAsyncDisposable
 {
@@ -17,31 +17,31 @@ public sealed class AgentSession : IAsyncDisposable
     private readonly CancellationTokenSource _closing = new();
     private readonly TaskCompletionSource _ready = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private readonly Lock _lock = new();
-    private readonly Quiet _quiet = new();
-    private TaskCompletionSource _idle = Idling();
+    private readonly SessionActivityTracker _activity = new();
+    private TaskCompletionSource _idle = NewSource();
     private Task _watching = Task.CompletedTask;
 
     private AgentSession(HeelerClient heeler, string sessionId) => (_heeler, SessionId) = (heeler, sessionId);
 
-    /// <summary>The number of live background tasks has changed.</summary>
+    /// <summary>Raised when the number of live background tasks has changed.</summary>
     public event EventHandler<BackgroundTasksChangedEventArgs>? BackgroundTasksChanged;
 
-    /// <summary>Everything in the background is done: told once each time, after the last end, and never before.</summary>
+    /// <summary>Raised once when the last live task has ended.</summary>
     public event EventHandler? Idle;
 
-    /// <summary>The session's name in Heeler.</summary>
+    /// <summary>The id of the session in Heeler.</summary>
     public string SessionId { get; }
 
-    /// <summary>How many background tasks are live, as far as this host has been told.</summary>
+    /// <summary>The number of live background tasks, as far as the watch has come.</summary>
     public BackgroundTaskCounts BackgroundTasks
     {
         get
         {
-            lock (_lock) return _quiet.Counts;
+            lock (_lock) return _activity.Counts;
         }
     }
 
-    /// <summary>Opens a session: a new one, or one whose tasks an earlier host has left running.</summary>
+    /// <summary>Opens a session: a new one, or one whose tasks run on from an earlier host.</summary>
     public static async Task<AgentSession> OpenAsync(
         HeelerClient heeler, string sessionId, CancellationToken cancellationToken = default)
     {
@@ -60,22 +60,22 @@ public sealed class AgentSession : IAsyncDisposable
         }
     }
 
-    /// <summary>Starts a subagent in the background, and gives its id.</summary>
+    /// <summary>Starts a subagent in the background and returns its id.</summary>
     public Task<string> StartAgentAsync(
         IReadOnlyList<string> command, string? parentId = null, CancellationToken cancellationToken = default) =>
         StartAsync(
             new SpawnOptions { Argv = command, Kind = TaskKind.Agent, SessionId = SessionId, ParentId = parentId },
             cancellationToken);
 
-    /// <summary>Starts a shell in the background, and gives its id.</summary>
+    /// <summary>Starts a shell in the background and returns its id.</summary>
     public Task<string> StartShellAsync(
         string script, string? parentId = null, CancellationToken cancellationToken = default) =>
         StartAsync(new SpawnOptions { Shell = script, SessionId = SessionId, ParentId = parentId }, cancellationToken);
 
-    /// <summary>Stops a background task, what it has spawned, and every process of them.</summary>
-    /// <param name="agentId">Which one.</param>
-    /// <param name="cancellationToken">Ends the call, and not the stopping.</param>
-    /// <returns>Whether it was live. One that is over, or that nobody knows, is no error.</returns>
+    /// <summary>Stops a background task and the tasks that it spawned, with all their processes.</summary>
+    /// <param name="agentId">The task.</param>
+    /// <param name="cancellationToken">Ends the call, not the stop.</param>
+    /// <returns>True if the task was live. A finished or unknown task is not an error.</returns>
     public async Task<bool> CancelBackgroundTaskAsync(string agentId, CancellationToken cancellationToken = default)
     {
         var options = new CancelOptions { Cascade = true, Actor = SessionId };
@@ -90,13 +90,13 @@ public sealed class AgentSession : IAsyncDisposable
         }
     }
 
-    /// <summary>Returns when nothing is left in the background: at once if there is nothing.</summary>
+    /// <summary>Returns when the session has no live task: at once if there is none now.</summary>
     public Task WaitUntilIdleAsync(CancellationToken cancellationToken = default)
     {
-        lock (_lock) return _quiet.IsIdle ? Task.CompletedTask : _idle.Task.WaitAsync(cancellationToken);
+        lock (_lock) return _activity.IsIdle ? Task.CompletedTask : _idle.Task.WaitAsync(cancellationToken);
     }
 
-    /// <summary>Leaves the session. Its tasks run on, and the next host finds them.</summary>
+    /// <summary>Closes the session. Its tasks run on, and the next host finds them.</summary>
     public async ValueTask DisposeAsync()
     {
         await _closing.CancelAsync().ConfigureAwait(false);
@@ -104,11 +104,11 @@ public sealed class AgentSession : IAsyncDisposable
         _closing.Dispose();
     }
 
-    private static TaskCompletionSource Idling() => new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private static TaskCompletionSource NewSource() => new(TaskCreationOptions.RunContinuationsAsynchronously);
 
     private async Task<string> StartAsync(SpawnOptions options, CancellationToken cancellationToken)
     {
-        Change(quiet => quiet.Starting());
+        Change(activity => activity.Starting());
         SpawnResponse answer;
         try
         {
@@ -116,14 +116,14 @@ public sealed class AgentSession : IAsyncDisposable
         }
         catch
         {
-            Change(quiet => quiet.NotStarted());
+            Change(activity => activity.NotStarted());
             throw;
         }
-        Change(quiet => quiet.Started(answer.Revision));
+        Change(activity => activity.Started(answer.Task.Revision));
         return answer.Task.Id;
     }
 
-    /// <summary>Goes on across every restart of the daemon, until the session is left.</summary>
+    /// <summary>Watches across every restart of the daemon, until the session is closed.</summary>
     private async Task WatchAsync()
     {
         var options = new WatchOptions { InitialState = true, Filter = new TaskFilter { SessionId = SessionId } };
@@ -133,7 +133,7 @@ public sealed class AgentSession : IAsyncDisposable
         }
         catch (Exception error)
         {
-            // Also what a handler has thrown: whoever waits would wait for ever.
+            // A handler may have thrown, too: without the error a waiting caller would wait for ever.
             _ready.TrySetException(error);
             lock (_lock) _idle.TrySetException(error);
         }
@@ -144,29 +144,29 @@ public sealed class AgentSession : IAsyncDisposable
         switch (item)
         {
             case WatchItem.Initial(var task):
-                Change(quiet => quiet.Found(task));
+                Change(activity => activity.Found(task));
                 break;
             case WatchItem.Happened(var happened):
-                Change(quiet => quiet.Happened(happened));
+                Change(activity => activity.Happened(happened));
                 break;
             case WatchItem.Reached(var bookmark):
-                Change(quiet => quiet.Reached(bookmark.Revision));
+                Change(activity => activity.Reached(bookmark.Revision));
                 _ready.TrySetResult();
                 break;
         }
     }
 
-    /// <summary>Takes news in, then tells of them, with nothing locked.</summary>
-    private void Change(Action<Quiet> news)
+    /// <summary>Applies a change, then raises the events outside the lock.</summary>
+    private void Change(Action<SessionActivityTracker> change)
     {
         BackgroundTaskCounts before, after;
         TaskCompletionSource? idle = null;
         lock (_lock)
         {
-            before = _quiet.Counts;
-            news(_quiet);
-            after = _quiet.Counts;
-            if (_quiet.BecameIdle()) (idle, _idle) = (_idle, Idling());
+            before = _activity.Counts;
+            change(_activity);
+            after = _activity.Counts;
+            if (_activity.BecameIdle()) (idle, _idle) = (_idle, NewSource());
         }
         if (before != after) BackgroundTasksChanged?.Invoke(this, new BackgroundTasksChangedEventArgs(after));
         if (idle is null) return;

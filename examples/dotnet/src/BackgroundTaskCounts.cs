@@ -2,33 +2,25 @@ using Heeler.V1;
 
 namespace Heeler.AgentSessions;
 
-/// <summary>How many tasks of a session are live, by kind.</summary>
+/// <summary>The number of live tasks of a session, by kind.</summary>
 /// <param name="Agents">Subagents.</param>
 /// <param name="Shells">Shells.</param>
-/// <param name="Hosted">Work inside a client.</param>
-public readonly record struct BackgroundTaskCounts(int Agents, int Shells, int Hosted)
+public readonly record struct BackgroundTaskCounts(int Agents, int Shells)
 {
-    /// <summary>All of them.</summary>
-    public int Total => Agents + Shells + Hosted;
+    /// <summary>The number of all live tasks.</summary>
+    public int Total => Agents + Shells;
 
-    /// <summary>As the daemon has counted them.</summary>
-    internal static BackgroundTaskCounts Of(SessionActivity activity) =>
-        new((int)activity.Agents, (int)activity.Shells, (int)activity.Hosted);
+    /// <summary>Returns the daemon's own count.</summary>
+    internal static BackgroundTaskCounts Of(SessionActivity activity) => new((int)activity.Agents, (int)activity.Shells);
 
-    /// <summary>With one more.</summary>
-    internal BackgroundTaskCounts With(TaskKind kind) => kind switch
-    {
-        TaskKind.Agent => this with { Agents = Agents + 1 },
-        TaskKind.Hosted => this with { Hosted = Hosted + 1 },
-        TaskKind.Shell or TaskKind.Unspecified => this with { Shells = Shells + 1 },
-        // A kind of a newer daemon keeps the session busy all the same.
-        _ => this with { Hosted = Hosted + 1 },
-    };
+    /// <summary>Returns the counts with one more task. A kind that only a newer daemon knows counts as a shell.</summary>
+    internal BackgroundTaskCounts With(TaskKind kind) =>
+        kind == TaskKind.Agent ? this with { Agents = Agents + 1 } : this with { Shells = Shells + 1 };
 }
 
 /// <summary>The number of a session's live tasks has changed.</summary>
 public sealed class BackgroundTasksChangedEventArgs(BackgroundTaskCounts counts) : EventArgs
 {
-    /// <summary>How many there are now.</summary>
+    /// <summary>The new numbers.</summary>
     public BackgroundTaskCounts Counts { get; } = counts;
 }

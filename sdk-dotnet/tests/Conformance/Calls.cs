@@ -1,33 +1,44 @@
 using System.Text.Json.Nodes;
 using Google.Protobuf;
+using Heeler.Client.Tests.Contract;
 using Heeler.V1;
 using static Heeler.Client.Tests.Conformance.Messages;
 
 namespace Heeler.Client.Tests.Conformance;
 
-/// <summary>Does a step by the method that this client has for it.</summary>
+/// <summary>
+/// Makes the call of a step. A step with the name of a unary RPC calls the method of that name with the contract's request. Steps
+/// for which this client has a richer method are listed here.
+/// </summary>
 internal sealed class Calls(HeelerClient heeler)
 {
-    internal async Task<Result> DoAsync(string verb, JsonObject with, CancellationToken soon) => verb switch
+    internal async Task<Result> DoAsync(string step, JsonObject with, CancellationToken soon) => step switch
     {
-        "spawn" => await SpawnAsync(Spawn(Read<SpawnRequest>(with)), soon),
-        "run" => await RunAsync(Spawn(Read<SpawnRequest>(with)), soon),
+        "spawn" => await SpawnAsync(OptionsFromMessage.Spawn(Read<SpawnRequest>(with)), soon),
+        "run" => await RunAsync(OptionsFromMessage.Spawn(Read<SpawnRequest>(with)), soon),
         "attach" => await AttachAsync(Read<AttachRequest>(with), soon),
-        "detach" => new Result(Write(await DetachAsync(Read<DetachRequest>(with), soon))),
-        "cancel" => new Result(Write(await CancelAsync(Read<CancelRequest>(with), soon))),
-        "list" => new Result(await ListAsync(Read<ListRequest>(with), soon)),
-        "inspect" => new Result(Write(await heeler.InspectAsync(Read<InspectRequest>(with), soon))),
-        "wait" => new Result(Write(await heeler.WaitAsync(Read<WaitRequest>(with), soon))),
-        "read" => await ReadAsync(Read<ReadOutputRequest>(with), soon),
+        "detach" => await DetachAsync(Read<DetachRequest>(with), soon),
+        "cancel" => await CancelAsync(Read<CancelRequest>(with), soon),
+        "list" => await ListAsync(Read<ListRequest>(with), soon),
+        "readOutput" => await ReadOutputAsync(Read<ReadOutputRequest>(with), soon),
         "output" => await OutputAsync(Steps.Only(with, "taskId"), soon),
-        "remove" => new Result(Write(await heeler.RemoveAsync(Read<RemoveRequest>(with), soon))),
-        "updateQueue" => new Result(Write(await UpdateQueueAsync(Read<UpdateQueueRequest>(with), soon))),
-        "listQueues" => new Result(Write(await ListQueuesAsync(Read<ListQueuesRequest>(with), soon))),
-        _ => throw new MismatchException($"the runner does not know `{verb}`"),
+        "updateQueue" => await UpdateQueueAsync(Read<UpdateQueueRequest>(with), soon),
+        _ => await UnaryAsync(step, with, soon),
     };
 
-    internal IAsyncEnumerable<WatchItem> Watch(JsonObject with, CancellationToken soon) =>
-        heeler.WatchEventsAsync(Messages.Watch(Read<WatchEventsRequest>(with)), soon);
+    internal IAsyncEnumerable<WatchItem> WatchEvents(JsonObject with, CancellationToken soon) =>
+        heeler.WatchEventsAsync(OptionsFromMessage.Watch(Read<WatchEventsRequest>(with)), soon);
+
+    private async Task<Result> UnaryAsync(string step, JsonObject with, CancellationToken soon)
+    {
+        var name = char.ToUpperInvariant(step[0]) + step[1..];
+        var call = BackgroundTasks.Descriptor.FindMethodByName(name)
+            ?? throw new MismatchException($"unknown step `{step}`");
+        var method = typeof(HeelerClient).GetMethod($"{name}Async", [call.InputType.ClrType, typeof(CancellationToken)])
+            ?? throw new MismatchException($"the client has no method for `{step}`");
+        dynamic answer = method.Invoke(heeler, [Read(call.InputType, with), soon])!;
+        return new Result(Write((IMessage)await answer));
+    }
 
     private async Task<Result> SpawnAsync(SpawnOptions options, CancellationToken soon)
     {
@@ -38,54 +49,45 @@ internal sealed class Calls(HeelerClient heeler)
     private async Task<Result> RunAsync(SpawnOptions options, CancellationToken soon)
     {
         var result = await heeler.RunAsync(options, null, soon);
-        var released = new Released { Task = result.Task, Reason = result.Reason };
-        return new Result(Held(released, result.Stdout, result.Stderr), result.Handle.Id);
+        var ended = new AttachEnded { Task = result.Task, Reason = result.Reason };
+        return new Result(Attachment(ended, result.Stdout, result.Stderr), result.Handle.Id);
     }
 
     private async Task<Result> AttachAsync(AttachRequest request, CancellationToken soon)
     {
         var chunks = new List<OutputChunk>();
-        Released? released = null;
-        await foreach (var item in heeler.AttachAsync(request.TaskId, Attach(request), soon))
+        AttachEnded? ended = null;
+        await foreach (var item in heeler.AttachAsync(request.TaskId, OptionsFromMessage.Attach(request), soon))
         {
             if (item is AttachItem.Output(var piece, _)) chunks.AddRange(piece);
-            if (item is AttachItem.Released(var task, var reason)) released = new Released { Task = task, Reason = reason };
+            if (item is AttachItem.Ended(var task, var reason)) ended = new AttachEnded { Task = task, Reason = reason };
         }
-        return new Result(Held(released!, Text(chunks, OutputStream.Stdout), Text(chunks, OutputStream.Stderr)));
+        return new Result(Attachment(ended!, Text(chunks, OutputStream.Stdout), Text(chunks, OutputStream.Stderr)));
     }
 
-    private Task<DetachResponse> DetachAsync(DetachRequest request, CancellationToken soon) => request.TargetCase switch
+    private async Task<Result> DetachAsync(DetachRequest request, CancellationToken soon)
     {
-        DetachRequest.TargetOneofCase.SessionId => Results(
-            heeler.DetachSessionAsync(request.SessionId, Detach(request), soon),
-            results => new DetachResponse { Results = { results } }),
-        DetachRequest.TargetOneofCase.TaskId => Results(
-            heeler.DetachAsync(request.TaskId, Detach(request), soon),
-            result => new DetachResponse { Results = { result } }),
-        _ => heeler.DetachAsync(request, soon),
-    };
+        var options = OptionsFromMessage.Detach(request);
+        return new Result(Write(request.Filter is { } filter
+            ? new DetachResponse { Results = { await heeler.DetachAsync(filter, options, soon) } }
+            : await heeler.DetachAsync(request, soon)));
+    }
 
-    private Task<CancelResponse> CancelAsync(CancelRequest request, CancellationToken soon) => request.TargetCase switch
+    private async Task<Result> CancelAsync(CancelRequest request, CancellationToken soon)
     {
-        CancelRequest.TargetOneofCase.TaskId => Results(
-            heeler.CancelBackgroundTaskAsync(request.TaskId, Cancel(request), soon),
-            result => new CancelResponse { Results = { result } }),
-        CancelRequest.TargetOneofCase.SessionId => Results(
-            heeler.CancelSessionAsync(request.SessionId, Cancel(request), soon),
-            results => new CancelResponse { Results = { results } }),
-        CancelRequest.TargetOneofCase.Filter => Results(
-            heeler.CancelMatchingAsync(request.Filter, Cancel(request), soon),
-            results => new CancelResponse { Results = { results } }),
-        _ => heeler.CancelAsync(request, soon),
-    };
+        var options = OptionsFromMessage.Cancel(request);
+        return new Result(Write(request.Filter is { } filter
+            ? new CancelResponse { Results = { await heeler.CancelAsync(filter, options, soon) } }
+            : await heeler.CancelAsync(request, soon)));
+    }
 
-    private async Task<JsonObject> ListAsync(ListRequest request, CancellationToken soon)
+    private async Task<Result> ListAsync(ListRequest request, CancellationToken soon)
     {
         var tasks = await heeler.ListAsync(request, soon).ToListAsync(soon);
-        return Write(new ListResponse { Tasks = { tasks } });
+        return new Result(new JsonObject { ["tasks"] = new JsonArray([.. tasks.Select(Write)]) });
     }
 
-    private async Task<Result> ReadAsync(ReadOutputRequest request, CancellationToken soon)
+    private async Task<Result> ReadOutputAsync(ReadOutputRequest request, CancellationToken soon)
     {
         var piece = await heeler.ReadOutputAsync(request, soon);
         var found = Write(piece);
@@ -104,18 +106,14 @@ internal sealed class Calls(HeelerClient heeler)
         });
     }
 
-    private Task<UpdateQueueResponse> UpdateQueueAsync(UpdateQueueRequest request, CancellationToken soon) => Results(
-        heeler.UpdateQueueAsync(request.Name, Messages.Queue(request), soon),
-        queue => new UpdateQueueResponse { Queue = queue });
+    private async Task<Result> UpdateQueueAsync(UpdateQueueRequest request, CancellationToken soon)
+    {
+        var queue = await heeler.UpdateQueueAsync(request.Name, OptionsFromMessage.UpdateQueue(request), soon);
+        return new Result(Write(new UpdateQueueResponse { Queue = queue }));
+    }
 
-    private Task<ListQueuesResponse> ListQueuesAsync(ListQueuesRequest _, CancellationToken soon) => Results(
-        heeler.ListQueuesAsync(soon), queues => new ListQueuesResponse { Queues = { queues } });
-
-    private static async Task<TMessage> Results<TResult, TMessage>(Task<TResult> call, Func<TResult, TMessage> written) =>
-        written(await call);
-
-    private static JsonObject Held(Released released, string stdout, string stderr) =>
-        new() { ["released"] = Write(released), ["stdout"] = stdout, ["stderr"] = stderr };
+    private static JsonObject Attachment(AttachEnded ended, string stdout, string stderr) =>
+        new() { ["ended"] = Write(ended), ["stdout"] = stdout, ["stderr"] = stderr };
 
     private static string Text(IEnumerable<OutputChunk> chunks, OutputStream? only)
     {

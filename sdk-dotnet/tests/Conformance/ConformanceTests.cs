@@ -4,8 +4,7 @@ using Xunit;
 namespace Heeler.Client.Tests.Conformance;
 
 /// <summary>
-/// The set of cases that every client runs, <c>tests/conformance</c>: each against a daemon of its own, through the methods of
-/// this client.
+/// The conformance cases of <c>tests/conformance</c>, which every client runs: each case has its own daemon.
 /// </summary>
 public sealed class ConformanceTests(ConformanceReport report) : IClassFixture<ConformanceReport>
 {
@@ -24,7 +23,7 @@ public sealed class ConformanceTests(ConformanceReport report) : IClassFixture<C
     }
 
     [Fact]
-    public void An_expectation_that_is_not_met_fails()
+    public void A_wrong_expectation_fails()
     {
         var found = JsonNode.Parse("""{"id": "shell-a", "names": ["x"], "count": "7", "some": true}""");
         Expectation.Check(JsonNode.Parse("""{"id": "~shell-[a-z]", "names": ["x"], "count": 7, "other": null}"""), found, "it");
@@ -33,20 +32,23 @@ public sealed class ConformanceTests(ConformanceReport report) : IClassFixture<C
     }
 
     [Fact]
-    public async Task What_the_runner_does_not_know_is_not_passed_over()
+    public async Task Unknown_steps_keys_and_fields_fail()
     {
         await using var daemon = await Daemon.StartAsync();
         string[] wrong =
         [
             """{"do": "dance"}""",
             """{"do": "list", "whith": {}}""",
-            """{"do": "spawn", "with": {"shell": {"script": "true"}, "colour": "red"}}""",
+            """{"do": "spawn", "with": {"spec": {"shell": {"script": "true"}, "colour": "red"}}}""",
             """{"do": "output", "with": {"taskId": "shell-aaaaaaaaaa", "offset": 1}}""",
             """{"do": "restart", "with": {"signal": "HUP"}}""",
             """{"do": "list", "as": "t"}""",
             """{"do": "list", "error": {"code": "NOT_FOUND"}}""",
             """{"do": "inspect", "with": {"taskId": "shell-aaaaaaaaaa"}}""",
-            """{"do": "inspect", "with": {"taskId": "shell-aaaaaaaaaa"}, "error": {"code": "NOT_FOUND", "reason": "FOREIGN_STATE"}}""",
+            """
+            {"do": "inspect", "with": {"taskId": "shell-aaaaaaaaaa"},
+             "error": {"code": "NOT_FOUND", "reason": "EPOCH_MISMATCH"}}
+            """,
         ];
         foreach (var step in wrong)
             await Assert.ThrowsAsync<MismatchException>(() => new Steps(daemon).DoAllAsync([JsonNode.Parse(step)]));
@@ -65,7 +67,7 @@ public sealed class ConformanceTests(ConformanceReport report) : IClassFixture<C
             .ToDictionary(written => (string)written!["name"]!, written => written!.AsObject());
 }
 
-/// <summary>What became of each case; written for the table in <c>docs/sdk</c> once all have run.</summary>
+/// <summary>The result of each case, written for the table in <c>docs/sdk</c> once all have run.</summary>
 public sealed class ConformanceReport
 {
     private readonly Dictionary<string, string> _results = [];

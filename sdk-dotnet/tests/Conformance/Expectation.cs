@@ -6,13 +6,13 @@ using Heeler.V1;
 
 namespace Heeler.Client.Tests.Conformance;
 
-/// <summary>That something is not as a case has it.</summary>
+/// <summary>A result differs from the case.</summary>
 public sealed class MismatchException(string message) : Exception(message);
 
-/// <summary>What a case expects, compared with what came. Pure.</summary>
+/// <summary>Compares an expectation with a result. Pure.</summary>
 internal static partial class Expectation
 {
-    /// <summary>Compares as the set's README says: named fields, whole lists, absence, patterns, texts.</summary>
+    /// <summary>Compares by the rules of the set's README: named fields, whole lists, absence, patterns, text.</summary>
     internal static void Check(JsonNode? expected, JsonNode? found, string path)
     {
         switch (expected, found)
@@ -28,11 +28,11 @@ internal static partial class Expectation
             case (JsonValue, JsonValue) when IsText(Text(expected), Text(found)):
                 return;
             default:
-                throw new MismatchException($"{path} is {Shown(found)}, and not {Shown(expected)}");
+                throw new MismatchException($"{path} is {Shown(found)}, expected {Shown(expected)}");
         }
     }
 
-    /// <summary>A refusal's code, reason, field and metadata.</summary>
+    /// <summary>Compares a refusal's code, reason, field and metadata.</summary>
     internal static void CheckRefusal(JsonObject expected, HeelerRefusedException refused, string path)
     {
         OnlyKnows(expected, "code", "reason", "field", "metadata");
@@ -40,7 +40,7 @@ internal static partial class Expectation
         var found = new JsonObject
         {
             ["code"] = UpperCase(refused.StatusCode),
-            // By its type, so that a reason that this client has no value for does not pass.
+            // By the enum, so that a reason that this client does not know fails.
             ["reason"] = refused.Reason == ErrorReason.Unspecified ? null : refused.ReasonName,
             ["field"] = fields.Contains((string?)expected["field"]) ? expected["field"]?.DeepClone() : string.Join(' ', fields),
             ["metadata"] = new JsonObject(refused.Metadata.Select(item => KeyValuePair.Create(item.Key, (JsonNode?)item.Value))),
@@ -48,12 +48,12 @@ internal static partial class Expectation
         Check(expected, found, path);
     }
 
-    /// <summary>Fails on a key that is none of these.</summary>
+    /// <summary>Fails on any other key.</summary>
     internal static void OnlyKnows(JsonObject written, params string[] keys)
     {
         foreach (var (key, _) in written)
         {
-            if (!keys.Contains(key)) throw new MismatchException($"the runner does not know `{key}`");
+            if (!keys.Contains(key)) throw new MismatchException($"unknown key `{key}`");
         }
     }
 

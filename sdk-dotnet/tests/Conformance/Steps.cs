@@ -5,21 +5,21 @@ using Heeler.V1;
 
 namespace Heeler.Client.Tests.Conformance;
 
-/// <summary>Does the steps of one case, one after the other, and keeps what they name.</summary>
+/// <summary>Runs the steps of one case in order, and stores the values that later steps use.</summary>
 internal sealed partial class Steps
 {
     private static readonly TimeSpan _deadline = TimeSpan.FromSeconds(30);
 
     private readonly Daemon _daemon;
     private readonly Calls _calls;
-    private readonly Dictionary<string, string> _kept = [];
+    private readonly Dictionary<string, string> _stored = [];
     private readonly HashSet<string> _touched = [];
 
     internal Steps(Daemon daemon)
     {
         _daemon = daemon;
         _calls = new Calls(daemon.Client());
-        _kept["DIR"] = Directory.CreateDirectory(daemon.Path("dir")).FullName;
+        _stored["DIR"] = Directory.CreateDirectory(daemon.Path("dir")).FullName;
     }
 
     internal async Task DoAllAsync(JsonArray steps)
@@ -33,15 +33,16 @@ internal sealed partial class Steps
         var verb = (string)step["do"]!;
         path = $"{path}, {verb}";
         using var soon = new CancellationTokenSource(_deadline);
-        // The steps within a watch are filled in when it is their turn: they use what those before them keep.
+        // The steps of `during` are filled in later: they use values that earlier ones store.
         var during = step["with"]?["during"]?.DeepClone();
         var with = (JsonObject)Filled(step["with"] ?? new JsonObject())!;
         if (during is not null) with["during"] = during;
         try
         {
-            var (result, keeps) = await ResultAsync(verb, with, soon.Token);
-            if (step["error"] is not null) throw new MismatchException($"{path} is not refused: {result}");
-            if ((string?)step["as"] is { } name) _kept[name] = keeps ?? throw new MismatchException($"{path} keeps nothing");
+            var (result, stores) = await ResultAsync(verb, with, soon.Token);
+            if (step["error"] is not null) throw new MismatchException($"{path} was not refused: {result}");
+            if ((string?)step["as"] is { } name)
+                _stored[name] = stores ?? throw new MismatchException($"{path} has nothing to store");
             if (step["expect"] is { } expected) Expectation.Check(Filled(expected), result, path);
         }
         catch (HeelerRefusedException refused) when (step["error"] is not null)
@@ -58,8 +59,8 @@ internal sealed partial class Steps
     {
         switch (verb)
         {
-            case "watch":
-                return await WatchAsync(with, soon);
+            case "watchEvents":
+                return await WatchEventsAsync(with, soon);
             case "restart":
                 await RestartAsync(Only(with, "signal"));
                 return new Result([]);
@@ -72,14 +73,14 @@ internal sealed partial class Steps
                 return new Result([]);
             case "gone":
                 foreach (var pid in await File.ReadAllLinesAsync(Only(with, "file"), soon))
-                    if (Directory.Exists($"/proc/{pid}")) throw new MismatchException($"process {pid} is there");
+                    if (Directory.Exists($"/proc/{pid}")) throw new MismatchException($"process {pid} still exists");
                 return new Result([]);
             default:
                 return await _calls.DoAsync(verb, with, soon);
         }
     }
 
-    private async Task<Result> WatchAsync(JsonObject with, CancellationToken soon)
+    private async Task<Result> WatchEventsAsync(JsonObject with, CancellationToken soon)
     {
         var count = (int)with["count"]!;
         var during = with["during"]?.AsArray();
@@ -87,7 +88,7 @@ internal sealed partial class Steps
         with.Remove("during");
         var events = new List<TaskEvent>();
         var doing = Task.CompletedTask;
-        await foreach (var item in _calls.Watch(with, soon))
+        await foreach (var item in _calls.WatchEvents(with, soon))
         {
             if (item is WatchItem.Reached && during is not null)
             {
@@ -113,7 +114,7 @@ internal sealed partial class Steps
                 await _daemon.TerminateAsync();
                 break;
             default:
-                throw new MismatchException($"the runner does not know the signal {signal}");
+                throw new MismatchException($"unknown signal {signal}");
         }
         await _daemon.RestartAsync();
     }
@@ -130,13 +131,13 @@ internal sealed partial class Steps
         return (string)with[key]!;
     }
 
-    /// <summary>With every name that was kept in its place. What is no such name is the script's own.</summary>
+    /// <summary>Replaces every stored name. Any other `$name` belongs to the script.</summary>
     private JsonNode? Filled(JsonNode? node) => node switch
     {
         JsonObject fields => new JsonObject(fields.Select(field => KeyValuePair.Create(field.Key, Filled(field.Value)))),
         JsonArray items => new JsonArray([.. items.Select(Filled)]),
         JsonValue value when value.TryGetValue<string>(out var text) => Name().Replace(
-            text, found => _kept.TryGetValue(found.Groups[1].Value, out var kept) ? kept : found.Value),
+            text, found => _stored.TryGetValue(found.Groups[1].Value, out var stored) ? stored : found.Value),
         _ => node?.DeepClone(),
     };
 
@@ -146,8 +147,5 @@ internal sealed partial class Steps
     private static partial Regex Name();
 }
 
-/// <summary>What a step gave, and what of it can be kept.</summary>
-internal sealed record Result(JsonObject Found, string? Keeps = null)
-{
-    public void Deconstruct(out JsonObject found, out string? keeps) => (found, keeps) = (Found, Keeps);
-}
+/// <summary>The result of a step, and the value that `as` stores.</summary>
+internal sealed record Result(JsonObject Found, string? Stores = null);

@@ -1,0 +1,109 @@
+using System.Diagnostics;
+using Grpc.Core;
+using Grpc.Core.Interceptors;
+using Grpc.Net.Client;
+using Heeler.V1;
+
+namespace Heeler.Client;
+
+/// <summary>The repetition of a unary call whose attempt failed because the daemon is away.</summary>
+internal enum Retry
+{
+    /// <summary>The call is idempotent.</summary>
+    Always,
+
+    /// <summary>Only if the daemon cannot have started to process the attempt.</summary>
+    IfUnprocessed,
+
+    /// <summary>A repeated call would reach the next daemon.</summary>
+    Never,
+}
+
+/// <summary>The gRPC channel to one daemon, with the token on every call, repeated attempts and typed exceptions.</summary>
+internal sealed class Connection : IDisposable
+{
+    private static readonly TimeSpan _keepAliveDelay = TimeSpan.FromSeconds(30);
+    private static readonly TimeSpan _keepAliveTimeout = TimeSpan.FromSeconds(20);
+
+    private readonly GrpcChannel _channel;
+    private readonly Connector _connector;
+    private readonly TimeSpan _retryFor;
+
+    internal Connection(HeelerClientOptions options)
+    {
+        Address = options.Address ?? HeelerAddress.FromEnvironmentOrDefault();
+        _retryFor = options.RetryFor;
+        var token = Credentials.TokenFor(Address, options);
+        _connector = new Connector(Address, Credentials.Authorities(Address, options));
+        // HTTP/2 requires an authority; the connector ignores it.
+        _channel = GrpcChannel.ForAddress("http://localhost", new GrpcChannelOptions
+        {
+            HttpHandler = new SocketsHttpHandler
+            {
+                ConnectCallback = (_, cancellation) => _connector.OpenAsync(cancellation),
+                EnableMultipleHttp2Connections = true,
+                UseProxy = false,
+                // A remote machine that crashed closes nothing: ping it while calls are open.
+                KeepAlivePingPolicy = HttpKeepAlivePingPolicy.WithActiveRequests,
+                KeepAlivePingDelay = Address.Kind == HeelerAddressKind.Unix ? Timeout.InfiniteTimeSpan : _keepAliveDelay,
+                KeepAlivePingTimeout = _keepAliveTimeout,
+            },
+            DisposeHttpClient = true,
+            LoggerFactory = options.LoggerFactory,
+            // The daemon, which is the user's own, bounds the size of a page.
+            MaxReceiveMessageSize = null,
+        });
+        Raw = new BackgroundTasks.BackgroundTasksClient(token is null ? _channel.CreateCallInvoker() : WithToken(token));
+    }
+
+    internal HeelerAddress Address { get; }
+
+    internal BackgroundTasks.BackgroundTasksClient Raw { get; }
+
+    /// <summary>True once a connection succeeded: a daemon that is away is then restarting.</summary>
+    internal bool Reached => _connector.Reached;
+
+    public void Dispose() => _channel.Dispose();
+
+    internal async Task<T> CallAsync<T>(
+        Retry retry,
+        Func<BackgroundTasks.BackgroundTasksClient, CallOptions, AsyncUnaryCall<T>> attempt,
+        CancellationToken cancellation)
+    {
+        var backoff = new Backoff(_retryFor);
+        while (true)
+        {
+            var begun = Stopwatch.GetTimestamp();
+            Exception error;
+            try
+            {
+                using var call = attempt(Raw, new CallOptions(cancellationToken: cancellation));
+                return await call.ResponseAsync.ConfigureAwait(false);
+            }
+            catch (RpcException failed)
+            {
+                error = CallFailure.From(failed, Address, cancellation);
+            }
+            if (!MayRepeat(retry, error) || backoff.AfterFailure(Stopwatch.GetElapsedTime(begun)) is not { } pause)
+                throw error;
+            await Task.Delay(pause, cancellation).ConfigureAwait(false);
+        }
+    }
+
+    /// <summary>A daemon that was never reached is not restarting: the caller gets the error at once.</summary>
+    private bool MayRepeat(Retry retry, Exception error) => (retry, error) switch
+    {
+        (Retry.Never, _) => false,
+        (_, DaemonNotRunningException) => Reached,
+        (_, HeelerException { IsUnprocessed: true }) => true,
+        (_, HeelerException { IsTransient: true }) => retry == Retry.Always,
+        _ => false,
+    };
+
+    /// <summary>gRPC's own call credentials are refused on a connection without TLS, even on loopback.</summary>
+    private CallInvoker WithToken(string token) => _channel.Intercept(metadata =>
+    {
+        metadata.Add("authorization", $"Bearer {token}");
+        return metadata;
+    });
+}

@@ -1,0 +1,35 @@
+using Heeler.V1;
+
+namespace Heeler.Client;
+
+/// <summary>A position in a task's output. It moves with each successful read and stays when a read fails.</summary>
+internal sealed class OutputCursor
+{
+    /// <summary>Maximum time that one call waits for output.</summary>
+    private static readonly TimeSpan _poll = TimeSpan.FromMinutes(1);
+
+    private readonly HeelerClient _client;
+    private readonly ReadOutputRequest _request;
+    private readonly OutputStream? _only;
+    private bool _ended;
+
+    internal OutputCursor(HeelerClient client, string taskId, OutputOptions? options)
+    {
+        ArgumentNullException.ThrowIfNull(taskId);
+        _client = client;
+        _only = options?.Only;
+        _request = new ReadOutputRequest { TaskId = taskId, Wait = Time.ToProto(_poll) };
+        if (options?.TailBytes is { } tail) _request.TailBytes = tail;
+        else _request.Offset = options?.Offset ?? 0;
+    }
+
+    /// <summary>Returns the next chunks, perhaps none yet. Null: the output is complete.</summary>
+    internal async Task<IEnumerable<OutputChunk>?> NextAsync(CancellationToken cancellation)
+    {
+        if (_ended) return null;
+        var piece = await _client.ReadOutputAsync(_request, cancellation).ConfigureAwait(false);
+        _request.Offset = piece.NextOffset;
+        _ended = piece.Complete && piece.NextOffset >= piece.EndOffset;
+        return piece.Chunks.Where(chunk => _only is null || _only == chunk.Stream);
+    }
+}
