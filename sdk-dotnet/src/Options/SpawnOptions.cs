@@ -133,10 +133,10 @@ public sealed class SpawnOptions
         if (Argv is not null) spec.Argv = new ArgvCommand { Args = { Argv } };
     }
 
-    private V1.Environment? ToEnvironment()
+    private V1.TaskEnvironment? ToEnvironment()
     {
         if (Environment.Count == 0 && EnvironmentDefaults == EnvironmentDefaults.Unspecified) return null;
-        var environment = new V1.Environment { Defaults = EnvironmentDefaults };
+        var environment = new V1.TaskEnvironment { Defaults = EnvironmentDefaults };
         foreach (var (name, value) in Environment)
         {
             if (value is null) environment.Remove.Add(name);

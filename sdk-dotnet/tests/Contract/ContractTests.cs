@@ -15,7 +15,7 @@ public sealed class ContractTests
 
     /// <summary>Output only, or the operand of a method instead of an option.</summary>
     private static readonly string[] _withoutOption =
-        ["heeler.v1.Environment.variable_names", "heeler.v1.CancelRequest.filter", "heeler.v1.DetachRequest.filter",
+        ["heeler.v1.TaskEnvironment.variable_names", "heeler.v1.CancelRequest.filter", "heeler.v1.DetachRequest.filter",
          "heeler.v1.AttachRequest.task_id", "heeler.v1.UpdateQueueRequest.name"];
 
     public static TheoryData<string> Calls => [.. BackgroundTasks.Descriptor.Methods.Select(call => call.Name)];

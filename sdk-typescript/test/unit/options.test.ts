@@ -68,7 +68,7 @@ export type Checks = [
   Complete<Exclude<keyof Methods, keyof HeelerClient | "watchEvents">>,
   Complete<{ [N in keyof Methods]: MissingOf<N> }[keyof Methods]>,
   Complete<Missing<v1.TaskSpec, SpawnOptions>>,
-  Complete<Missing<v1.Environment, EnvironmentOptions, "variableNames">>,
+  Complete<Missing<v1.TaskEnvironment, EnvironmentOptions, "variableNames">>,
   Complete<Missing<v1.StopPolicy, StopOptions>>,
   Complete<Missing<v1.ForegroundPolicy, ForegroundOptions>>,
   Complete<Missing<v1.SilencePolicy, SilenceOptions>>,
