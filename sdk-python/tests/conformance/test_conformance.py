@@ -45,13 +45,13 @@ async def test_case(case: Case, report: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     "step",
     [
-        {"do": "unheard"},
-        {"do": "spawn", "with": {"unheard": 1}},
-        {"do": "wait", "with": {"filter": {"taskIds": ["shell-a"]}, "unheard": 1}},
-        {"do": "list", "with": {"filter": {"unheard": 1}}},
+        {"do": "unknown"},
+        {"do": "spawn", "with": {"unknown": 1}},
+        {"do": "wait", "with": {"filter": {"taskIds": ["shell-a"]}, "unknown": 1}},
+        {"do": "list", "with": {"filter": {"unknown": 1}}},
         {"do": "list", "with": {"pageToken": "for the client alone"}},
-        {"do": "inspect", "with": {"taskId": "shell-a", "unheard": 1}},
-        {"do": "listQueues", "unheard": 1},
+        {"do": "inspect", "with": {"taskId": "shell-a", "unknown": 1}},
+        {"do": "listQueues", "unknown": 1},
     ],
 )
 async def test_an_unknown_step_or_field_fails(

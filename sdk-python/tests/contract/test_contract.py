@@ -25,6 +25,7 @@ from harness.contract import CALLS, arguments, method_name, request_type
 from heeler import Address, Client, v1
 from heeler._calls import client as client_module
 from heeler._options.spawn import spawn_request
+from heeler.v1 import enums
 
 OUTPUT_ONLY = {"heeler.v1.TaskEnvironment.variable_names"}
 
@@ -144,13 +145,13 @@ def test_options_that_contradict_each_other_are_refused() -> None:
         spawn_request(["true"], shell_program="/bin/sh")
     with pytest.raises(ValueError, match="foreground is False"):
         spawn_request("true", foreground=False, reattach_window=1)
-    with pytest.raises(TypeError, match="unknown option: unheard"):
-        spawn_request("true", unheard=1)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unknown option: unknown"):
+        spawn_request("true", unknown=1)  # type: ignore[call-arg]
 
 
 def test_the_blocking_client_has_every_method_with_its_arguments() -> None:
     for face, inner in ((heeler.sync.Client, heeler.Client), (heeler.sync.Task, heeler.Task)):
-        names = {name for name in vars(inner) if not name.startswith("_")} - {"stub"}
+        names = {name for name in dir(inner) if not name.startswith("_")} - {"stub"}
         assert names <= set(dir(face))
         for name in names:
             if inspect.isfunction(method := getattr(inner, name)):
@@ -159,7 +160,7 @@ def test_the_blocking_client_has_every_method_with_its_arguments() -> None:
 
 
 def test_every_enum_of_the_contract_has_a_python_enum_with_its_values() -> None:
-    for name in heeler.enums.__all__:
+    for name in enums.__all__:
         ours, theirs = getattr(heeler, name), getattr(v1, name).DESCRIPTOR
         assert {member.value for member in ours} == set(theirs.values_by_number)
         for member in ours:

@@ -91,5 +91,5 @@ async def test_a_command_that_cannot_start_is_refused(client: Client) -> None:
     """S3."""
     with pytest.raises(heeler.WorkingDirectoryUnusableError):
         await client.run("true", cwd="/nowhere")
-    with pytest.raises(TypeError, match="unheard"):
-        await client.run("true", unheard=1)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unknown"):
+        await client.run("true", unknown=1)  # type: ignore[call-arg]

@@ -160,8 +160,8 @@ def test_threads_can_share_a_client(sync_client: Client) -> None:
 
 def test_unknown_options_are_refused(sync_client: Client) -> None:
     for call in (sync_client.spawn, sync_client.run):
-        with pytest.raises(TypeError, match="unheard"):
-            call("true", unheard=1)  # type: ignore[call-arg]
+        with pytest.raises(TypeError, match="unknown"):
+            call("true", unknown=1)  # type: ignore[call-arg]
 
 
 def test_connect_raises_the_same_errors(tmp_path: os.PathLike[str]) -> None:

@@ -1,7 +1,4 @@
-"""The client: one connection, and a method for every call of the service.
-
-It adds typed errors and retries to the generated stub. The answers are the contract's messages.
-"""
+"""The client: a method for every call of the service. The answers are the contract's messages."""
 
 from __future__ import annotations
 
@@ -9,15 +6,12 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from signal import Signals
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING
 
-import grpc
-
+from heeler._calls.connection import Connection
 from heeler._calls.pages import Pages
-from heeler._calls.retry import Retry, retrying
+from heeler._calls.retry import Retry
 from heeler._calls.task import Task
-from heeler._connection.address import Address
-from heeler._connection.credentials import BearerChannel
 from heeler._foreground.attach import Attachment
 from heeler._foreground.run import OnCancel, RunResult, run
 from heeler._options.fields import TaskRef, id_of, signal_name
@@ -60,19 +54,13 @@ from heeler.v1 import (
     WaitResponse,
     WatchEventsRequest,
 )
-from heeler.v1.background_tasks_pb2_grpc import BackgroundTasksStub
 from heeler.v1.enums import OutputView, ShutdownTasks, TaskEventType, WaitCondition
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from heeler.v1.background_tasks_pb2_grpc import BackgroundTasksAsyncStub
 
-Q = TypeVar("Q")
-T = TypeVar("T")
-
-
-class Client:
+class Client(Connection):
     """A connection to a daemon, made by `heeler.connect`. It reconnects by itself.
 
     Calls that find the daemon away or restarting are repeated, with growing delays, for
@@ -82,46 +70,6 @@ class Client:
     Calls that select tasks take them as arguments, as a `filter`, or as both: then the filter is
     narrowed to the given tasks.
     """
-
-    def __init__(
-        self,
-        channel: grpc.aio.Channel,
-        address: Address,
-        retry_for: float,
-        token: str | None = None,
-    ) -> None:
-        self._channel = channel
-        calls = channel if token is None else BearerChannel(channel, token)
-        self._stub = BackgroundTasksStub(cast(grpc.aio.Channel, calls))
-        self._address = address
-        self._retry_for = retry_for
-        self._closed = False
-
-    @property
-    def address(self) -> Address:
-        """The address of the daemon."""
-        return self._address
-
-    @property
-    def closed(self) -> bool:
-        """True after `close`."""
-        return self._closed
-
-    @property
-    def stub(self) -> BackgroundTasksAsyncStub:
-        """The generated stub on the same connection, without retries and typed errors."""
-        return self._stub
-
-    async def close(self) -> None:
-        """Closes the connection and ends every call and stream on it."""
-        self._closed = True
-        await self._channel.close()
-
-    async def __aenter__(self) -> Client:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
 
     def task(self, task: TaskRef) -> Task:
         """Returns the handle of a task. Makes no call: the id may be unknown."""
@@ -417,14 +365,6 @@ class Client:
             tasks=tasks, grace=to_optional_duration(grace), reason=reason, actor=actor
         )
         return await self._call(self._stub.Shutdown, request, Retry.NEVER)
-
-    async def _call(
-        self,
-        method: Callable[[Q], Awaitable[T]],
-        request: Q,
-        retry: Retry = Retry.IF_TRANSIENT,
-    ) -> T:
-        return await retrying(self, lambda: method(request), retry, self._retry_for)
 
 
 def _at_most_one(**given: object) -> None:

@@ -15,7 +15,7 @@ from heeler._errors import status
 from heeler._errors.base import ClientClosedError, HeelerError
 
 if TYPE_CHECKING:
-    from heeler._calls.client import Client
+    from heeler._calls.connection import Connection
 
 T = TypeVar("T")
 
@@ -42,16 +42,16 @@ class Retry(Enum):
 
 
 async def retrying(
-    client: Client, attempt: Callable[[], Awaitable[T]], retry: Retry, retry_for: float
+    connection: Connection, attempt: Callable[[], Awaitable[T]], retry: Retry, retry_for: float
 ) -> T:
     """Makes attempts until one succeeds, one must not be repeated, or the time is over."""
     backoff = Backoff(retry_for)
     while True:
         begun = time.monotonic()
         try:
-            return await _once(client, attempt)
+            return await _once(connection, attempt)
         except grpc.aio.AioRpcError as failure:
-            error = status.to_error(failure, client.address)
+            error = status.to_error(failure, connection.address)
             lasted = time.monotonic() - begun
             delay = backoff.after_failure(lasted) if retry.allows(error) else None
             if delay is None:
@@ -59,13 +59,13 @@ async def retrying(
         await asyncio.sleep(delay)
 
 
-async def _once(client: Client, attempt: Callable[[], Awaitable[T]]) -> T:
-    if client.closed:
+async def _once(connection: Connection, attempt: Callable[[], Awaitable[T]]) -> T:
+    if connection.closed:
         raise ClientClosedError("the client is closed")
     try:
         return await attempt()
     except asyncio.CancelledError:
         # gRPC cancels the calls of a channel that is closed.
-        if client.closed:
+        if connection.closed:
             raise ClientClosedError("the client was closed during the call") from None
         raise

@@ -33,7 +33,7 @@ _OPTIONS = [
 ]
 _UNIX_OPTIONS = [("grpc.default_authority", "localhost")]
 _TCP_OPTIONS = [
-    # Detects a machine that is gone while calls are open.
+    # Detects a dead machine while calls are open.
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 20_000),
     ("grpc.http2.max_pings_without_data", 0),

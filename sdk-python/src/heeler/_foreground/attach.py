@@ -15,7 +15,7 @@ from heeler._streams.resuming import ResumingStream
 from heeler.v1 import AttachEnded, AttachRequest, AttachResponse
 
 if TYPE_CHECKING:
-    from heeler._calls.client import Client
+    from heeler._calls.connection import Connection
 
 _ATTEMPTS_PER_WINDOW = 4
 """Number of attempts to reconnect that fit in the reattach window."""
@@ -31,8 +31,10 @@ class Attachment(ResumingStream[AttachResponse, AttachItem]):
     attached clients.
     """
 
-    def __init__(self, client: Client, request: AttachRequest, give_up_after: float | None) -> None:
-        super().__init__(client, give_up_after)
+    def __init__(
+        self, connection: Connection, request: AttachRequest, give_up_after: float | None
+    ) -> None:
+        super().__init__(connection, give_up_after)
         self._cursor = AttachCursor(request)
         self._offset: int | None = None
         self._end: AttachEnded | None = None
@@ -48,7 +50,7 @@ class Attachment(ResumingStream[AttachResponse, AttachItem]):
         return self._end
 
     def _open(self) -> grpc.aio.UnaryStreamCall[AttachRequest, AttachResponse]:
-        return self._client.stub.Attach(self._cursor.request())
+        return self._connection.stub.Attach(self._cursor.request())
 
     def _receive(self, message: AttachResponse) -> Iterator[AttachItem]:
         for item in self._cursor.receive(message):

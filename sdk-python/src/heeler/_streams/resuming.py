@@ -19,7 +19,7 @@ from heeler._errors import status
 from heeler._errors.base import ClientClosedError, DisconnectedError, HeelerError
 
 if TYPE_CHECKING:
-    from heeler._calls.client import Client
+    from heeler._calls.connection import Connection
 
 M = TypeVar("M")
 T = TypeVar("T")
@@ -33,8 +33,8 @@ class ResumingStream(AsyncIterator[T], Generic[M, T]):
     step begins another call at the same position.
     """
 
-    def __init__(self, client: Client, give_up_after: float | None) -> None:
-        self._client = client
+    def __init__(self, connection: Connection, give_up_after: float | None) -> None:
+        self._connection = connection
         self._backoff = Backoff(give_up_after)
         self._call: grpc.aio.UnaryStreamCall[Any, M] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -99,7 +99,7 @@ class ResumingStream(AsyncIterator[T], Generic[M, T]):
             self._loop.call_soon_threadsafe(self._call.cancel)
 
     async def _read(self) -> M:
-        if self._client.closed:
+        if self._connection.closed:
             raise ClientClosedError("the client is closed")
         if self._call is None:
             self._call_time, self._answered = time.monotonic(), False
@@ -108,16 +108,16 @@ class ResumingStream(AsyncIterator[T], Generic[M, T]):
         try:
             message = await self._call.read()
         except grpc.aio.AioRpcError as failure:
-            raise status.to_error(failure, self._client.address) from failure
+            raise status.to_error(failure, self._connection.address) from failure
         except asyncio.CancelledError:
             # gRPC ends the call as well.
             self._drop_call()
-            if self._client.closed:
+            if self._connection.closed:
                 raise ClientClosedError("the client was closed during the call") from None
             raise
         if message is grpc.aio.EOF:
             # No stream ends without a last message or an error: the daemon is shutting down.
-            raise DisconnectedError(self._client.address)
+            raise DisconnectedError(self._connection.address)
         return cast(M, message)
 
     async def _pause(self, error: HeelerError) -> None:

@@ -14,7 +14,7 @@ from heeler._streams.watch_cursor import WatchCursor, WatchItem
 from heeler.v1 import Bookmark, TaskEvent, WatchEventsRequest, WatchEventsResponse
 
 if TYPE_CHECKING:
-    from heeler._calls.client import Client
+    from heeler._calls.connection import Connection
 
 
 class Watch(ResumingStream[WatchEventsResponse, WatchItem]):
@@ -26,9 +26,9 @@ class Watch(ResumingStream[WatchEventsResponse, WatchItem]):
     """
 
     def __init__(
-        self, client: Client, request: WatchEventsRequest, give_up_after: float | None
+        self, connection: Connection, request: WatchEventsRequest, give_up_after: float | None
     ) -> None:
-        super().__init__(client, give_up_after)
+        super().__init__(connection, give_up_after)
         self._cursor = WatchCursor(request)
         self._bookmark: Bookmark | None = None
 
@@ -38,7 +38,7 @@ class Watch(ResumingStream[WatchEventsResponse, WatchItem]):
         return self._bookmark
 
     def _open(self) -> grpc.aio.UnaryStreamCall[WatchEventsRequest, WatchEventsResponse]:
-        return self._client.stub.WatchEvents(self._cursor.request())
+        return self._connection.stub.WatchEvents(self._cursor.request())
 
     def _receive(self, message: WatchEventsResponse) -> Iterable[WatchItem]:
         return self._cursor.receive(message)

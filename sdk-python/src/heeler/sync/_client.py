@@ -97,7 +97,10 @@ class Client(Face[asyncio_client.Client]):
     update_queue = blocking(asyncio_client.Client.update_queue)
     list_queues = blocking(asyncio_client.Client.list_queues)
     shutdown = blocking(asyncio_client.Client.shutdown)
-    close = blocking(asyncio_client.Client.close)
+
+    def close(self) -> None:
+        """Closes the connection and ends every call and stream on it."""
+        self._run(self._inner.close())
 
     def __enter__(self) -> Client:
         return self
