@@ -9,7 +9,7 @@ import pytest
 
 import heeler
 from harness.daemon import Daemon
-from heeler import Client, Exited, Filter, TaskEventType, TaskKind, TaskState
+from heeler import Client, Exited, Filter, Placement, TaskEventType, TaskKind, TaskState
 
 
 async def written(task: heeler.Task) -> str:
@@ -142,6 +142,28 @@ async def test_list_filters_and_reads_all_pages(client: Client) -> None:
     completed = Filter(states=[TaskState.COMPLETED], kinds=[TaskKind.SHELL], tasks=[finished])
     assert [task.id async for task in client.list(completed)] == [finished.id]
     assert [task async for task in client.list(Filter(session="none"))] == []
+
+
+async def test_list_filters_by_queue_placement_directory_and_staleness(
+    client: Client, tmp_path: Path
+) -> None:
+    """L1."""
+    queued = await client.spawn("sleep 100", queue="q")
+    foreground = await client.spawn("sleep 100", foreground=True, reattach_window=60)
+    below = tmp_path / "below"
+    below.mkdir()
+    elsewhere = await client.spawn("sleep 100", cwd=below, stale_after=0.1)
+    async for event in elsewhere.events():
+        if event.type == TaskEventType.STALE:
+            break
+    for selection, task in (
+        (Filter(queue="q"), queued),
+        (Filter(placement=Placement.FOREGROUND), foreground),
+        (Filter(directory=tmp_path), elsewhere),
+        (Filter(stale=True), elsewhere),
+        (Filter(stale=False, placement=Placement.BACKGROUND), queued),
+    ):
+        assert [found.id async for found in client.list(selection)] == [task.id]
 
 
 async def test_a_page_has_its_revision_and_the_server(client: Client) -> None:

@@ -68,12 +68,8 @@ def _set(message: Message, field: Any, value: Any) -> None:
 
 
 def _scalar(value: Any) -> Any:
-    match value:
-        case Signals():
-            return signal_name(value)
-        case os.PathLike():
-            return os.fspath(value)
-        case str() | int():
-            return value
-        case _:
-            return value.id
+    if isinstance(value, Signals):
+        return signal_name(value)
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    return getattr(value, "id", value)
