@@ -1,4 +1,4 @@
-"""What the tests share: a daemon, and a client of it in each face."""
+"""Fixtures of all tests: a daemon, and clients of it."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -7,17 +7,17 @@ import pytest_asyncio
 
 import heeler
 import heeler.sync
-from harness import Daemon
+from harness.daemon import Daemon
 
 
 @pytest.fixture
 def daemon() -> Iterator[Daemon]:
-    """A daemon of the test's own."""
+    """A daemon for this test alone."""
     daemon = Daemon()
     try:
         daemon.start()
         with daemon.connect() as client:
-            # Answered once it serves: before that it refuses, which is repeated.
+            # The call is repeated until the daemon serves.
             client.list_page()
         yield daemon
     finally:
@@ -26,13 +26,13 @@ def daemon() -> Iterator[Daemon]:
 
 @pytest_asyncio.fixture
 async def client(daemon: Daemon) -> AsyncIterator[heeler.Client]:
-    """A client of the test's daemon."""
+    """A client of the daemon."""
     async with heeler.connect(daemon.address) as client:
         yield client
 
 
 @pytest.fixture
 def sync_client(daemon: Daemon) -> Iterator[heeler.sync.Client]:
-    """A client without an event loop."""
+    """A blocking client of the daemon."""
     with daemon.connect() as client:
         yield client

@@ -5,191 +5,106 @@
         ended = await task.wait()
         print(heeler.outcome(ended))
 
-Calls give the contract's own messages, which are in `heeler.v1`; enums are here without their
-prefixes, e.g. `TaskState.RUNNING`. `heeler.sync` has the same calls for programs without an event
-loop. Every refusal of the daemon is an exception of its own, below `Refused`.
+Answers are the messages of the contract, in `heeler.v1`. Its enums are here, such as
+`TaskState.RUNNING`, and an exception for each reason of a refusal, below `RefusedError`.
+`heeler.sync` has the same calls for programs without an event loop.
 """
 
-from heeler._address import Address, Scheme, TcpAddress, UnixAddress
-from heeler._attach import Attachment
-from heeler._client import Client
-from heeler._connecting import Connecting, connect
-from heeler._cursor import WatchItem
-from heeler._errors import (
+from heeler._calls.client import Client
+from heeler._calls.outcome import Exited, NeverRan, Outcome, Signalled, Unknown, outcome
+from heeler._calls.task import Task, TaskEvents
+from heeler._connection.address import Address, Scheme, TcpAddress, UnixAddress
+from heeler._connection.connect import Connecting, connect
+from heeler._errors.base import (
     AddressError,
-    ClientClosed,
+    ClientClosedError,
     CredentialsError,
-    Details,
-    Disconnected,
-    ExclusiveKeyHeld,
-    FieldViolation,
-    ForeignState,
-    ForeignUser,
+    DaemonConnectionError,
+    DaemonNotRunningError,
+    DaemonUnreachableError,
+    DisconnectedError,
     HeelerError,
-    InvalidField,
-    LabelLimitReached,
-    NotRunning,
-    NotServing,
-    PageTokenMismatch,
-    ParentNotLive,
-    ProgramUnusable,
-    QueueFull,
-    Refused,
-    RequestIdReused,
-    RequestTooLarge,
-    RevisionOutOfRange,
-    SessionLimitReached,
-    SpawnFailed,
-    StillRunning,
-    StorageFailed,
-    StorageFull,
-    StorageReadOnly,
-    TaskLimitReached,
-    TaskNotFinished,
-    TaskNotFound,
-    TokenRefused,
-    TooManyCalls,
-    Unreachable,
-    Unreached,
-    WorkingDirectoryUnusable,
+    TaskStillRunningError,
+    TaskSurvivedError,
 )
-from heeler._filter import Filter, TaskRef
-from heeler._hold import AttachItem
-from heeler._outcome import Exited, NeverRan, Outcome, Signalled, Unknown, outcome
-from heeler._output import Chunk, Line, Lines, Output
-from heeler._run import RunResult
-from heeler._spawn import Command, RunOptions, SpawnOptions
-from heeler._task import Task, TaskEvents
-from heeler._time import Span
-from heeler._watch import Watch
+from heeler._errors.refused import FieldViolation, RefusalDetails, RefusedError
+from heeler._foreground.attach import Attachment
+from heeler._foreground.attach_cursor import AttachItem
+from heeler._foreground.run import RunResult
+from heeler._options.fields import TaskRef
+from heeler._options.filter import Filter
+from heeler._options.spawn import Command, RunOptions, SpawnOptions
+from heeler._options.time import Span
+from heeler._streams.output import Chunk, Line, Lines, Output
+from heeler._streams.watch import Watch
+from heeler._streams.watch_cursor import WatchItem
 from heeler.v1 import (
     Attached,
+    AttachEnded,
     BackgroundTask,
     Bookmark,
     Queue,
-    Released,
     SessionActivity,
     SpawnNotice,
     TaskEvent,
+    enums,
+    errors,
 )
-from heeler.v1.enums import (
-    CancelOutcome,
-    Containment,
-    DetachCause,
-    DetachOutcome,
-    EndReason,
-    EnvDefaults,
-    ExclusiveMode,
-    ForegroundTimeoutAction,
-    HolderGoneAction,
-    LingeringPolicy,
-    OutputStream,
-    OutputView,
-    Placement,
-    ProofMethod,
-    ReleaseReason,
-    SpawnNoticeType,
-    StaleAction,
-    TaskEventType,
-    TaskKind,
-    TaskState,
-    WaitCondition,
-)
+from heeler.v1.enums import *
+from heeler.v1.errors import *
 
 __all__ = [
     "Address",
     "AddressError",
+    "AttachEnded",
     "AttachItem",
     "Attached",
     "Attachment",
     "BackgroundTask",
     "Bookmark",
-    "CancelOutcome",
     "Chunk",
     "Client",
-    "ClientClosed",
+    "ClientClosedError",
     "Command",
     "Connecting",
-    "Containment",
     "CredentialsError",
-    "DetachCause",
-    "DetachOutcome",
-    "Details",
-    "Disconnected",
-    "EndReason",
-    "EnvDefaults",
-    "ExclusiveKeyHeld",
-    "ExclusiveMode",
+    "DaemonConnectionError",
+    "DaemonNotRunningError",
+    "DaemonUnreachableError",
+    "DisconnectedError",
     "Exited",
     "FieldViolation",
     "Filter",
-    "ForegroundTimeoutAction",
-    "ForeignState",
-    "ForeignUser",
     "HeelerError",
-    "HolderGoneAction",
-    "InvalidField",
-    "LabelLimitReached",
     "Line",
     "Lines",
-    "LingeringPolicy",
     "NeverRan",
-    "NotRunning",
-    "NotServing",
     "Outcome",
     "Output",
-    "OutputStream",
-    "OutputView",
-    "PageTokenMismatch",
-    "ParentNotLive",
-    "Placement",
-    "ProgramUnusable",
-    "ProofMethod",
     "Queue",
-    "QueueFull",
-    "Refused",
-    "ReleaseReason",
-    "Released",
-    "RequestIdReused",
-    "RequestTooLarge",
-    "RevisionOutOfRange",
+    "RefusalDetails",
+    "RefusedError",
     "RunOptions",
     "RunResult",
     "Scheme",
     "SessionActivity",
-    "SessionLimitReached",
     "Signalled",
     "Span",
-    "SpawnFailed",
     "SpawnNotice",
-    "SpawnNoticeType",
     "SpawnOptions",
-    "StaleAction",
-    "StillRunning",
-    "StorageFailed",
-    "StorageFull",
-    "StorageReadOnly",
     "Task",
     "TaskEvent",
-    "TaskEventType",
     "TaskEvents",
-    "TaskKind",
-    "TaskLimitReached",
-    "TaskNotFinished",
-    "TaskNotFound",
     "TaskRef",
-    "TaskState",
+    "TaskStillRunningError",
+    "TaskSurvivedError",
     "TcpAddress",
-    "TokenRefused",
-    "TooManyCalls",
     "UnixAddress",
     "Unknown",
-    "Unreachable",
-    "Unreached",
-    "WaitCondition",
     "Watch",
     "WatchItem",
-    "WorkingDirectoryUnusable",
     "connect",
     "outcome",
 ]
+__all__ += enums.__all__
+__all__ += errors.__all__

@@ -22,111 +22,28 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
-from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
-from heeler.v1 import event_pb2 as heeler_dot_v1_dot_event__pb2
+from heeler.v1 import attach_pb2 as heeler_dot_v1_dot_attach__pb2
+from heeler.v1 import cancel_pb2 as heeler_dot_v1_dot_cancel__pb2
+from heeler.v1 import detach_pb2 as heeler_dot_v1_dot_detach__pb2
+from heeler.v1 import inspect_pb2 as heeler_dot_v1_dot_inspect__pb2
+from heeler.v1 import list_pb2 as heeler_dot_v1_dot_list__pb2
 from heeler.v1 import output_pb2 as heeler_dot_v1_dot_output__pb2
-from heeler.v1 import process_pb2 as heeler_dot_v1_dot_process__pb2
-from heeler.v1 import task_pb2 as heeler_dot_v1_dot_task__pb2
+from heeler.v1 import queue_pb2 as heeler_dot_v1_dot_queue__pb2
+from heeler.v1 import remove_pb2 as heeler_dot_v1_dot_remove__pb2
+from heeler.v1 import server_pb2 as heeler_dot_v1_dot_server__pb2
+from heeler.v1 import spawn_pb2 as heeler_dot_v1_dot_spawn__pb2
+from heeler.v1 import wait_pb2 as heeler_dot_v1_dot_wait__pb2
+from heeler.v1 import watch_pb2 as heeler_dot_v1_dot_watch__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n heeler/v1/background_tasks.proto\x12\theeler.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x15heeler/v1/event.proto\x1a\x16heeler/v1/output.proto\x1a\x17heeler/v1/process.proto\x1a\x14heeler/v1/task.proto\"\x82\t\n\x0cSpawnRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12!\n\x04kind\x18\x04 \x01(\x0e\x32\x13.heeler.v1.TaskKind\x12&\n\x04\x61rgv\x18\x05 \x01(\x0b\x32\x16.heeler.v1.ArgvCommandH\x00\x12(\n\x05shell\x18\x06 \x01(\x0b\x32\x17.heeler.v1.ShellCommandH\x00\x12\x19\n\x11working_directory\x18\x07 \x01(\t\x12-\n\x03\x65nv\x18\x08 \x03(\x0b\x32 .heeler.v1.SpawnRequest.EnvEntry\x12\x12\n\nenv_remove\x18\t \x03(\t\x12,\n\x0c\x65nv_defaults\x18\n \x01(\x0e\x32\x16.heeler.v1.EnvDefaults\x12\x33\n\x06labels\x18\x0b \x03(\x0b\x32#.heeler.v1.SpawnRequest.LabelsEntry\x12\x11\n\tparent_id\x18\x0c \x01(\t\x12*\n\x07timeout\x18\r \x01(\x0b\x32\x19.google.protobuf.Duration\x12*\n\x0bstop_policy\x18\x0e \x01(\x0b\x32\x15.heeler.v1.StopPolicy\x12\'\n\tplacement\x18\x0f \x01(\x0e\x32\x14.heeler.v1.Placement\x12\x35\n\x12\x66oreground_timeout\x18\x10 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x41\n\x15on_foreground_timeout\x18\x11 \x01(\x0e\x32\".heeler.v1.ForegroundTimeoutAction\x12\x33\n\x0eon_holder_gone\x18\x12 \x01(\x0e\x32\x1b.heeler.v1.HolderGoneAction\x12\x35\n\rholder_window\x18\x13 \x01(\x0b\x32\x19.google.protobuf.DurationH\x01\x88\x01\x01\x12-\n\tlingering\x18\x14 \x01(\x0e\x32\x1a.heeler.v1.LingeringPolicy\x12/\n\x0cidle_timeout\x18\x15 \x01(\x0b\x32\x19.google.protobuf.Duration\x12.\n\x0bstale_after\x18\x16 \x01(\x0b\x32\x19.google.protobuf.Duration\x12,\n\x0cstale_action\x18\x17 \x01(\x0e\x32\x16.heeler.v1.StaleAction\x12\x15\n\rexclusive_key\x18\x18 \x01(\t\x12\x30\n\x0e\x65xclusive_mode\x18\x19 \x01(\x0e\x32\x18.heeler.v1.ExclusiveMode\x12\r\n\x05queue\x18\x1a \x01(\t\x1a*\n\x08\x45nvEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\t\n\x07\x63ommandB\x10\n\x0e_holder_window\"s\n\rSpawnResponse\x12\'\n\x04task\x18\x01 \x01(\x0b\x32\x19.heeler.v1.BackgroundTask\x12\x10\n\x08revision\x18\x02 \x01(\x04\x12\'\n\x07notices\x18\x03 \x03(\x0b\x32\x16.heeler.v1.SpawnNotice\"H\n\x0bSpawnNotice\x12(\n\x04type\x18\x01 \x01(\x0e\x32\x1a.heeler.v1.SpawnNoticeType\x12\x0f\n\x07message\x18\x02 \x01(\t\"\x8f\x01\n\rAttachRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x10\n\x06offset\x18\x02 \x01(\x04H\x00\x12\x14\n\ntail_bytes\x18\x03 \x01(\x04H\x00\x12#\n\x04view\x18\x04 \x01(\x0e\x32\x15.heeler.v1.OutputView\x12\x17\n\x0f\x66oreground_only\x18\x05 \x01(\x08\x42\x07\n\x05start\"\x97\x01\n\x0e\x41ttachResponse\x12\'\n\x08\x61ttached\x18\x01 \x01(\x0b\x32\x13.heeler.v1.AttachedH\x00\x12+\n\x06output\x18\x02 \x01(\x0b\x32\x19.heeler.v1.AttachedOutputH\x00\x12\'\n\x08released\x18\x03 \x01(\x0b\x32\x13.heeler.v1.ReleasedH\x00\x42\x06\n\x04item\"3\n\x08\x41ttached\x12\'\n\x04task\x18\x01 \x01(\x0b\x32\x19.heeler.v1.BackgroundTask\"M\n\x0e\x41ttachedOutput\x12&\n\x06\x63hunks\x18\x01 \x03(\x0b\x32\x16.heeler.v1.OutputChunk\x12\x13\n\x0bnext_offset\x18\x02 \x01(\x04\"]\n\x08Released\x12\'\n\x04task\x18\x01 \x01(\x0b\x32\x19.heeler.v1.BackgroundTask\x12(\n\x06reason\x18\x02 \x01(\x0e\x32\x18.heeler.v1.ReleaseReason\"\x8d\x01\n\rDetachRequest\x12\x11\n\x07task_id\x18\x01 \x01(\tH\x00\x12\x14\n\nsession_id\x18\x02 \x01(\tH\x00\x12*\n\x07timeout\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\r\n\x05\x61\x63tor\x18\x05 \x01(\tB\x08\n\x06target\"L\n\x0e\x44\x65tachResponse\x12(\n\x07results\x18\x01 \x03(\x0b\x32\x17.heeler.v1.DetachResult\x12\x10\n\x08revision\x18\x02 \x01(\x04\"b\n\x0c\x44\x65tachResult\x12\'\n\x04task\x18\x01 \x01(\x0b\x32\x19.heeler.v1.BackgroundTask\x12)\n\x07outcome\x18\x02 \x01(\x0e\x32\x18.heeler.v1.DetachOutcome\"\x97\x02\n\rCancelRequest\x12\x11\n\x07task_id\x18\x01 \x01(\tH\x00\x12\x14\n\nsession_id\x18\x02 \x01(\tH\x00\x12\'\n\x06\x66ilter\x18\x03 \x01(\x0b\x32\x15.heeler.v1.TaskFilterH\x00\x12#\n\x04mode\x18\x04 \x01(\x0e\x32\x15.heeler.v1.CancelMode\x12-\n\x05grace\x18\x05 \x01(\x0b\x32\x19.google.protobuf.DurationH\x01\x88\x01\x01\x12\x0e\n\x06signal\x18\x06 \x01(\t\x12\x0e\n\x06reason\x18\x07 \x01(\t\x12\r\n\x05\x61\x63tor\x18\x08 \x01(\t\x12\x0c\n\x04wait\x18\t \x01(\x08\x12\x0f\n\x07\x63\x61scade\x18\n \x01(\x08\x42\x08\n\x06targetB\x08\n\x06_grace\"L\n\x0e\x43\x61ncelResponse\x12(\n\x07results\x18\x01 \x03(\x0b\x32\x17.heeler.v1.CancelResult\x12\x10\n\x08revision\x18\x02 \x01(\x04\"\x83\x01\n\x0c\x43\x61ncelResult\x12\'\n\x04task\x18\x01 \x01(\x0b\x32\x19.heeler.v1.BackgroundTask\x12)\n\x07outcome\x18\x02 \x01(\x0e\x32\x18.heeler.v1.CancelOutcome\x12\x1f\n\x05proof\x18\x03 \x01(\x0b\x32\x10.heeler.v1.Proof\"u\n\x0bListRequest\x12%\n\x06\x66ilter\x18\x01 \x01(\x0b\x32\x15.heeler.v1.TaskFilter\x12\x18\n\x10include_finished\x18\x02 \x01(\x08\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"\x8a\x01\n\x0cListResponse\x12(\n\x05tasks\x18\x01 \x03(\x0b\x32\x19.heeler.v1.BackgroundTask\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x04\x12%\n\x06server\x18\x04 \x01(\x0b\x32\x15.heeler.v1.ServerInfo\"W\n\x0eInspectRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x1e\n\x11output_tail_bytes\x18\x02 \x01(\rH\x00\x88\x01\x01\x42\x14\n\x12_output_tail_bytes\"\xf5\x01\n\x0fInspectResponse\x12\'\n\x04task\x18\x01 \x01(\x0b\x32\x19.heeler.v1.BackgroundTask\x12)\n\tprocesses\x18\x02 \x03(\x0b\x32\x16.heeler.v1.ProcessInfo\x12)\n\tresources\x18\x03 \x01(\x0b\x32\x16.heeler.v1.ResourceUse\x12*\n\x0boutput_tail\x18\x04 \x01(\x0b\x32\x15.heeler.v1.OutputTail\x12\x10\n\x08revision\x18\x05 \x01(\x04\x12%\n\x06server\x18\x06 \x01(\x0b\x32\x15.heeler.v1.ServerInfo\"\xf3\x01\n\x12WatchEventsRequest\x12\x1b\n\x0e\x61\x66ter_revision\x18\x01 \x01(\x04H\x00\x88\x01\x01\x12\x15\n\rinitial_state\x18\x02 \x01(\x08\x12\x10\n\x08state_id\x18\x03 \x01(\t\x12%\n\x06\x66ilter\x18\x04 \x01(\x0b\x32\x15.heeler.v1.TaskFilter\x12\'\n\x05types\x18\x05 \x03(\x0e\x32\x18.heeler.v1.TaskEventType\x12\x34\n\x11\x62ookmark_interval\x18\x06 \x01(\x0b\x32\x19.google.protobuf.DurationB\x11\n\x0f_after_revision\"\x9b\x01\n\x13WatchEventsResponse\x12,\n\x07initial\x18\x01 \x01(\x0b\x32\x19.heeler.v1.BackgroundTaskH\x00\x12%\n\x05\x65vent\x18\x02 \x01(\x0b\x32\x14.heeler.v1.TaskEventH\x00\x12\'\n\x08\x62ookmark\x18\x03 \x01(\x0b\x32\x13.heeler.v1.BookmarkH\x00\x42\x06\n\x04item\"\xa6\x01\n\x0bWaitRequest\x12\x10\n\x08task_ids\x18\x01 \x03(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\x12\'\n\x05until\x18\x03 \x01(\x0e\x32\x18.heeler.v1.WaitCondition\x12\x12\n\x05\x63ount\x18\x04 \x01(\rH\x00\x88\x01\x01\x12*\n\x07timeout\x18\x05 \x01(\x0b\x32\x19.google.protobuf.DurationB\x08\n\x06_count\"\x87\x01\n\x0cWaitResponse\x12\x11\n\tsatisfied\x18\x01 \x01(\x08\x12&\n\x03met\x18\x02 \x03(\x0b\x32\x19.heeler.v1.BackgroundTask\x12*\n\x07pending\x18\x03 \x03(\x0b\x32\x19.heeler.v1.BackgroundTask\x12\x10\n\x08revision\x18\x04 \x01(\x04\"\xb6\x01\n\x11ReadOutputRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x10\n\x06offset\x18\x02 \x01(\x04H\x00\x12\x14\n\ntail_bytes\x18\x03 \x01(\x04H\x00\x12\x11\n\tmax_bytes\x18\x04 \x01(\r\x12\'\n\x04wait\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12#\n\x04view\x18\x06 \x01(\x0e\x32\x15.heeler.v1.OutputViewB\x07\n\x05start\"w\n\x12ReadOutputResponse\x12&\n\x06\x63hunks\x18\x01 \x03(\x0b\x32\x16.heeler.v1.OutputChunk\x12\x13\n\x0bnext_offset\x18\x02 \x01(\x04\x12\x12\n\nend_offset\x18\x03 \x01(\x04\x12\x10\n\x08\x63omplete\x18\x04 \x01(\x08\"i\n\rRemoveRequest\x12#\n\x05tasks\x18\x01 \x01(\x0b\x32\x12.heeler.v1.TaskIdsH\x00\x12)\n\x08\x66inished\x18\x02 \x01(\x0b\x32\x15.heeler.v1.TaskFilterH\x00\x42\x08\n\x06target\"\x1b\n\x07TaskIds\x12\x10\n\x08task_ids\x18\x01 \x03(\t\"<\n\x0eRemoveResponse\x12\x18\n\x10removed_task_ids\x18\x01 \x03(\t\x12\x10\n\x08revision\x18\x02 \x01(\x04\"`\n\x12UpdateQueueRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\x05slots\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x13\n\x06paused\x18\x03 \x01(\x08H\x01\x88\x01\x01\x42\x08\n\x06_slotsB\t\n\x07_paused\"6\n\x13UpdateQueueResponse\x12\x1f\n\x05queue\x18\x01 \x01(\x0b\x32\x10.heeler.v1.Queue\"\x13\n\x11ListQueuesRequest\"6\n\x12ListQueuesResponse\x12 \n\x06queues\x18\x01 \x03(\x0b\x32\x10.heeler.v1.Queue\"V\n\x05Queue\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05slots\x18\x02 \x01(\r\x12\x0e\n\x06paused\x18\x03 \x01(\x08\x12\x0f\n\x07running\x18\x04 \x01(\r\x12\x0f\n\x07waiting\x18\x05 \x01(\r\"\x92\x01\n\x0fShutdownRequest\x12\'\n\x05tasks\x18\x01 \x01(\x0e\x32\x18.heeler.v1.ShutdownTasks\x12-\n\x05grace\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationH\x00\x88\x01\x01\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\r\n\x05\x61\x63tor\x18\x04 \x01(\tB\x08\n\x06_grace\"O\n\x10ShutdownResponse\x12\x15\n\rstopped_tasks\x18\x01 \x01(\r\x12\x12\n\nlive_tasks\x18\x02 \x01(\r\x12\x10\n\x08revision\x18\x03 \x01(\x04*^\n\x0fSpawnNoticeType\x12!\n\x1dSPAWN_NOTICE_TYPE_UNSPECIFIED\x10\x00\x12(\n$SPAWN_NOTICE_TYPE_TRAILING_AMPERSAND\x10\x01*\x8b\x01\n\rReleaseReason\x12\x1e\n\x1aRELEASE_REASON_UNSPECIFIED\x10\x00\x12\x1b\n\x17RELEASE_REASON_DETACHED\x10\x01\x12 \n\x1cRELEASE_REASON_LEADER_EXITED\x10\x02\x12\x1b\n\x17RELEASE_REASON_FINISHED\x10\x03*\x98\x01\n\rDetachOutcome\x12\x1e\n\x1a\x44\x45TACH_OUTCOME_UNSPECIFIED\x10\x00\x12\x1b\n\x17\x44\x45TACH_OUTCOME_DETACHED\x10\x01\x12%\n!DETACH_OUTCOME_ALREADY_BACKGROUND\x10\x02\x12#\n\x1f\x44\x45TACH_OUTCOME_ALREADY_FINISHED\x10\x03*Z\n\nCancelMode\x12\x1b\n\x17\x43\x41NCEL_MODE_UNSPECIFIED\x10\x00\x12\x18\n\x14\x43\x41NCEL_MODE_GRACEFUL\x10\x01\x12\x15\n\x11\x43\x41NCEL_MODE_FORCE\x10\x02*\x97\x01\n\rCancelOutcome\x12\x1e\n\x1a\x43\x41NCEL_OUTCOME_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x43\x41NCEL_OUTCOME_REQUESTED\x10\x01\x12#\n\x1f\x43\x41NCEL_OUTCOME_ALREADY_STOPPING\x10\x02\x12#\n\x1f\x43\x41NCEL_OUTCOME_ALREADY_FINISHED\x10\x03*i\n\rWaitCondition\x12\x1e\n\x1aWAIT_CONDITION_UNSPECIFIED\x10\x00\x12\x1b\n\x17WAIT_CONDITION_FINISHED\x10\x01\x12\x1b\n\x17WAIT_CONDITION_RELEASED\x10\x02*j\n\rShutdownTasks\x12\x1e\n\x1aSHUTDOWN_TASKS_UNSPECIFIED\x10\x00\x12 \n\x1cSHUTDOWN_TASKS_LEAVE_RUNNING\x10\x01\x12\x17\n\x13SHUTDOWN_TASKS_STOP\x10\x02\x32\xf8\x06\n\x0f\x42\x61\x63kgroundTasks\x12:\n\x05Spawn\x12\x17.heeler.v1.SpawnRequest\x1a\x18.heeler.v1.SpawnResponse\x12?\n\x06\x41ttach\x12\x18.heeler.v1.AttachRequest\x1a\x19.heeler.v1.AttachResponse0\x01\x12=\n\x06\x44\x65tach\x12\x18.heeler.v1.DetachRequest\x1a\x19.heeler.v1.DetachResponse\x12=\n\x06\x43\x61ncel\x12\x18.heeler.v1.CancelRequest\x1a\x19.heeler.v1.CancelResponse\x12\x37\n\x04List\x12\x16.heeler.v1.ListRequest\x1a\x17.heeler.v1.ListResponse\x12@\n\x07Inspect\x12\x19.heeler.v1.InspectRequest\x1a\x1a.heeler.v1.InspectResponse\x12N\n\x0bWatchEvents\x12\x1d.heeler.v1.WatchEventsRequest\x1a\x1e.heeler.v1.WatchEventsResponse0\x01\x12\x37\n\x04Wait\x12\x16.heeler.v1.WaitRequest\x1a\x17.heeler.v1.WaitResponse\x12I\n\nReadOutput\x12\x1c.heeler.v1.ReadOutputRequest\x1a\x1d.heeler.v1.ReadOutputResponse\x12=\n\x06Remove\x12\x18.heeler.v1.RemoveRequest\x1a\x19.heeler.v1.RemoveResponse\x12L\n\x0bUpdateQueue\x12\x1d.heeler.v1.UpdateQueueRequest\x1a\x1e.heeler.v1.UpdateQueueResponse\x12I\n\nListQueues\x12\x1c.heeler.v1.ListQueuesRequest\x1a\x1d.heeler.v1.ListQueuesResponse\x12\x43\n\x08Shutdown\x12\x1a.heeler.v1.ShutdownRequest\x1a\x1b.heeler.v1.ShutdownResponseB\x0c\xaa\x02\tHeeler.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n heeler/v1/background_tasks.proto\x12\theeler.v1\x1a\x16heeler/v1/attach.proto\x1a\x16heeler/v1/cancel.proto\x1a\x16heeler/v1/detach.proto\x1a\x17heeler/v1/inspect.proto\x1a\x14heeler/v1/list.proto\x1a\x16heeler/v1/output.proto\x1a\x15heeler/v1/queue.proto\x1a\x16heeler/v1/remove.proto\x1a\x16heeler/v1/server.proto\x1a\x15heeler/v1/spawn.proto\x1a\x14heeler/v1/wait.proto\x1a\x15heeler/v1/watch.proto2\xf8\x06\n\x0f\x42\x61\x63kgroundTasks\x12:\n\x05Spawn\x12\x17.heeler.v1.SpawnRequest\x1a\x18.heeler.v1.SpawnResponse\x12?\n\x06\x41ttach\x12\x18.heeler.v1.AttachRequest\x1a\x19.heeler.v1.AttachResponse0\x01\x12=\n\x06\x44\x65tach\x12\x18.heeler.v1.DetachRequest\x1a\x19.heeler.v1.DetachResponse\x12=\n\x06\x43\x61ncel\x12\x18.heeler.v1.CancelRequest\x1a\x19.heeler.v1.CancelResponse\x12\x37\n\x04List\x12\x16.heeler.v1.ListRequest\x1a\x17.heeler.v1.ListResponse\x12@\n\x07Inspect\x12\x19.heeler.v1.InspectRequest\x1a\x1a.heeler.v1.InspectResponse\x12N\n\x0bWatchEvents\x12\x1d.heeler.v1.WatchEventsRequest\x1a\x1e.heeler.v1.WatchEventsResponse0\x01\x12\x37\n\x04Wait\x12\x16.heeler.v1.WaitRequest\x1a\x17.heeler.v1.WaitResponse\x12I\n\nReadOutput\x12\x1c.heeler.v1.ReadOutputRequest\x1a\x1d.heeler.v1.ReadOutputResponse\x12=\n\x06Remove\x12\x18.heeler.v1.RemoveRequest\x1a\x19.heeler.v1.RemoveResponse\x12L\n\x0bUpdateQueue\x12\x1d.heeler.v1.UpdateQueueRequest\x1a\x1e.heeler.v1.UpdateQueueResponse\x12I\n\nListQueues\x12\x1c.heeler.v1.ListQueuesRequest\x1a\x1d.heeler.v1.ListQueuesResponse\x12\x43\n\x08Shutdown\x12\x1a.heeler.v1.ShutdownRequest\x1a\x1b.heeler.v1.ShutdownResponseB_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'heeler.v1.background_tasks_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
-  _globals['DESCRIPTOR']._serialized_options = b'\252\002\tHeeler.V1'
-  _globals['_SPAWNREQUEST_ENVENTRY']._loaded_options = None
-  _globals['_SPAWNREQUEST_ENVENTRY']._serialized_options = b'8\001'
-  _globals['_SPAWNREQUEST_LABELSENTRY']._loaded_options = None
-  _globals['_SPAWNREQUEST_LABELSENTRY']._serialized_options = b'8\001'
-  _globals['_SPAWNNOTICETYPE']._serialized_start=5225
-  _globals['_SPAWNNOTICETYPE']._serialized_end=5319
-  _globals['_RELEASEREASON']._serialized_start=5322
-  _globals['_RELEASEREASON']._serialized_end=5461
-  _globals['_DETACHOUTCOME']._serialized_start=5464
-  _globals['_DETACHOUTCOME']._serialized_end=5616
-  _globals['_CANCELMODE']._serialized_start=5618
-  _globals['_CANCELMODE']._serialized_end=5708
-  _globals['_CANCELOUTCOME']._serialized_start=5711
-  _globals['_CANCELOUTCOME']._serialized_end=5862
-  _globals['_WAITCONDITION']._serialized_start=5864
-  _globals['_WAITCONDITION']._serialized_end=5969
-  _globals['_SHUTDOWNTASKS']._serialized_start=5971
-  _globals['_SHUTDOWNTASKS']._serialized_end=6077
-  _globals['_SPAWNREQUEST']._serialized_start=174
-  _globals['_SPAWNREQUEST']._serialized_end=1328
-  _globals['_SPAWNREQUEST_ENVENTRY']._serialized_start=1210
-  _globals['_SPAWNREQUEST_ENVENTRY']._serialized_end=1252
-  _globals['_SPAWNREQUEST_LABELSENTRY']._serialized_start=1254
-  _globals['_SPAWNREQUEST_LABELSENTRY']._serialized_end=1299
-  _globals['_SPAWNRESPONSE']._serialized_start=1330
-  _globals['_SPAWNRESPONSE']._serialized_end=1445
-  _globals['_SPAWNNOTICE']._serialized_start=1447
-  _globals['_SPAWNNOTICE']._serialized_end=1519
-  _globals['_ATTACHREQUEST']._serialized_start=1522
-  _globals['_ATTACHREQUEST']._serialized_end=1665
-  _globals['_ATTACHRESPONSE']._serialized_start=1668
-  _globals['_ATTACHRESPONSE']._serialized_end=1819
-  _globals['_ATTACHED']._serialized_start=1821
-  _globals['_ATTACHED']._serialized_end=1872
-  _globals['_ATTACHEDOUTPUT']._serialized_start=1874
-  _globals['_ATTACHEDOUTPUT']._serialized_end=1951
-  _globals['_RELEASED']._serialized_start=1953
-  _globals['_RELEASED']._serialized_end=2046
-  _globals['_DETACHREQUEST']._serialized_start=2049
-  _globals['_DETACHREQUEST']._serialized_end=2190
-  _globals['_DETACHRESPONSE']._serialized_start=2192
-  _globals['_DETACHRESPONSE']._serialized_end=2268
-  _globals['_DETACHRESULT']._serialized_start=2270
-  _globals['_DETACHRESULT']._serialized_end=2368
-  _globals['_CANCELREQUEST']._serialized_start=2371
-  _globals['_CANCELREQUEST']._serialized_end=2650
-  _globals['_CANCELRESPONSE']._serialized_start=2652
-  _globals['_CANCELRESPONSE']._serialized_end=2728
-  _globals['_CANCELRESULT']._serialized_start=2731
-  _globals['_CANCELRESULT']._serialized_end=2862
-  _globals['_LISTREQUEST']._serialized_start=2864
-  _globals['_LISTREQUEST']._serialized_end=2981
-  _globals['_LISTRESPONSE']._serialized_start=2984
-  _globals['_LISTRESPONSE']._serialized_end=3122
-  _globals['_INSPECTREQUEST']._serialized_start=3124
-  _globals['_INSPECTREQUEST']._serialized_end=3211
-  _globals['_INSPECTRESPONSE']._serialized_start=3214
-  _globals['_INSPECTRESPONSE']._serialized_end=3459
-  _globals['_WATCHEVENTSREQUEST']._serialized_start=3462
-  _globals['_WATCHEVENTSREQUEST']._serialized_end=3705
-  _globals['_WATCHEVENTSRESPONSE']._serialized_start=3708
-  _globals['_WATCHEVENTSRESPONSE']._serialized_end=3863
-  _globals['_WAITREQUEST']._serialized_start=3866
-  _globals['_WAITREQUEST']._serialized_end=4032
-  _globals['_WAITRESPONSE']._serialized_start=4035
-  _globals['_WAITRESPONSE']._serialized_end=4170
-  _globals['_READOUTPUTREQUEST']._serialized_start=4173
-  _globals['_READOUTPUTREQUEST']._serialized_end=4355
-  _globals['_READOUTPUTRESPONSE']._serialized_start=4357
-  _globals['_READOUTPUTRESPONSE']._serialized_end=4476
-  _globals['_REMOVEREQUEST']._serialized_start=4478
-  _globals['_REMOVEREQUEST']._serialized_end=4583
-  _globals['_TASKIDS']._serialized_start=4585
-  _globals['_TASKIDS']._serialized_end=4612
-  _globals['_REMOVERESPONSE']._serialized_start=4614
-  _globals['_REMOVERESPONSE']._serialized_end=4674
-  _globals['_UPDATEQUEUEREQUEST']._serialized_start=4676
-  _globals['_UPDATEQUEUEREQUEST']._serialized_end=4772
-  _globals['_UPDATEQUEUERESPONSE']._serialized_start=4774
-  _globals['_UPDATEQUEUERESPONSE']._serialized_end=4828
-  _globals['_LISTQUEUESREQUEST']._serialized_start=4830
-  _globals['_LISTQUEUESREQUEST']._serialized_end=4849
-  _globals['_LISTQUEUESRESPONSE']._serialized_start=4851
-  _globals['_LISTQUEUESRESPONSE']._serialized_end=4905
-  _globals['_QUEUE']._serialized_start=4907
-  _globals['_QUEUE']._serialized_end=4993
-  _globals['_SHUTDOWNREQUEST']._serialized_start=4996
-  _globals['_SHUTDOWNREQUEST']._serialized_end=5142
-  _globals['_SHUTDOWNRESPONSE']._serialized_start=5144
-  _globals['_SHUTDOWNRESPONSE']._serialized_end=5223
-  _globals['_BACKGROUNDTASKS']._serialized_start=6080
-  _globals['_BACKGROUNDTASKS']._serialized_end=6968
+  _globals['DESCRIPTOR']._serialized_options = b'\n\rdev.heeler.v1P\001Z!heeler.dev/gen/heeler/v1;heelerv1\242\002\003HLR\252\002\tHeeler.V1\312\002\tHeeler\\V1\352\002\nHeeler::V1'
+  _globals['_BACKGROUNDTASKS']._serialized_start=330
+  _globals['_BACKGROUNDTASKS']._serialized_end=1218
 # @@protoc_insertion_point(module_scope)

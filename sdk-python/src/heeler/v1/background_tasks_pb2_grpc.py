@@ -3,7 +3,18 @@
 import grpc
 import warnings
 
-from heeler.v1 import background_tasks_pb2 as heeler_dot_v1_dot_background__tasks__pb2
+from heeler.v1 import attach_pb2 as heeler_dot_v1_dot_attach__pb2
+from heeler.v1 import cancel_pb2 as heeler_dot_v1_dot_cancel__pb2
+from heeler.v1 import detach_pb2 as heeler_dot_v1_dot_detach__pb2
+from heeler.v1 import inspect_pb2 as heeler_dot_v1_dot_inspect__pb2
+from heeler.v1 import list_pb2 as heeler_dot_v1_dot_list__pb2
+from heeler.v1 import output_pb2 as heeler_dot_v1_dot_output__pb2
+from heeler.v1 import queue_pb2 as heeler_dot_v1_dot_queue__pb2
+from heeler.v1 import remove_pb2 as heeler_dot_v1_dot_remove__pb2
+from heeler.v1 import server_pb2 as heeler_dot_v1_dot_server__pb2
+from heeler.v1 import spawn_pb2 as heeler_dot_v1_dot_spawn__pb2
+from heeler.v1 import wait_pb2 as heeler_dot_v1_dot_wait__pb2
+from heeler.v1 import watch_pb2 as heeler_dot_v1_dot_watch__pb2
 
 GRPC_GENERATED_VERSION = '1.76.0'
 GRPC_VERSION = grpc.__version__
@@ -28,8 +39,8 @@ if _version_not_supported:
 class BackgroundTasksStub(object):
     """Starts, watches, inspects and stops the shells and subagents that run in the background.
 
-    The service is available once grpc.health.v1.Health reports SERVING for `heeler.v1.BackgroundTasks`;
-    before that, while earlier tasks are being taken back, every call is UNAVAILABLE.
+    The service is available once grpc.health.v1.Health reports SERVING for `heeler.v1.BackgroundTasks`.
+    Before that, while the server recovers the tasks of its predecessor, every call is UNAVAILABLE.
     """
 
     def __init__(self, channel):
@@ -40,140 +51,141 @@ class BackgroundTasksStub(object):
         """
         self.Spawn = channel.unary_unary(
                 '/heeler.v1.BackgroundTasks/Spawn',
-                request_serializer=heeler_dot_v1_dot_background__tasks__pb2.SpawnRequest.SerializeToString,
-                response_deserializer=heeler_dot_v1_dot_background__tasks__pb2.SpawnResponse.FromString,
+                request_serializer=heeler_dot_v1_dot_spawn__pb2.SpawnRequest.SerializeToString,
+                response_deserializer=heeler_dot_v1_dot_spawn__pb2.SpawnResponse.FromString,
                 _registered_method=True)
         self.Attach = channel.unary_stream(
                 '/heeler.v1.BackgroundTasks/Attach',
-                request_serializer=heeler_dot_v1_dot_background__tasks__pb2.AttachRequest.SerializeToString,
-                response_deserializer=heeler_dot_v1_dot_background__tasks__pb2.AttachResponse.FromString,
+                request_serializer=heeler_dot_v1_dot_attach__pb2.AttachRequest.SerializeToString,
+                response_deserializer=heeler_dot_v1_dot_attach__pb2.AttachResponse.FromString,
                 _registered_method=True)
         self.Detach = channel.unary_unary(
                 '/heeler.v1.BackgroundTasks/Detach',
-                request_serializer=heeler_dot_v1_dot_background__tasks__pb2.DetachRequest.SerializeToString,
-                response_deserializer=heeler_dot_v1_dot_background__tasks__pb2.DetachResponse.FromString,
+                request_serializer=heeler_dot_v1_dot_detach__pb2.DetachRequest.SerializeToString,
+                response_deserializer=heeler_dot_v1_dot_detach__pb2.DetachResponse.FromString,
                 _registered_method=True)
         self.Cancel = channel.unary_unary(
                 '/heeler.v1.BackgroundTasks/Cancel',
-                request_serializer=heeler_dot_v1_dot_background__tasks__pb2.CancelRequest.SerializeToString,
-                response_deserializer=heeler_dot_v1_dot_background__tasks__pb2.CancelResponse.FromString,
+                request_serializer=heeler_dot_v1_dot_cancel__pb2.CancelRequest.SerializeToString,
+                response_deserializer=heeler_dot_v1_dot_cancel__pb2.CancelResponse.FromString,
                 _registered_method=True)
         self.List = channel.unary_unary(
                 '/heeler.v1.BackgroundTasks/List',
-                request_serializer=heeler_dot_v1_dot_background__tasks__pb2.ListRequest.SerializeToString,
-                response_deserializer=heeler_dot_v1_dot_background__tasks__pb2.ListResponse.FromString,
+                request_serializer=heeler_dot_v1_dot_list__pb2.ListRequest.SerializeToString,
+                response_deserializer=heeler_dot_v1_dot_list__pb2.ListResponse.FromString,
                 _registered_method=True)
         self.Inspect = channel.unary_unary(
                 '/heeler.v1.BackgroundTasks/Inspect',
-                request_serializer=heeler_dot_v1_dot_background__tasks__pb2.InspectRequest.SerializeToString,
-                response_deserializer=heeler_dot_v1_dot_background__tasks__pb2.InspectResponse.FromString,
+                request_serializer=heeler_dot_v1_dot_inspect__pb2.InspectRequest.SerializeToString,
+                response_deserializer=heeler_dot_v1_dot_inspect__pb2.InspectResponse.FromString,
                 _registered_method=True)
         self.WatchEvents = channel.unary_stream(
                 '/heeler.v1.BackgroundTasks/WatchEvents',
-                request_serializer=heeler_dot_v1_dot_background__tasks__pb2.WatchEventsRequest.SerializeToString,
-                response_deserializer=heeler_dot_v1_dot_background__tasks__pb2.WatchEventsResponse.FromString,
+                request_serializer=heeler_dot_v1_dot_watch__pb2.WatchEventsRequest.SerializeToString,
+                response_deserializer=heeler_dot_v1_dot_watch__pb2.WatchEventsResponse.FromString,
                 _registered_method=True)
         self.Wait = channel.unary_unary(
                 '/heeler.v1.BackgroundTasks/Wait',
-                request_serializer=heeler_dot_v1_dot_background__tasks__pb2.WaitRequest.SerializeToString,
-                response_deserializer=heeler_dot_v1_dot_background__tasks__pb2.WaitResponse.FromString,
+                request_serializer=heeler_dot_v1_dot_wait__pb2.WaitRequest.SerializeToString,
+                response_deserializer=heeler_dot_v1_dot_wait__pb2.WaitResponse.FromString,
                 _registered_method=True)
         self.ReadOutput = channel.unary_unary(
                 '/heeler.v1.BackgroundTasks/ReadOutput',
-                request_serializer=heeler_dot_v1_dot_background__tasks__pb2.ReadOutputRequest.SerializeToString,
-                response_deserializer=heeler_dot_v1_dot_background__tasks__pb2.ReadOutputResponse.FromString,
+                request_serializer=heeler_dot_v1_dot_output__pb2.ReadOutputRequest.SerializeToString,
+                response_deserializer=heeler_dot_v1_dot_output__pb2.ReadOutputResponse.FromString,
                 _registered_method=True)
         self.Remove = channel.unary_unary(
                 '/heeler.v1.BackgroundTasks/Remove',
-                request_serializer=heeler_dot_v1_dot_background__tasks__pb2.RemoveRequest.SerializeToString,
-                response_deserializer=heeler_dot_v1_dot_background__tasks__pb2.RemoveResponse.FromString,
+                request_serializer=heeler_dot_v1_dot_remove__pb2.RemoveRequest.SerializeToString,
+                response_deserializer=heeler_dot_v1_dot_remove__pb2.RemoveResponse.FromString,
                 _registered_method=True)
         self.UpdateQueue = channel.unary_unary(
                 '/heeler.v1.BackgroundTasks/UpdateQueue',
-                request_serializer=heeler_dot_v1_dot_background__tasks__pb2.UpdateQueueRequest.SerializeToString,
-                response_deserializer=heeler_dot_v1_dot_background__tasks__pb2.UpdateQueueResponse.FromString,
+                request_serializer=heeler_dot_v1_dot_queue__pb2.UpdateQueueRequest.SerializeToString,
+                response_deserializer=heeler_dot_v1_dot_queue__pb2.UpdateQueueResponse.FromString,
                 _registered_method=True)
         self.ListQueues = channel.unary_unary(
                 '/heeler.v1.BackgroundTasks/ListQueues',
-                request_serializer=heeler_dot_v1_dot_background__tasks__pb2.ListQueuesRequest.SerializeToString,
-                response_deserializer=heeler_dot_v1_dot_background__tasks__pb2.ListQueuesResponse.FromString,
+                request_serializer=heeler_dot_v1_dot_queue__pb2.ListQueuesRequest.SerializeToString,
+                response_deserializer=heeler_dot_v1_dot_queue__pb2.ListQueuesResponse.FromString,
                 _registered_method=True)
         self.Shutdown = channel.unary_unary(
                 '/heeler.v1.BackgroundTasks/Shutdown',
-                request_serializer=heeler_dot_v1_dot_background__tasks__pb2.ShutdownRequest.SerializeToString,
-                response_deserializer=heeler_dot_v1_dot_background__tasks__pb2.ShutdownResponse.FromString,
+                request_serializer=heeler_dot_v1_dot_server__pb2.ShutdownRequest.SerializeToString,
+                response_deserializer=heeler_dot_v1_dot_server__pb2.ShutdownResponse.FromString,
                 _registered_method=True)
 
 
 class BackgroundTasksServicer(object):
     """Starts, watches, inspects and stops the shells and subagents that run in the background.
 
-    The service is available once grpc.health.v1.Health reports SERVING for `heeler.v1.BackgroundTasks`;
-    before that, while earlier tasks are being taken back, every call is UNAVAILABLE.
+    The service is available once grpc.health.v1.Health reports SERVING for `heeler.v1.BackgroundTasks`.
+    Before that, while the server recovers the tasks of its predecessor, every call is UNAVAILABLE.
     """
 
     def Spawn(self, request, context):
         """Starts a task and returns as soon as its leader runs.
 
-        The intent is durable before anything is started. With a `request_id`, repeating the same
-        request gives the first answer and starts nothing; so a client that lost the answer just asks
-        again.
+        The intent is durable before anything is started. With a `request_id`, repeating the same request
+        returns the first answer and starts nothing, so a client that lost the answer can ask again.
 
-        A task that has to wait for its turn, in a queue or for its exclusive key, is answered at once, as
-        QUEUED; only one that is to replace another is answered when its leader runs.
+        A task that must wait in a queue or for its exclusive key is returned at once, QUEUED. A task that
+        replaces the holder of its key is returned when its leader runs.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Attach(self, request, context):
-        """Holds a task in the foreground and streams its output; ends with the release.
+        """Attaches to a task and streams its output until the task is detached, its leader exits, or it
+        finishes.
 
-        The first message says what is held; then comes all output from the start that was asked for, then
-        what follows; the last message is the release: the task was detached, its leader exited, or it
-        is over. Every byte that was written before the release comes before it. A stream that breaks
-        without it is a holder that is gone, for which `on_holder_gone` says what follows. Of several
-        holders, the last one counts. A task that is in the background is held by nobody: its output is
-        streamed in the same way until its leader exits, and a caller that leaves changes nothing. After a
-        break, ask again with the last `next_offset` and `foreground_only`.
+        The first message is `attached`. Then comes the output from the requested start. The last message
+        is `ended`; every byte written before it has been sent. A stream that breaks without `ended` is a
+        disconnect: if no other client is attached to a foreground task, `on_disconnect` applies after the
+        reattach window. To resume, attach again with the last `next_offset` and `foreground_only`.
+
+        A background task does not depend on its attached clients: its output is streamed in the same way,
+        and a client that disconnects changes nothing.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Detach(self, request, context):
-        """Turns foreground tasks into background ones: the same processes, all earlier output, and no
-        foreground timeout any more. Whoever holds them is released.
+        """Turns foreground tasks into background tasks: the same processes, all earlier output, no foreground
+        timeout. Every Attach on them ends with DETACHED.
 
-        One that is in the background or over already is given as it is. The change is durable before
-        the answer.
+        A task that is already in the background or finished is returned as it is. The change is durable
+        before the answer.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Cancel(self, request, context):
-        """Asks one task, a session's tasks or those that a filter matches to stop.
+        """Asks tasks to stop.
 
-        The intent is durable before the answer: a server that dies in between finishes the job when it
-        comes back. With `wait`, the answer comes when every tree is proven empty.
+        The intent is durable before the answer: if the server dies, its successor finishes the job. With
+        `wait`, the answer comes when every tree is proven empty, or names the survivors of a kill that has
+        lasted 10 s; the kill goes on.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def List(self, request, context):
-        """Lists tasks in pages: live ones first, then newest first.
+        """Lists tasks in pages: live tasks first, then newest first.
 
-        The order is that of the moment of the first page; a task that changes between two pages is
-        neither missed nor listed twice.
+        The order is fixed by the first page. A task that changes between two pages is neither missed nor
+        listed twice.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Inspect(self, request, context):
-        """Shows one task whole, with its process tree, its resource use and the end of its output.
+        """Returns one task with its process tree, its resource use and the end of its output.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -182,58 +194,57 @@ class BackgroundTasksServicer(object):
     def WatchEvents(self, request, context):
         """Streams every event after a revision, in order and without a gap, then live.
 
-        The first message after the initial state, or the very first one without it, is a bookmark. The
-        stream has no end of its own. After a break, ask again with the last revision that was seen.
+        The first message after the initial state, or the very first message without it, is a bookmark. The
+        stream does not end by itself. To resume, watch again after the last revision received.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Wait(self, request, context):
-        """Waits until some, or all, of the named tasks or of a session's tasks are finished, or released.
+        """Waits until some or all of the selected tasks are finished or out of the foreground.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReadOutput(self, request, context):
-        """Reads output from an offset, waiting for it if asked to.
+        """Reads output from an offset and, on request, waits for it.
 
-        Reading has no effect: any number of readers see every byte.
+        Reading changes nothing: any number of readers see every byte.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Remove(self, request, context):
-        """Forgets finished tasks and deletes their output.
+        """Removes finished tasks and deletes their output.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UpdateQueue(self, request, context):
-        """Changes a queue, which need not have been used before: how many of its tasks run at a time, and
-        whether it lets any begin. What runs is not touched.
+        """Changes the settings of a queue. Running tasks are not affected. The queue need not exist yet.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListQueues(self, request, context):
-        """Lists the queues that have live tasks, or settings that differ from the defaults, by name.
+        """Lists the queues that have live tasks or settings other than the defaults, by name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Shutdown(self, request, context):
-        """Ends the server; what becomes of the tasks is the caller's choice.
+        """Ends the server and, on request, its tasks.
 
-        From here on every Spawn is refused as NOT_SERVING. The answer comes when the tasks have been
-        seen to, as the server begins to close: streams end, health is NOT_SERVING, and the process exits
-        with 0 once the calls under way are answered, or three seconds later. A caller that leaves
-        meanwhile leaves the shutdown standing. Of several at once, the first to be done ends the server.
+        From this call on every Spawn is refused with NOT_SERVING. The answer comes when the tasks are
+        handled and the server begins to close: streams end, health is NOT_SERVING, and the process exits
+        with 0 once the calls in progress are answered, or three seconds later. A caller that disconnects
+        does not stop the shutdown. If several are in progress, the first to complete ends the server.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -244,68 +255,68 @@ def add_BackgroundTasksServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'Spawn': grpc.unary_unary_rpc_method_handler(
                     servicer.Spawn,
-                    request_deserializer=heeler_dot_v1_dot_background__tasks__pb2.SpawnRequest.FromString,
-                    response_serializer=heeler_dot_v1_dot_background__tasks__pb2.SpawnResponse.SerializeToString,
+                    request_deserializer=heeler_dot_v1_dot_spawn__pb2.SpawnRequest.FromString,
+                    response_serializer=heeler_dot_v1_dot_spawn__pb2.SpawnResponse.SerializeToString,
             ),
             'Attach': grpc.unary_stream_rpc_method_handler(
                     servicer.Attach,
-                    request_deserializer=heeler_dot_v1_dot_background__tasks__pb2.AttachRequest.FromString,
-                    response_serializer=heeler_dot_v1_dot_background__tasks__pb2.AttachResponse.SerializeToString,
+                    request_deserializer=heeler_dot_v1_dot_attach__pb2.AttachRequest.FromString,
+                    response_serializer=heeler_dot_v1_dot_attach__pb2.AttachResponse.SerializeToString,
             ),
             'Detach': grpc.unary_unary_rpc_method_handler(
                     servicer.Detach,
-                    request_deserializer=heeler_dot_v1_dot_background__tasks__pb2.DetachRequest.FromString,
-                    response_serializer=heeler_dot_v1_dot_background__tasks__pb2.DetachResponse.SerializeToString,
+                    request_deserializer=heeler_dot_v1_dot_detach__pb2.DetachRequest.FromString,
+                    response_serializer=heeler_dot_v1_dot_detach__pb2.DetachResponse.SerializeToString,
             ),
             'Cancel': grpc.unary_unary_rpc_method_handler(
                     servicer.Cancel,
-                    request_deserializer=heeler_dot_v1_dot_background__tasks__pb2.CancelRequest.FromString,
-                    response_serializer=heeler_dot_v1_dot_background__tasks__pb2.CancelResponse.SerializeToString,
+                    request_deserializer=heeler_dot_v1_dot_cancel__pb2.CancelRequest.FromString,
+                    response_serializer=heeler_dot_v1_dot_cancel__pb2.CancelResponse.SerializeToString,
             ),
             'List': grpc.unary_unary_rpc_method_handler(
                     servicer.List,
-                    request_deserializer=heeler_dot_v1_dot_background__tasks__pb2.ListRequest.FromString,
-                    response_serializer=heeler_dot_v1_dot_background__tasks__pb2.ListResponse.SerializeToString,
+                    request_deserializer=heeler_dot_v1_dot_list__pb2.ListRequest.FromString,
+                    response_serializer=heeler_dot_v1_dot_list__pb2.ListResponse.SerializeToString,
             ),
             'Inspect': grpc.unary_unary_rpc_method_handler(
                     servicer.Inspect,
-                    request_deserializer=heeler_dot_v1_dot_background__tasks__pb2.InspectRequest.FromString,
-                    response_serializer=heeler_dot_v1_dot_background__tasks__pb2.InspectResponse.SerializeToString,
+                    request_deserializer=heeler_dot_v1_dot_inspect__pb2.InspectRequest.FromString,
+                    response_serializer=heeler_dot_v1_dot_inspect__pb2.InspectResponse.SerializeToString,
             ),
             'WatchEvents': grpc.unary_stream_rpc_method_handler(
                     servicer.WatchEvents,
-                    request_deserializer=heeler_dot_v1_dot_background__tasks__pb2.WatchEventsRequest.FromString,
-                    response_serializer=heeler_dot_v1_dot_background__tasks__pb2.WatchEventsResponse.SerializeToString,
+                    request_deserializer=heeler_dot_v1_dot_watch__pb2.WatchEventsRequest.FromString,
+                    response_serializer=heeler_dot_v1_dot_watch__pb2.WatchEventsResponse.SerializeToString,
             ),
             'Wait': grpc.unary_unary_rpc_method_handler(
                     servicer.Wait,
-                    request_deserializer=heeler_dot_v1_dot_background__tasks__pb2.WaitRequest.FromString,
-                    response_serializer=heeler_dot_v1_dot_background__tasks__pb2.WaitResponse.SerializeToString,
+                    request_deserializer=heeler_dot_v1_dot_wait__pb2.WaitRequest.FromString,
+                    response_serializer=heeler_dot_v1_dot_wait__pb2.WaitResponse.SerializeToString,
             ),
             'ReadOutput': grpc.unary_unary_rpc_method_handler(
                     servicer.ReadOutput,
-                    request_deserializer=heeler_dot_v1_dot_background__tasks__pb2.ReadOutputRequest.FromString,
-                    response_serializer=heeler_dot_v1_dot_background__tasks__pb2.ReadOutputResponse.SerializeToString,
+                    request_deserializer=heeler_dot_v1_dot_output__pb2.ReadOutputRequest.FromString,
+                    response_serializer=heeler_dot_v1_dot_output__pb2.ReadOutputResponse.SerializeToString,
             ),
             'Remove': grpc.unary_unary_rpc_method_handler(
                     servicer.Remove,
-                    request_deserializer=heeler_dot_v1_dot_background__tasks__pb2.RemoveRequest.FromString,
-                    response_serializer=heeler_dot_v1_dot_background__tasks__pb2.RemoveResponse.SerializeToString,
+                    request_deserializer=heeler_dot_v1_dot_remove__pb2.RemoveRequest.FromString,
+                    response_serializer=heeler_dot_v1_dot_remove__pb2.RemoveResponse.SerializeToString,
             ),
             'UpdateQueue': grpc.unary_unary_rpc_method_handler(
                     servicer.UpdateQueue,
-                    request_deserializer=heeler_dot_v1_dot_background__tasks__pb2.UpdateQueueRequest.FromString,
-                    response_serializer=heeler_dot_v1_dot_background__tasks__pb2.UpdateQueueResponse.SerializeToString,
+                    request_deserializer=heeler_dot_v1_dot_queue__pb2.UpdateQueueRequest.FromString,
+                    response_serializer=heeler_dot_v1_dot_queue__pb2.UpdateQueueResponse.SerializeToString,
             ),
             'ListQueues': grpc.unary_unary_rpc_method_handler(
                     servicer.ListQueues,
-                    request_deserializer=heeler_dot_v1_dot_background__tasks__pb2.ListQueuesRequest.FromString,
-                    response_serializer=heeler_dot_v1_dot_background__tasks__pb2.ListQueuesResponse.SerializeToString,
+                    request_deserializer=heeler_dot_v1_dot_queue__pb2.ListQueuesRequest.FromString,
+                    response_serializer=heeler_dot_v1_dot_queue__pb2.ListQueuesResponse.SerializeToString,
             ),
             'Shutdown': grpc.unary_unary_rpc_method_handler(
                     servicer.Shutdown,
-                    request_deserializer=heeler_dot_v1_dot_background__tasks__pb2.ShutdownRequest.FromString,
-                    response_serializer=heeler_dot_v1_dot_background__tasks__pb2.ShutdownResponse.SerializeToString,
+                    request_deserializer=heeler_dot_v1_dot_server__pb2.ShutdownRequest.FromString,
+                    response_serializer=heeler_dot_v1_dot_server__pb2.ShutdownResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -318,8 +329,8 @@ def add_BackgroundTasksServicer_to_server(servicer, server):
 class BackgroundTasks(object):
     """Starts, watches, inspects and stops the shells and subagents that run in the background.
 
-    The service is available once grpc.health.v1.Health reports SERVING for `heeler.v1.BackgroundTasks`;
-    before that, while earlier tasks are being taken back, every call is UNAVAILABLE.
+    The service is available once grpc.health.v1.Health reports SERVING for `heeler.v1.BackgroundTasks`.
+    Before that, while the server recovers the tasks of its predecessor, every call is UNAVAILABLE.
     """
 
     @staticmethod
@@ -337,8 +348,8 @@ class BackgroundTasks(object):
             request,
             target,
             '/heeler.v1.BackgroundTasks/Spawn',
-            heeler_dot_v1_dot_background__tasks__pb2.SpawnRequest.SerializeToString,
-            heeler_dot_v1_dot_background__tasks__pb2.SpawnResponse.FromString,
+            heeler_dot_v1_dot_spawn__pb2.SpawnRequest.SerializeToString,
+            heeler_dot_v1_dot_spawn__pb2.SpawnResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -364,8 +375,8 @@ class BackgroundTasks(object):
             request,
             target,
             '/heeler.v1.BackgroundTasks/Attach',
-            heeler_dot_v1_dot_background__tasks__pb2.AttachRequest.SerializeToString,
-            heeler_dot_v1_dot_background__tasks__pb2.AttachResponse.FromString,
+            heeler_dot_v1_dot_attach__pb2.AttachRequest.SerializeToString,
+            heeler_dot_v1_dot_attach__pb2.AttachResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -391,8 +402,8 @@ class BackgroundTasks(object):
             request,
             target,
             '/heeler.v1.BackgroundTasks/Detach',
-            heeler_dot_v1_dot_background__tasks__pb2.DetachRequest.SerializeToString,
-            heeler_dot_v1_dot_background__tasks__pb2.DetachResponse.FromString,
+            heeler_dot_v1_dot_detach__pb2.DetachRequest.SerializeToString,
+            heeler_dot_v1_dot_detach__pb2.DetachResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -418,8 +429,8 @@ class BackgroundTasks(object):
             request,
             target,
             '/heeler.v1.BackgroundTasks/Cancel',
-            heeler_dot_v1_dot_background__tasks__pb2.CancelRequest.SerializeToString,
-            heeler_dot_v1_dot_background__tasks__pb2.CancelResponse.FromString,
+            heeler_dot_v1_dot_cancel__pb2.CancelRequest.SerializeToString,
+            heeler_dot_v1_dot_cancel__pb2.CancelResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -445,8 +456,8 @@ class BackgroundTasks(object):
             request,
             target,
             '/heeler.v1.BackgroundTasks/List',
-            heeler_dot_v1_dot_background__tasks__pb2.ListRequest.SerializeToString,
-            heeler_dot_v1_dot_background__tasks__pb2.ListResponse.FromString,
+            heeler_dot_v1_dot_list__pb2.ListRequest.SerializeToString,
+            heeler_dot_v1_dot_list__pb2.ListResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -472,8 +483,8 @@ class BackgroundTasks(object):
             request,
             target,
             '/heeler.v1.BackgroundTasks/Inspect',
-            heeler_dot_v1_dot_background__tasks__pb2.InspectRequest.SerializeToString,
-            heeler_dot_v1_dot_background__tasks__pb2.InspectResponse.FromString,
+            heeler_dot_v1_dot_inspect__pb2.InspectRequest.SerializeToString,
+            heeler_dot_v1_dot_inspect__pb2.InspectResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -499,8 +510,8 @@ class BackgroundTasks(object):
             request,
             target,
             '/heeler.v1.BackgroundTasks/WatchEvents',
-            heeler_dot_v1_dot_background__tasks__pb2.WatchEventsRequest.SerializeToString,
-            heeler_dot_v1_dot_background__tasks__pb2.WatchEventsResponse.FromString,
+            heeler_dot_v1_dot_watch__pb2.WatchEventsRequest.SerializeToString,
+            heeler_dot_v1_dot_watch__pb2.WatchEventsResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -526,8 +537,8 @@ class BackgroundTasks(object):
             request,
             target,
             '/heeler.v1.BackgroundTasks/Wait',
-            heeler_dot_v1_dot_background__tasks__pb2.WaitRequest.SerializeToString,
-            heeler_dot_v1_dot_background__tasks__pb2.WaitResponse.FromString,
+            heeler_dot_v1_dot_wait__pb2.WaitRequest.SerializeToString,
+            heeler_dot_v1_dot_wait__pb2.WaitResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -553,8 +564,8 @@ class BackgroundTasks(object):
             request,
             target,
             '/heeler.v1.BackgroundTasks/ReadOutput',
-            heeler_dot_v1_dot_background__tasks__pb2.ReadOutputRequest.SerializeToString,
-            heeler_dot_v1_dot_background__tasks__pb2.ReadOutputResponse.FromString,
+            heeler_dot_v1_dot_output__pb2.ReadOutputRequest.SerializeToString,
+            heeler_dot_v1_dot_output__pb2.ReadOutputResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -580,8 +591,8 @@ class BackgroundTasks(object):
             request,
             target,
             '/heeler.v1.BackgroundTasks/Remove',
-            heeler_dot_v1_dot_background__tasks__pb2.RemoveRequest.SerializeToString,
-            heeler_dot_v1_dot_background__tasks__pb2.RemoveResponse.FromString,
+            heeler_dot_v1_dot_remove__pb2.RemoveRequest.SerializeToString,
+            heeler_dot_v1_dot_remove__pb2.RemoveResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -607,8 +618,8 @@ class BackgroundTasks(object):
             request,
             target,
             '/heeler.v1.BackgroundTasks/UpdateQueue',
-            heeler_dot_v1_dot_background__tasks__pb2.UpdateQueueRequest.SerializeToString,
-            heeler_dot_v1_dot_background__tasks__pb2.UpdateQueueResponse.FromString,
+            heeler_dot_v1_dot_queue__pb2.UpdateQueueRequest.SerializeToString,
+            heeler_dot_v1_dot_queue__pb2.UpdateQueueResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -634,8 +645,8 @@ class BackgroundTasks(object):
             request,
             target,
             '/heeler.v1.BackgroundTasks/ListQueues',
-            heeler_dot_v1_dot_background__tasks__pb2.ListQueuesRequest.SerializeToString,
-            heeler_dot_v1_dot_background__tasks__pb2.ListQueuesResponse.FromString,
+            heeler_dot_v1_dot_queue__pb2.ListQueuesRequest.SerializeToString,
+            heeler_dot_v1_dot_queue__pb2.ListQueuesResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -661,8 +672,8 @@ class BackgroundTasks(object):
             request,
             target,
             '/heeler.v1.BackgroundTasks/Shutdown',
-            heeler_dot_v1_dot_background__tasks__pb2.ShutdownRequest.SerializeToString,
-            heeler_dot_v1_dot_background__tasks__pb2.ShutdownResponse.FromString,
+            heeler_dot_v1_dot_server__pb2.ShutdownRequest.SerializeToString,
+            heeler_dot_v1_dot_server__pb2.ShutdownResponse.FromString,
             options,
             channel_credentials,
             insecure,

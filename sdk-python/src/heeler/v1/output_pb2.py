@@ -22,23 +22,28 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16heeler/v1/output.proto\x12\theeler.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa0\x01\n\x0bOutputChunk\x12\x0e\n\x06offset\x18\x01 \x01(\x04\x12\'\n\x06stream\x18\x02 \x01(\x0e\x32\x17.heeler.v1.OutputStream\x12-\n\tread_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x04\x64\x61ta\x18\x04 \x01(\x0cH\x00\x12\x0e\n\x04text\x18\x05 \x01(\tH\x00\x42\t\n\x07\x63ontent\"H\n\nOutputTail\x12&\n\x06\x63hunks\x18\x01 \x03(\x0b\x32\x16.heeler.v1.OutputChunk\x12\x12\n\nend_offset\x18\x02 \x01(\x04*a\n\x0cOutputStream\x12\x1d\n\x19OUTPUT_STREAM_UNSPECIFIED\x10\x00\x12\x18\n\x14OUTPUT_STREAM_STDOUT\x10\x01\x12\x18\n\x14OUTPUT_STREAM_STDERR\x10\x02*T\n\nOutputView\x12\x1b\n\x17OUTPUT_VIEW_UNSPECIFIED\x10\x00\x12\x13\n\x0fOUTPUT_VIEW_RAW\x10\x01\x12\x14\n\x10OUTPUT_VIEW_TEXT\x10\x02\x42\x0c\xaa\x02\tHeeler.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16heeler/v1/output.proto\x12\theeler.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb6\x01\n\x11ReadOutputRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x10\n\x06offset\x18\x02 \x01(\x04H\x00\x12\x14\n\ntail_bytes\x18\x03 \x01(\x04H\x00\x12\x11\n\tmax_bytes\x18\x04 \x01(\r\x12\'\n\x04wait\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12#\n\x04view\x18\x06 \x01(\x0e\x32\x15.heeler.v1.OutputViewB\x07\n\x05start\"w\n\x12ReadOutputResponse\x12&\n\x06\x63hunks\x18\x01 \x03(\x0b\x32\x16.heeler.v1.OutputChunk\x12\x13\n\x0bnext_offset\x18\x02 \x01(\x04\x12\x12\n\nend_offset\x18\x03 \x01(\x04\x12\x10\n\x08\x63omplete\x18\x04 \x01(\x08\"\xa0\x01\n\x0bOutputChunk\x12\x0e\n\x06offset\x18\x01 \x01(\x04\x12\'\n\x06stream\x18\x02 \x01(\x0e\x32\x17.heeler.v1.OutputStream\x12-\n\tread_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x04\x64\x61ta\x18\x04 \x01(\x0cH\x00\x12\x0e\n\x04text\x18\x05 \x01(\tH\x00\x42\t\n\x07\x63ontent\"H\n\nOutputTail\x12&\n\x06\x63hunks\x18\x01 \x03(\x0b\x32\x16.heeler.v1.OutputChunk\x12\x12\n\nend_offset\x18\x02 \x01(\x04*a\n\x0cOutputStream\x12\x1d\n\x19OUTPUT_STREAM_UNSPECIFIED\x10\x00\x12\x18\n\x14OUTPUT_STREAM_STDOUT\x10\x01\x12\x18\n\x14OUTPUT_STREAM_STDERR\x10\x02*T\n\nOutputView\x12\x1b\n\x17OUTPUT_VIEW_UNSPECIFIED\x10\x00\x12\x13\n\x0fOUTPUT_VIEW_RAW\x10\x01\x12\x14\n\x10OUTPUT_VIEW_TEXT\x10\x02\x42_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'heeler.v1.output_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
-  _globals['DESCRIPTOR']._serialized_options = b'\252\002\tHeeler.V1'
-  _globals['_OUTPUTSTREAM']._serialized_start=307
-  _globals['_OUTPUTSTREAM']._serialized_end=404
-  _globals['_OUTPUTVIEW']._serialized_start=406
-  _globals['_OUTPUTVIEW']._serialized_end=490
-  _globals['_OUTPUTCHUNK']._serialized_start=71
-  _globals['_OUTPUTCHUNK']._serialized_end=231
-  _globals['_OUTPUTTAIL']._serialized_start=233
-  _globals['_OUTPUTTAIL']._serialized_end=305
+  _globals['DESCRIPTOR']._serialized_options = b'\n\rdev.heeler.v1P\001Z!heeler.dev/gen/heeler/v1;heelerv1\242\002\003HLR\252\002\tHeeler.V1\312\002\tHeeler\\V1\352\002\nHeeler::V1'
+  _globals['_OUTPUTSTREAM']._serialized_start=645
+  _globals['_OUTPUTSTREAM']._serialized_end=742
+  _globals['_OUTPUTVIEW']._serialized_start=744
+  _globals['_OUTPUTVIEW']._serialized_end=828
+  _globals['_READOUTPUTREQUEST']._serialized_start=103
+  _globals['_READOUTPUTREQUEST']._serialized_end=285
+  _globals['_READOUTPUTRESPONSE']._serialized_start=287
+  _globals['_READOUTPUTRESPONSE']._serialized_end=406
+  _globals['_OUTPUTCHUNK']._serialized_start=409
+  _globals['_OUTPUTCHUNK']._serialized_end=569
+  _globals['_OUTPUTTAIL']._serialized_start=571
+  _globals['_OUTPUTTAIL']._serialized_end=643
 # @@protoc_insertion_point(module_scope)

@@ -26,24 +26,18 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17heeler/v1/process.proto\x12\theeler.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8b\x01\n\x05Proof\x12&\n\x06method\x18\x01 \x01(\x0e\x32\x16.heeler.v1.ProofMethod\x12/\n\x0bverify_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\tsurvivors\x18\x03 \x03(\x0b\x32\x16.heeler.v1.ProcessInfo\"\xc1\x01\n\x0bProcessInfo\x12\x0b\n\x03pid\x18\x01 \x01(\x05\x12\x12\n\nparent_pid\x18\x02 \x01(\x05\x12\x0f\n\x07\x63ommand\x18\x03 \x01(\t\x12\r\n\x05state\x18\x04 \x01(\t\x12.\n\nstart_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x08\x63pu_time\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x14\n\x0cmemory_bytes\x18\x07 \x01(\x04\"g\n\x0bResourceUse\x12+\n\x08\x63pu_time\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x14\n\x0cmemory_bytes\x18\x02 \x01(\x04\x12\x15\n\rprocess_count\x18\x03 \x01(\r\"\xd4\x01\n\nServerInfo\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x10\n\x08state_id\x18\x02 \x01(\t\x12+\n\x0b\x63ontainment\x18\x03 \x01(\x0e\x32\x16.heeler.v1.Containment\x12\x1a\n\x12\x63ontainment_detail\x18\x04 \x01(\t\x12.\n\nstart_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nlive_tasks\x18\x06 \x01(\r\x12\x16\n\x0emax_live_tasks\x18\x07 \x01(\r*]\n\x0b\x43ontainment\x12\x1b\n\x17\x43ONTAINMENT_UNSPECIFIED\x10\x00\x12\x16\n\x12\x43ONTAINMENT_CGROUP\x10\x01\x12\x19\n\x15\x43ONTAINMENT_SUBREAPER\x10\x02*\xb9\x01\n\x0bProofMethod\x12\x1c\n\x18PROOF_METHOD_UNSPECIFIED\x10\x00\x12\x1d\n\x19PROOF_METHOD_CGROUP_EMPTY\x10\x01\x12\x1c\n\x18PROOF_METHOD_NO_CHILDREN\x10\x02\x12\x16\n\x12PROOF_METHOD_SWEEP\x10\x03\x12\x1e\n\x1aPROOF_METHOD_NEVER_STARTED\x10\x04\x12\x17\n\x13PROOF_METHOD_REBOOT\x10\x05\x42\x0c\xaa\x02\tHeeler.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17heeler/v1/process.proto\x12\theeler.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc1\x01\n\x0bProcessInfo\x12\x0b\n\x03pid\x18\x01 \x01(\x05\x12\x12\n\nparent_pid\x18\x02 \x01(\x05\x12\x0f\n\x07\x63ommand\x18\x03 \x01(\t\x12\r\n\x05state\x18\x04 \x01(\t\x12.\n\nstart_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x08\x63pu_time\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x14\n\x0cmemory_bytes\x18\x07 \x01(\x04\"g\n\x0bResourceUse\x12+\n\x08\x63pu_time\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x14\n\x0cmemory_bytes\x18\x02 \x01(\x04\x12\x15\n\rprocess_count\x18\x03 \x01(\r*]\n\x0b\x43ontainment\x12\x1b\n\x17\x43ONTAINMENT_UNSPECIFIED\x10\x00\x12\x16\n\x12\x43ONTAINMENT_CGROUP\x10\x01\x12\x19\n\x15\x43ONTAINMENT_SUBREAPER\x10\x02\x42_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'heeler.v1.process_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
-  _globals['DESCRIPTOR']._serialized_options = b'\252\002\tHeeler.V1'
-  _globals['_CONTAINMENT']._serialized_start=761
-  _globals['_CONTAINMENT']._serialized_end=854
-  _globals['_PROOFMETHOD']._serialized_start=857
-  _globals['_PROOFMETHOD']._serialized_end=1042
-  _globals['_PROOF']._serialized_start=104
-  _globals['_PROOF']._serialized_end=243
-  _globals['_PROCESSINFO']._serialized_start=246
-  _globals['_PROCESSINFO']._serialized_end=439
-  _globals['_RESOURCEUSE']._serialized_start=441
-  _globals['_RESOURCEUSE']._serialized_end=544
-  _globals['_SERVERINFO']._serialized_start=547
-  _globals['_SERVERINFO']._serialized_end=759
+  _globals['DESCRIPTOR']._serialized_options = b'\n\rdev.heeler.v1P\001Z!heeler.dev/gen/heeler/v1;heelerv1\242\002\003HLR\252\002\tHeeler.V1\312\002\tHeeler\\V1\352\002\nHeeler::V1'
+  _globals['_CONTAINMENT']._serialized_start=404
+  _globals['_CONTAINMENT']._serialized_end=497
+  _globals['_PROCESSINFO']._serialized_start=104
+  _globals['_PROCESSINFO']._serialized_end=297
+  _globals['_RESOURCEUSE']._serialized_start=299
+  _globals['_RESOURCEUSE']._serialized_end=402
 # @@protoc_insertion_point(module_scope)

@@ -24,75 +24,32 @@ _sym_db = _symbol_database.Default()
 
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from heeler.v1 import outcome_pb2 as heeler_dot_v1_dot_outcome__pb2
 from heeler.v1 import process_pb2 as heeler_dot_v1_dot_process__pb2
+from heeler.v1 import spec_pb2 as heeler_dot_v1_dot_spec__pb2
+from heeler.v1 import stop_pb2 as heeler_dot_v1_dot_stop__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14heeler/v1/task.proto\x12\theeler.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17heeler/v1/process.proto\"\x89\x0c\n\x0e\x42\x61\x63kgroundTask\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0b\n\x03uid\x18\x02 \x01(\t\x12!\n\x04kind\x18\x03 \x01(\x0e\x32\x13.heeler.v1.TaskKind\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x12\n\nsession_id\x18\x05 \x01(\t\x12\x11\n\tparent_id\x18\x06 \x01(\t\x12\x35\n\x06labels\x18\x07 \x03(\x0b\x32%.heeler.v1.BackgroundTask.LabelsEntry\x12&\n\x04\x61rgv\x18\x08 \x01(\x0b\x32\x16.heeler.v1.ArgvCommandH\x00\x12(\n\x05shell\x18\t \x01(\x0b\x32\x17.heeler.v1.ShellCommandH\x00\x12\x19\n\x11working_directory\x18\n \x01(\t\x12\x11\n\tenv_names\x18\x0b \x03(\t\x12*\n\x07timeout\x18\x0c \x01(\x0b\x32\x19.google.protobuf.Duration\x12*\n\x0bstop_policy\x18\r \x01(\x0b\x32\x15.heeler.v1.StopPolicy\x12#\n\x05state\x18\x0e \x01(\x0e\x32\x14.heeler.v1.TaskState\x12!\n\x06leader\x18\x0f \x01(\x0b\x32\x11.heeler.v1.Leader\x12/\n\x0b\x63reate_time\x18\x10 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstart_time\x18\x11 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x12 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12#\n\x07outcome\x18\x13 \x01(\x0b\x32\x12.heeler.v1.Outcome\x12(\n\nend_reason\x18\x14 \x01(\x0e\x32\x14.heeler.v1.EndReason\x12#\n\x04stop\x18\x15 \x01(\x0b\x32\x15.heeler.v1.StopRecord\x12\x14\n\x0coutput_bytes\x18\x16 \x01(\x04\x12+\n\x0b\x63ontainment\x18\x17 \x01(\x0e\x32\x16.heeler.v1.Containment\x12\x15\n\rcapture_error\x18\x18 \x01(\t\x12\x10\n\x08revision\x18\x19 \x01(\x04\x12\'\n\tplacement\x18\x1a \x01(\x0e\x32\x14.heeler.v1.Placement\x12\x35\n\x12\x66oreground_timeout\x18\x1b \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x41\n\x15on_foreground_timeout\x18\x1c \x01(\x0e\x32\".heeler.v1.ForegroundTimeoutAction\x12\x33\n\x0eon_holder_gone\x18\x1d \x01(\x0e\x32\x1b.heeler.v1.HolderGoneAction\x12\x30\n\rholder_window\x18\x1e \x01(\x0b\x32\x19.google.protobuf.Duration\x12\'\n\x08\x64\x65tached\x18\x1f \x01(\x0b\x32\x15.heeler.v1.Detachment\x12-\n\tlingering\x18  \x01(\x0e\x32\x1a.heeler.v1.LingeringPolicy\x12.\n\x0eleft_processes\x18! \x03(\x0b\x32\x16.heeler.v1.LeftProcess\x12/\n\x0cidle_timeout\x18\" \x01(\x0b\x32\x19.google.protobuf.Duration\x12.\n\x0bstale_after\x18# \x01(\x0b\x32\x19.google.protobuf.Duration\x12,\n\x0cstale_action\x18$ \x01(\x0e\x32\x16.heeler.v1.StaleAction\x12\r\n\x05stale\x18% \x01(\x08\x12\x15\n\rexclusive_key\x18& \x01(\t\x12\x30\n\x0e\x65xclusive_mode\x18\' \x01(\x0e\x32\x18.heeler.v1.ExclusiveMode\x12\r\n\x05queue\x18( \x01(\t\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\t\n\x07\x63ommand\"\x95\x01\n\nDetachment\x12%\n\x05\x63\x61use\x18\x01 \x01(\x0e\x32\x16.heeler.v1.DetachCause\x12\x1f\n\x05\x61\x63tor\x18\x02 \x01(\x0b\x32\x10.heeler.v1.Actor\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12/\n\x0b\x64\x65tach_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"+\n\x0bLeftProcess\x12\x0b\n\x03pid\x18\x01 \x01(\x05\x12\x0f\n\x07\x63ommand\x18\x02 \x01(\t\"\x1b\n\x0b\x41rgvCommand\x12\x0c\n\x04\x61rgs\x18\x01 \x03(\t\"/\n\x0cShellCommand\x12\x0e\n\x06script\x18\x01 \x01(\t\x12\x0f\n\x07program\x18\x02 \x01(\t\"U\n\nStopPolicy\x12-\n\x05grace\x18\x01 \x01(\x0b\x32\x19.google.protobuf.DurationH\x00\x88\x01\x01\x12\x0e\n\x06signal\x18\x02 \x01(\tB\x08\n\x06_grace\"\x15\n\x06Leader\x12\x0b\n\x03pid\x18\x01 \x01(\x05\"\xb0\x01\n\x07Outcome\x12\x13\n\texit_code\x18\x01 \x01(\x05H\x00\x12*\n\x06signal\x18\x02 \x01(\x0b\x32\x18.heeler.v1.SignalOutcomeH\x00\x12,\n\x0bspawn_error\x18\x03 \x01(\x0b\x32\x15.heeler.v1.SpawnErrorH\x00\x12,\n\x07unknown\x18\x04 \x01(\x0b\x32\x19.heeler.v1.UnknownOutcomeH\x00\x42\x08\n\x06result\"B\n\rSignalOutcome\x12\x0e\n\x06number\x18\x01 \x01(\x05\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0b\x63ore_dumped\x18\x03 \x01(\x08\"?\n\nSpawnError\x12\x11\n\toperation\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\r\n\x05\x65rrno\x18\x03 \x01(\x05\" \n\x0eUnknownOutcome\x12\x0e\n\x06\x64\x65tail\x18\x01 \x01(\t\"\x87\x02\n\nStopRecord\x12#\n\x05\x63\x61use\x18\x01 \x01(\x0e\x32\x14.heeler.v1.EndReason\x12\x1f\n\x05\x61\x63tor\x18\x02 \x01(\x0b\x32\x10.heeler.v1.Actor\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x30\n\x0crequest_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12(\n\x05grace\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12&\n\x07signals\x18\x06 \x03(\x0b\x32\x15.heeler.v1.SentSignal\x12\x1f\n\x05proof\x18\x07 \x01(\x0b\x32\x10.heeler.v1.Proof\"I\n\x05\x41\x63tor\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x03uid\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x10\n\x03pid\x18\x03 \x01(\x05H\x01\x88\x01\x01\x42\x06\n\x04_uidB\x06\n\x04_pid\"l\n\nSentSignal\x12\x0e\n\x06number\x18\x01 \x01(\x05\x12\x0c\n\x04name\x18\x02 \x01(\t\x12-\n\tsend_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\tprocesses\x18\x04 \x01(\r\"\xf1\x01\n\nTaskFilter\x12\x10\n\x08task_ids\x18\x01 \x03(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\x12\"\n\x05kinds\x18\x03 \x03(\x0e\x32\x13.heeler.v1.TaskKind\x12$\n\x06states\x18\x04 \x03(\x0e\x32\x14.heeler.v1.TaskState\x12\x31\n\x06labels\x18\x05 \x03(\x0b\x32!.heeler.v1.TaskFilter.LabelsEntry\x12\x11\n\tparent_id\x18\x06 \x01(\t\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01*Z\n\tPlacement\x12\x19\n\x15PLACEMENT_UNSPECIFIED\x10\x00\x12\x18\n\x14PLACEMENT_BACKGROUND\x10\x01\x12\x18\n\x14PLACEMENT_FOREGROUND\x10\x02*\x90\x01\n\x17\x46oregroundTimeoutAction\x12)\n%FOREGROUND_TIMEOUT_ACTION_UNSPECIFIED\x10\x00\x12$\n FOREGROUND_TIMEOUT_ACTION_DETACH\x10\x01\x12$\n FOREGROUND_TIMEOUT_ACTION_CANCEL\x10\x02*\x91\x01\n\x10HolderGoneAction\x12\"\n\x1eHOLDER_GONE_ACTION_UNSPECIFIED\x10\x00\x12\x1d\n\x19HOLDER_GONE_ACTION_CANCEL\x10\x01\x12\x1d\n\x19HOLDER_GONE_ACTION_DETACH\x10\x02\x12\x1b\n\x17HOLDER_GONE_ACTION_KEEP\x10\x03*\x88\x01\n\x0fLingeringPolicy\x12 \n\x1cLINGERING_POLICY_UNSPECIFIED\x10\x00\x12\x1a\n\x16LINGERING_POLICY_TRACK\x10\x01\x12\x19\n\x15LINGERING_POLICY_KILL\x10\x02\x12\x1c\n\x18LINGERING_POLICY_RELEASE\x10\x03*]\n\x0bStaleAction\x12\x1c\n\x18STALE_ACTION_UNSPECIFIED\x10\x00\x12\x17\n\x13STALE_ACTION_NOTIFY\x10\x01\x12\x17\n\x13STALE_ACTION_CANCEL\x10\x02*\x80\x01\n\rExclusiveMode\x12\x1e\n\x1a\x45XCLUSIVE_MODE_UNSPECIFIED\x10\x00\x12\x19\n\x15\x45XCLUSIVE_MODE_REJECT\x10\x01\x12\x1a\n\x16\x45XCLUSIVE_MODE_REPLACE\x10\x02\x12\x18\n\x14\x45XCLUSIVE_MODE_QUEUE\x10\x03*\x8a\x01\n\x0b\x44\x65tachCause\x12\x1c\n\x18\x44\x45TACH_CAUSE_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x44\x45TACH_CAUSE_REQUESTED\x10\x01\x12#\n\x1f\x44\x45TACH_CAUSE_FOREGROUND_TIMEOUT\x10\x02\x12\x1c\n\x18\x44\x45TACH_CAUSE_HOLDER_GONE\x10\x03*e\n\x08TaskKind\x12\x19\n\x15TASK_KIND_UNSPECIFIED\x10\x00\x12\x13\n\x0fTASK_KIND_SHELL\x10\x01\x12\x13\n\x0fTASK_KIND_AGENT\x10\x02\x12\x14\n\x10TASK_KIND_HOSTED\x10\x03*\x82\x02\n\tTaskState\x12\x1a\n\x16TASK_STATE_UNSPECIFIED\x10\x00\x12\x15\n\x11TASK_STATE_QUEUED\x10\x01\x12\x17\n\x13TASK_STATE_STARTING\x10\x02\x12\x16\n\x12TASK_STATE_RUNNING\x10\x03\x12\x17\n\x13TASK_STATE_STOPPING\x10\x04\x12\x18\n\x14TASK_STATE_COMPLETED\x10\x05\x12\x15\n\x11TASK_STATE_FAILED\x10\x06\x12\x18\n\x14TASK_STATE_CANCELLED\x10\x07\x12\x18\n\x14TASK_STATE_TIMED_OUT\x10\x08\x12\x13\n\x0fTASK_STATE_LOST\x10\t*d\n\x0b\x45nvDefaults\x12\x1c\n\x18\x45NV_DEFAULTS_UNSPECIFIED\x10\x00\x12 \n\x1c\x45NV_DEFAULTS_NON_INTERACTIVE\x10\x01\x12\x15\n\x11\x45NV_DEFAULTS_NONE\x10\x02*\xae\x03\n\tEndReason\x12\x1a\n\x16\x45ND_REASON_UNSPECIFIED\x10\x00\x12\x15\n\x11\x45ND_REASON_EXITED\x10\x01\x12\x18\n\x14\x45ND_REASON_SIGNALLED\x10\x02\x12\x1b\n\x17\x45ND_REASON_SPAWN_FAILED\x10\x03\x12\x18\n\x14\x45ND_REASON_CANCELLED\x10\x04\x12\x17\n\x13\x45ND_REASON_REPLACED\x10\x05\x12\x17\n\x13\x45ND_REASON_DEADLINE\x10\x06\x12\x1c\n\x18\x45ND_REASON_IDLE_DEADLINE\x10\x07\x12\x1b\n\x17\x45ND_REASON_OUTPUT_LIMIT\x10\x08\x12\x1c\n\x18\x45ND_REASON_OUT_OF_MEMORY\x10\t\x12\x19\n\x15\x45ND_REASON_OWNER_GONE\x10\n\x12\x1c\n\x18\x45ND_REASON_SESSION_ENDED\x10\x0b\x12\x1e\n\x1a\x45ND_REASON_SERVER_SHUTDOWN\x10\x0c\x12\x18\n\x14\x45ND_REASON_HOST_GONE\x10\r\x12\x1f\n\x1b\x45ND_REASON_SUPERVISION_LOST\x10\x0e\x42\x0c\xaa\x02\tHeeler.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14heeler/v1/task.proto\x12\theeler.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17heeler/v1/outcome.proto\x1a\x17heeler/v1/process.proto\x1a\x14heeler/v1/spec.proto\x1a\x14heeler/v1/stop.proto\"\x96\x05\n\x0e\x42\x61\x63kgroundTask\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0b\n\x03uid\x18\x02 \x01(\t\x12!\n\x04spec\x18\x03 \x01(\x0b\x32\x13.heeler.v1.TaskSpec\x12#\n\x05state\x18\x04 \x01(\x0e\x32\x14.heeler.v1.TaskState\x12\'\n\tplacement\x18\x05 \x01(\x0e\x32\x14.heeler.v1.Placement\x12\r\n\x05stale\x18\x06 \x01(\x08\x12!\n\x06leader\x18\x07 \x01(\x0b\x32\x11.heeler.v1.Leader\x12+\n\x0b\x63ontainment\x18\x08 \x01(\x0e\x32\x16.heeler.v1.Containment\x12/\n\x0b\x63reate_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstart_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12#\n\x07outcome\x18\x0c \x01(\x0b\x32\x12.heeler.v1.Outcome\x12(\n\nend_reason\x18\r \x01(\x0e\x32\x14.heeler.v1.EndReason\x12#\n\x04stop\x18\x0e \x01(\x0b\x32\x15.heeler.v1.StopRecord\x12)\n\ndetachment\x18\x0f \x01(\x0b\x32\x15.heeler.v1.Detachment\x12.\n\tabandoned\x18\x10 \x03(\x0b\x32\x1b.heeler.v1.AbandonedProcess\x12\x14\n\x0coutput_bytes\x18\x11 \x01(\x04\x12\x15\n\rcapture_error\x18\x12 \x01(\t\x12\x10\n\x08revision\x18\x13 \x01(\x04\"\x15\n\x06Leader\x12\x0b\n\x03pid\x18\x01 \x01(\x05\"\xc1\x01\n\nDetachment\x12%\n\x05\x63\x61use\x18\x01 \x01(\x0e\x32\x16.heeler.v1.DetachCause\x12\x1f\n\x05\x61\x63tor\x18\x02 \x01(\x0b\x32\x10.heeler.v1.Actor\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12/\n\x0b\x64\x65tach_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12*\n\x07timeout\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\"0\n\x10\x41\x62\x61ndonedProcess\x12\x0b\n\x03pid\x18\x01 \x01(\x05\x12\x0f\n\x07\x63ommand\x18\x02 \x01(\t*\x82\x02\n\tTaskState\x12\x1a\n\x16TASK_STATE_UNSPECIFIED\x10\x00\x12\x15\n\x11TASK_STATE_QUEUED\x10\x01\x12\x17\n\x13TASK_STATE_STARTING\x10\x02\x12\x16\n\x12TASK_STATE_RUNNING\x10\x03\x12\x17\n\x13TASK_STATE_STOPPING\x10\x04\x12\x18\n\x14TASK_STATE_COMPLETED\x10\x05\x12\x15\n\x11TASK_STATE_FAILED\x10\x06\x12\x18\n\x14TASK_STATE_CANCELLED\x10\x07\x12\x18\n\x14TASK_STATE_TIMED_OUT\x10\x08\x12\x13\n\x0fTASK_STATE_LOST\x10\t*Z\n\tPlacement\x12\x19\n\x15PLACEMENT_UNSPECIFIED\x10\x00\x12\x18\n\x14PLACEMENT_BACKGROUND\x10\x01\x12\x18\n\x14PLACEMENT_FOREGROUND\x10\x02*\x92\x01\n\x0b\x44\x65tachCause\x12\x1c\n\x18\x44\x45TACH_CAUSE_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x44\x45TACH_CAUSE_REQUESTED\x10\x01\x12#\n\x1f\x44\x45TACH_CAUSE_FOREGROUND_TIMEOUT\x10\x02\x12$\n DETACH_CAUSE_CLIENT_DISCONNECTED\x10\x03\x42_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'heeler.v1.task_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
-  _globals['DESCRIPTOR']._serialized_options = b'\252\002\tHeeler.V1'
-  _globals['_BACKGROUNDTASK_LABELSENTRY']._loaded_options = None
-  _globals['_BACKGROUNDTASK_LABELSENTRY']._serialized_options = b'8\001'
-  _globals['_TASKFILTER_LABELSENTRY']._loaded_options = None
-  _globals['_TASKFILTER_LABELSENTRY']._serialized_options = b'8\001'
-  _globals['_PLACEMENT']._serialized_start=3099
-  _globals['_PLACEMENT']._serialized_end=3189
-  _globals['_FOREGROUNDTIMEOUTACTION']._serialized_start=3192
-  _globals['_FOREGROUNDTIMEOUTACTION']._serialized_end=3336
-  _globals['_HOLDERGONEACTION']._serialized_start=3339
-  _globals['_HOLDERGONEACTION']._serialized_end=3484
-  _globals['_LINGERINGPOLICY']._serialized_start=3487
-  _globals['_LINGERINGPOLICY']._serialized_end=3623
-  _globals['_STALEACTION']._serialized_start=3625
-  _globals['_STALEACTION']._serialized_end=3718
-  _globals['_EXCLUSIVEMODE']._serialized_start=3721
-  _globals['_EXCLUSIVEMODE']._serialized_end=3849
-  _globals['_DETACHCAUSE']._serialized_start=3852
-  _globals['_DETACHCAUSE']._serialized_end=3990
-  _globals['_TASKKIND']._serialized_start=3992
-  _globals['_TASKKIND']._serialized_end=4093
-  _globals['_TASKSTATE']._serialized_start=4096
-  _globals['_TASKSTATE']._serialized_end=4354
-  _globals['_ENVDEFAULTS']._serialized_start=4356
-  _globals['_ENVDEFAULTS']._serialized_end=4456
-  _globals['_ENDREASON']._serialized_start=4459
-  _globals['_ENDREASON']._serialized_end=4889
-  _globals['_BACKGROUNDTASK']._serialized_start=126
-  _globals['_BACKGROUNDTASK']._serialized_end=1671
-  _globals['_BACKGROUNDTASK_LABELSENTRY']._serialized_start=1615
-  _globals['_BACKGROUNDTASK_LABELSENTRY']._serialized_end=1660
-  _globals['_DETACHMENT']._serialized_start=1674
-  _globals['_DETACHMENT']._serialized_end=1823
-  _globals['_LEFTPROCESS']._serialized_start=1825
-  _globals['_LEFTPROCESS']._serialized_end=1868
-  _globals['_ARGVCOMMAND']._serialized_start=1870
-  _globals['_ARGVCOMMAND']._serialized_end=1897
-  _globals['_SHELLCOMMAND']._serialized_start=1899
-  _globals['_SHELLCOMMAND']._serialized_end=1946
-  _globals['_STOPPOLICY']._serialized_start=1948
-  _globals['_STOPPOLICY']._serialized_end=2033
-  _globals['_LEADER']._serialized_start=2035
-  _globals['_LEADER']._serialized_end=2056
-  _globals['_OUTCOME']._serialized_start=2059
-  _globals['_OUTCOME']._serialized_end=2235
-  _globals['_SIGNALOUTCOME']._serialized_start=2237
-  _globals['_SIGNALOUTCOME']._serialized_end=2303
-  _globals['_SPAWNERROR']._serialized_start=2305
-  _globals['_SPAWNERROR']._serialized_end=2368
-  _globals['_UNKNOWNOUTCOME']._serialized_start=2370
-  _globals['_UNKNOWNOUTCOME']._serialized_end=2402
-  _globals['_STOPRECORD']._serialized_start=2405
-  _globals['_STOPRECORD']._serialized_end=2668
-  _globals['_ACTOR']._serialized_start=2670
-  _globals['_ACTOR']._serialized_end=2743
-  _globals['_SENTSIGNAL']._serialized_start=2745
-  _globals['_SENTSIGNAL']._serialized_end=2853
-  _globals['_TASKFILTER']._serialized_start=2856
-  _globals['_TASKFILTER']._serialized_end=3097
-  _globals['_TASKFILTER_LABELSENTRY']._serialized_start=1615
-  _globals['_TASKFILTER_LABELSENTRY']._serialized_end=1660
+  _globals['DESCRIPTOR']._serialized_options = b'\n\rdev.heeler.v1P\001Z!heeler.dev/gen/heeler/v1;heelerv1\242\002\003HLR\252\002\tHeeler.V1\312\002\tHeeler\\V1\352\002\nHeeler::V1'
+  _globals['_TASKSTATE']._serialized_start=1129
+  _globals['_TASKSTATE']._serialized_end=1387
+  _globals['_PLACEMENT']._serialized_start=1389
+  _globals['_PLACEMENT']._serialized_end=1479
+  _globals['_DETACHCAUSE']._serialized_start=1482
+  _globals['_DETACHCAUSE']._serialized_end=1628
+  _globals['_BACKGROUNDTASK']._serialized_start=195
+  _globals['_BACKGROUNDTASK']._serialized_end=857
+  _globals['_LEADER']._serialized_start=859
+  _globals['_LEADER']._serialized_end=880
+  _globals['_DETACHMENT']._serialized_start=883
+  _globals['_DETACHMENT']._serialized_end=1076
+  _globals['_ABANDONEDPROCESS']._serialized_start=1078
+  _globals['_ABANDONEDPROCESS']._serialized_end=1126
 # @@protoc_insertion_point(module_scope)

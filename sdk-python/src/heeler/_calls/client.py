@@ -1,0 +1,373 @@
+"""The client: a method for every call of the service. The answers are the contract's messages."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from signal import Signals
+from typing import TYPE_CHECKING
+
+from heeler._calls.connection import Connection
+from heeler._calls.pages import Pages
+from heeler._calls.retry import Retry
+from heeler._calls.task import Task
+from heeler._foreground.attach import Attachment
+from heeler._foreground.run import OnCancel, RunResult, run
+from heeler._options.fields import TaskRef, id_of, signal_name
+from heeler._options.filter import Filter, select, to_message
+from heeler._options.spawn import Command, RunOptions, SpawnOptions, spawn_request
+from heeler._options.time import (
+    Span,
+    to_duration,
+    to_optional_duration,
+    to_optional_seconds,
+    to_seconds,
+)
+from heeler._streams.output import Chunk
+from heeler._streams.watch import Watch
+from heeler.v1 import (
+    AttachRequest,
+    BackgroundTask,
+    Bookmark,
+    CancelRequest,
+    CancelResponse,
+    DetachRequest,
+    DetachResponse,
+    ForcedStop,
+    InspectRequest,
+    InspectResponse,
+    ListQueuesRequest,
+    ListQueuesResponse,
+    ListRequest,
+    ListResponse,
+    ReadOutputRequest,
+    ReadOutputResponse,
+    RemoveRequest,
+    RemoveResponse,
+    ShutdownRequest,
+    ShutdownResponse,
+    StopPolicy,
+    UpdateQueueRequest,
+    UpdateQueueResponse,
+    WaitRequest,
+    WaitResponse,
+    WatchEventsRequest,
+)
+from heeler.v1.enums import OutputView, ShutdownTasks, TaskEventType, WaitCondition
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class Client(Connection):
+    """A connection to a daemon, made by `heeler.connect`. It reconnects by itself.
+
+    Calls that find the daemon away or restarting are repeated, with growing delays, for
+    `retry_for` seconds. `asyncio.timeout`, or cancelling the calling task, ends a call. It never
+    ends a background task, except for `run`.
+
+    Calls that select tasks take them as arguments, as a `filter`, or as both: then the filter is
+    narrowed to the given tasks.
+    """
+
+    def task(self, task: TaskRef) -> Task:
+        """Returns the handle of a task. Makes no call: the id may be unknown."""
+        return Task(self, id_of(task))
+
+    async def spawn(self, command: Command, **options: Unpack[SpawnOptions]) -> Task:
+        """Starts a task and returns when its leader runs, or at once if the task is QUEUED.
+
+        A string is a script for a shell; a sequence is a program and its arguments, run without a
+        shell. SpawnOptions describes the options. `Task.notices` has the differences between the
+        request and the task.
+        """
+        request = spawn_request(command, **options)
+        retry = Retry.IF_TRANSIENT if request.request_id else Retry.IF_NOT_RECEIVED
+        answer = await self._call(self._stub.Spawn, request, retry)
+        return Task(self, answer.task.id, answer)
+
+    async def run(
+        self,
+        command: Command,
+        *,
+        on_output: Callable[[Chunk], object] | None = None,
+        detach_on_cancel: bool = False,
+        cancel_reason: str = "",
+        give_up_after: Span | None = None,
+        **options: Unpack[RunOptions],
+    ) -> RunResult:
+        """Runs a command in the foreground and returns when it is out of the foreground.
+
+        That is when the command is finished, when its leader has exited and orphans live on, or
+        when it was detached, by a client or by `foreground_timeout` (60 s by default). The result
+        has the output. With `on_output`, that function gets it chunk by chunk instead; if it
+        returns an awaitable, that is awaited.
+
+        Unlike other calls, this one ends the task: cancelling the caller, or an exception of
+        `on_output`, cancels the command and returns when its tree is empty. If the kill has
+        survivors, it raises TaskSurvivedError. With `detach_on_cancel` the command continues in
+        the background instead. The message of the cancellation (`task.cancel(message)`) or of the
+        exception is the reason kept with the task; `cancel_reason` is for those without one.
+
+        If the caller is killed, `on_disconnect` applies, with the same effect by default. A daemon
+        that restarts is waited for, without limit or for `give_up_after`.
+        """
+        on_cancel = OnCancel(detach_on_cancel, cancel_reason)
+        spawn = partial(self.spawn, command, **on_cancel.spawn_options(options))
+        return await run(spawn, on_output, on_cancel, give_up_after)
+
+    def attach(
+        self,
+        task: TaskRef,
+        *,
+        offset: int | None = None,
+        tail_bytes: int | None = None,
+        foreground_only: bool = False,
+        view: OutputView = OutputView.UNSPECIFIED,
+        give_up_after: Span | None = None,
+    ) -> Attachment:
+        """Attaches to a task and streams its output, from an offset or its last bytes.
+
+        A background task is followed until its leader exits. With `foreground_only` the stream of
+        a background task ends after the present output. A daemon that restarts is waited for,
+        without limit or for `give_up_after`.
+        """
+        _at_most_one(offset=offset, tail_bytes=tail_bytes)
+        request = AttachRequest(task_id=id_of(task), foreground_only=foreground_only, view=view)
+        if tail_bytes is not None:
+            request.tail_bytes = tail_bytes
+        else:
+            request.offset = offset or 0
+        return Attachment(self, request, to_optional_seconds(give_up_after))
+
+    async def detach(
+        self,
+        *tasks: TaskRef,
+        filter: Filter | None = None,
+        timeout: Span | None = None,
+        reason: str = "",
+        actor: str = "",
+    ) -> DetachResponse:
+        """Turns foreground tasks into background tasks: the same processes, all earlier output.
+
+        Every Attach on them ends. `timeout` replaces the timeout of the tasks from here on. A task
+        that is in the background or finished is no error: its result says so.
+        """
+        request = DetachRequest(
+            filter=select(tasks, filter),
+            timeout=to_optional_duration(timeout),
+            reason=reason,
+            actor=actor,
+        )
+        return await self._call(self._stub.Detach, request)
+
+    async def cancel(
+        self,
+        *tasks: TaskRef,
+        filter: Filter | None = None,
+        force: bool = False,
+        grace: Span | None = None,
+        signal: str | Signals = "",
+        reason: str = "",
+        actor: str = "",
+        wait: bool = True,
+        cascade: bool = False,
+    ) -> CancelResponse:
+        """Stops tasks: the stop signal, the grace, then a kill of the whole tree.
+
+        `grace` and `signal` override the policy of the task; `force` kills at once. The answer
+        comes when every tree is proven empty, or after 10 s of killing with the survivors in
+        `task.stop.proof`; the kill goes on. Without `wait` it comes as soon as the intent is
+        durable. `cascade` also stops the tasks that the selected tasks have spawned, and theirs.
+        """
+        request = CancelRequest(
+            filter=select(tasks, filter), reason=reason, actor=actor, wait=wait, cascade=cascade
+        )
+        if force:
+            _at_most_one(force=force, grace=grace, signal=signal or None)
+            request.force.CopyFrom(ForcedStop())
+        elif grace is not None or signal:
+            stop = StopPolicy(grace=to_optional_duration(grace), signal=signal_name(signal))
+            request.graceful.CopyFrom(stop)
+        return await self._call(self._stub.Cancel, request)
+
+    def list(
+        self,
+        filter: Filter | None = None,
+        *,
+        include_finished: bool = False,
+        include_finished_foreground: bool = False,
+        page_size: int = 0,
+    ) -> Pages[str, BackgroundTask]:
+        """Returns an iterator over all pages of `list_page`."""
+
+        async def fetch(token: str) -> tuple[Iterable[BackgroundTask], str | None]:
+            page = await self.list_page(
+                filter,
+                include_finished=include_finished,
+                include_finished_foreground=include_finished_foreground,
+                page_size=page_size,
+                page_token=token,
+            )
+            return page.tasks, page.next_page_token or None
+
+        return Pages("", fetch)
+
+    async def list_page(
+        self,
+        filter: Filter | None = None,
+        *,
+        include_finished: bool = False,
+        include_finished_foreground: bool = False,
+        page_size: int = 0,
+        page_token: str = "",
+    ) -> ListResponse:
+        """Returns one page of tasks, live ones first, then newest first.
+
+        Tasks that finished in the foreground also need `include_finished_foreground`, unless the
+        filter names them. The answer has the revision at which it was true, and the server.
+        """
+        request = ListRequest(
+            filter=to_message(filter),
+            include_finished=include_finished,
+            include_finished_foreground=include_finished_foreground,
+            page_size=page_size,
+            page_token=page_token,
+        )
+        return await self._call(self._stub.List, request)
+
+    async def inspect(
+        self, task: TaskRef, *, output_tail_bytes: int | None = None
+    ) -> InspectResponse:
+        """Returns one task with its processes, its resource use and the end of its output."""
+        request = InspectRequest(task_id=id_of(task), output_tail_bytes=output_tail_bytes)
+        return await self._call(self._stub.Inspect, request)
+
+    def watch_events(
+        self,
+        *,
+        after: int | Bookmark | None = None,
+        initial_state: bool = False,
+        filter: Filter | None = None,
+        types: Iterable[TaskEventType] = (),
+        bookmark_interval: Span | None = None,
+        give_up_after: Span | None = None,
+    ) -> Watch:
+        """Streams every event after a point, then live, across restarts of the daemon.
+
+        `after` is a revision (0: every event that is kept) or a Bookmark that you stored. None:
+        from now on. With `initial_state` every live task comes first. A daemon that is away is
+        waited for, without limit or for `give_up_after`.
+        """
+        request = WatchEventsRequest(
+            initial_state=initial_state,
+            filter=to_message(filter),
+            types=types,
+            bookmark_interval=to_optional_duration(bookmark_interval),
+        )
+        if isinstance(after, Bookmark):
+            request.after_revision, request.epoch = after.revision, after.epoch
+        elif after is not None:
+            request.after_revision = after
+        return Watch(self, request, to_optional_seconds(give_up_after))
+
+    async def wait(
+        self,
+        *tasks: TaskRef,
+        filter: Filter | None = None,
+        count: int | None = None,
+        until: WaitCondition = WaitCondition.UNSPECIFIED,
+        timeout: Span | None = None,
+    ) -> WaitResponse:
+        """Waits for all of the tasks, for `count` of them, or for all tasks of a session.
+
+        `satisfied` in the answer is False if the timeout came first. The timeout counts across
+        restarts of the daemon. The end of a wait never ends a task.
+        """
+        request = WaitRequest(
+            filter=select(tasks, filter),
+            until=until,
+            count=count,
+            timeout=to_optional_duration(timeout),
+        )
+        begun, seconds = time.monotonic(), None if timeout is None else to_seconds(timeout)
+
+        def attempt(request: WaitRequest) -> Awaitable[WaitResponse]:
+            passed = time.monotonic() - begun
+            # The daemon refuses a bad timeout.
+            if seconds is not None and seconds > 0:
+                request.timeout.CopyFrom(to_duration(max(0.0, seconds - passed)))
+            return self._stub.Wait(request)
+
+        return await self._call(attempt, request)
+
+    async def read_output(
+        self,
+        task: TaskRef,
+        *,
+        offset: int | None = None,
+        tail_bytes: int | None = None,
+        max_bytes: int = 0,
+        wait: Span | None = None,
+        view: OutputView = OutputView.UNSPECIFIED,
+    ) -> ReadOutputResponse:
+        """Returns one piece of the output. `Task.output` and `Task.lines` follow it."""
+        _at_most_one(offset=offset, tail_bytes=tail_bytes)
+        request = ReadOutputRequest(
+            task_id=id_of(task),
+            max_bytes=max_bytes,
+            wait=to_optional_duration(wait),
+            view=view,
+        )
+        if offset is not None:
+            request.offset = offset
+        elif tail_bytes is not None:
+            request.tail_bytes = tail_bytes
+        return await self._call(self._stub.ReadOutput, request)
+
+    async def remove(self, *tasks: TaskRef, filter: Filter | None = None) -> RemoveResponse:
+        """Removes finished tasks and deletes their output.
+
+        Tasks given by id are removed together or not at all. With a filter alone, every finished
+        task that matches is removed; `Filter()` matches all.
+        """
+        request = RemoveRequest(filter=select(tasks, filter))
+        return await self._call(self._stub.Remove, request, Retry.IF_NOT_RECEIVED)
+
+    async def update_queue(
+        self, name: str, *, slots: int | None = None, paused: bool | None = None
+    ) -> UpdateQueueResponse:
+        """Changes the settings of a queue. None leaves a setting unchanged.
+
+        Running tasks are not affected. The queue need not exist yet.
+        """
+        request = UpdateQueueRequest(name=name, slots=slots, paused=paused)
+        return await self._call(self._stub.UpdateQueue, request)
+
+    async def list_queues(self) -> ListQueuesResponse:
+        """Returns the queues with live tasks or settings other than the defaults, by name."""
+        return await self._call(self._stub.ListQueues, ListQueuesRequest())
+
+    async def shutdown(
+        self,
+        *,
+        tasks: ShutdownTasks = ShutdownTasks.UNSPECIFIED,
+        grace: Span | None = None,
+        reason: str = "",
+        actor: str = "",
+    ) -> ShutdownResponse:
+        """Ends the daemon. Its tasks run on by default; ShutdownTasks.STOP stops them first.
+
+        The answer comes when the daemon begins to close. It exits a moment later.
+        """
+        request = ShutdownRequest(
+            tasks=tasks, grace=to_optional_duration(grace), reason=reason, actor=actor
+        )
+        return await self._call(self._stub.Shutdown, request, Retry.NEVER)
+
+
+def _at_most_one(**given: object) -> None:
+    names = [name for name, value in given.items() if value is not None]
+    if len(names) > 1:
+        raise ValueError(f"only one of {' and '.join(names)} can be given")

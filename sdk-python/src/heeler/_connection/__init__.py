@@ -1,0 +1,1 @@
+"""Finding a daemon and connecting to it."""

@@ -1,0 +1,1 @@
+"""The exceptions, and their derivation from a gRPC status."""

@@ -1,0 +1,1 @@
+"""Attaching to a task, and running a command in the foreground."""

@@ -1,0 +1,53 @@
+"""The selection of tasks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from heeler._options.fields import TaskRef, fill, id_of
+from heeler.v1 import TaskFilter
+from heeler.v1.enums import Placement, TaskKind, TaskState
+
+FIELDS = {"tasks": "task_ids", "session": "session_id", "parent": "parent_id"}
+"""The fields of TaskFilter that have another name here."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filter:
+    """A selection of tasks: those that match everything that is set."""
+
+    tasks: Iterable[TaskRef] = ()
+    session: str = ""
+    kinds: Iterable[TaskKind] = ()
+    states: Iterable[TaskState] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    parent: TaskRef = ""
+    """The task that spawned them."""
+    stale: bool | None = None
+    placement: Placement = Placement.UNSPECIFIED
+    directory: str | os.PathLike[str] = ""
+    """The directory that they started in, or one above it."""
+    queue: str = ""
+
+    def to_message(self) -> TaskFilter:
+        """Returns the message of the contract."""
+        message = TaskFilter()
+        fill(message, vars(self), FIELDS)
+        return message
+
+
+def to_message(filter: Filter | None) -> TaskFilter | None:
+    """Returns None for None, which stands for no filter."""
+    return None if filter is None else filter.to_message()
+
+
+def select(tasks: Iterable[TaskRef], filter: Filter | None) -> TaskFilter | None:
+    """Returns the filter narrowed to the tasks. None: neither is given."""
+    ids = list(map(id_of, tasks))
+    if filter is None and not ids:
+        return None
+    message = TaskFilter() if filter is None else filter.to_message()
+    message.task_ids.extend(ids)
+    return message

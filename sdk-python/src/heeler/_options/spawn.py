@@ -1,0 +1,150 @@
+"""The options of a task, and the request that they make.
+
+A new option takes a line in RunOptions and, if its field has another name or is in a group, a line
+in FIELDS.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Mapping, Sequence
+from signal import Signals
+from typing import TYPE_CHECKING, TypedDict
+
+from heeler._options.fields import TaskRef, fill
+from heeler._options.time import Span
+from heeler.v1 import ArgvCommand, ShellCommand, SpawnRequest
+from heeler.v1.enums import (
+    DisconnectAction,
+    EnvironmentDefaults,
+    ExclusiveMode,
+    ForegroundTimeoutAction,
+    OrphanPolicy,
+    StaleAction,
+    TaskKind,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+Command = str | Sequence[str | os.PathLike[str]]
+"""A string is a script for a shell; a sequence is a program and its arguments, run without one."""
+
+
+class RunOptions(TypedDict, total=False):
+    """The options of `run`. One that is absent or None has the default of the daemon."""
+
+    session: str
+    """The host conversation that the task belongs to."""
+    name: str
+    """A name for people."""
+    kind: TaskKind
+    """SHELL by default."""
+    shell_program: str
+    """The absolute path of the shell for a script."""
+    cwd: str | os.PathLike[str]
+    """The absolute path of the directory to start in."""
+    env: Mapping[str, str | None] | None
+    """Changes to the environment of the daemon. None as a value removes the variable."""
+    env_defaults: EnvironmentDefaults
+    """NON_INTERACTIVE by default: PAGER=cat, NO_COLOR=1 and the like."""
+    labels: Mapping[str, str] | None
+    """Data for the filters of the client."""
+    parent: TaskRef
+    """The live task that spawns this one."""
+    timeout: Span | None
+    """Maximum time in the background. No limit by default."""
+    idle_timeout: Span | None
+    """Maximum time without output. No limit by default."""
+    grace: Span | None
+    """Time between the stop signal and the kill. 5 s by default."""
+    stop_signal: str | Signals
+    """The stop signal. SIGTERM by default."""
+    request_id: str | None
+    """An id that makes the call safe to repeat: the same id starts nothing new.
+
+    Each call has a fresh id by default. An id of your own also works across crashes of the caller.
+    An empty one sends none.
+    """
+    foreground_timeout: Span | None
+    """Maximum time in the foreground. 60 s by default."""
+    on_foreground_timeout: ForegroundTimeoutAction
+    """Action when that time is over. DETACH by default."""
+    on_disconnect: DisconnectAction
+    """Action when the last attached client disconnects. CANCEL by default."""
+    reattach_window: Span | None
+    """Time for a client to attach, first or again after a disconnect. 10 s by default."""
+    stale_after: Span | None
+    """Time without output after which the task is stale. Never by default."""
+    on_stale: StaleAction
+    """Action when the task becomes stale, besides the STALE event. NOTIFY by default."""
+    exclusive_key: str
+    """A key that only one live task has at a time."""
+    exclusive_mode: ExclusiveMode
+    """Behaviour when another task holds the key. REJECT by default."""
+    queue: str
+    """The queue in which the task waits for a slot."""
+    orphan_policy: OrphanPolicy
+    """Treatment of processes that outlive the leader. TRACK by default."""
+
+
+class SpawnOptions(RunOptions, total=False):
+    """The options of `spawn`."""
+
+    foreground: bool
+    """Starts the task in the foreground, for a client that attaches to it.
+
+    `foreground_timeout`, `on_foreground_timeout`, `on_disconnect` and `reattach_window` also start
+    the task in the foreground.
+    """
+
+
+FIELDS = {
+    "session": "session_id",
+    "parent": "parent_id",
+    "cwd": "working_directory",
+    "env_defaults": "environment.defaults",
+    "grace": "stop.grace",
+    "stop_signal": "stop.signal",
+    "foreground_timeout": "foreground.timeout",
+    "on_foreground_timeout": "foreground.on_timeout",
+    "on_disconnect": "foreground.on_disconnect",
+    "reattach_window": "foreground.reattach_window",
+    "stale_after": "silence.stale_after",
+    "on_stale": "silence.on_stale",
+    "exclusive_key": "exclusive.key",
+    "exclusive_mode": "exclusive.mode",
+}
+"""The fields of TaskSpec that have another name here, or are in a group."""
+
+
+def spawn_request(command: Command, **options: Unpack[SpawnOptions]) -> SpawnRequest:
+    """Returns the request for a command and its options."""
+    unknown = options.keys() - SpawnOptions.__annotations__.keys()
+    if unknown:
+        raise TypeError(f"unknown option: {', '.join(sorted(unknown))}")
+    rest = dict(options)
+    request_id = options.get("request_id")
+    request = SpawnRequest(request_id=str(uuid.uuid4()) if request_id is None else request_id)
+    spec = request.spec
+    program = options.get("shell_program") or ""
+    if isinstance(command, str):
+        spec.shell.CopyFrom(ShellCommand(script=command, program=program))
+    elif program:
+        raise ValueError("shell_program needs a script: the command is a program with arguments")
+    else:
+        spec.argv.CopyFrom(ArgvCommand(args=[os.fspath(word) for word in command]))
+    if options.get("foreground"):
+        spec.foreground.SetInParent()
+    for variable, value in (options.get("env") or {}).items():
+        if value is None:
+            spec.environment.remove.append(variable)
+        else:
+            spec.environment.variables[variable] = value
+    for done in ("request_id", "shell_program", "foreground", "env"):
+        rest.pop(done, None)
+    fill(spec, rest, FIELDS)
+    if options.get("foreground") is False and spec.HasField("foreground"):
+        raise ValueError("foreground is False, but an option for the foreground is given")
+    return request

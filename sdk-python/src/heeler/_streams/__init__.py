@@ -1,0 +1,1 @@
+"""Streams that resume after a break, and reading output."""

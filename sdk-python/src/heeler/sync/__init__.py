@@ -1,0 +1,18 @@
+"""The client for programs without an event loop: every call blocks until it is answered.
+
+    import heeler.sync
+
+    with heeler.sync.connect() as client:
+        task = client.spawn("make test", session="demo")
+        print(heeler.outcome(task.wait()))
+
+Each method runs the method of the asyncio client on a background thread, with the same arguments.
+`within` sets a deadline for calls, as `asyncio.timeout` does for the asyncio client.
+"""
+
+from heeler.sync._client import Client, connect
+from heeler.sync._face import Items
+from heeler.sync._streams import Attachment, Watch
+from heeler.sync._task import Task
+
+__all__ = ["Attachment", "Client", "Items", "Task", "Watch", "connect"]

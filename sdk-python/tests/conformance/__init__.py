@@ -1,0 +1,1 @@
+"""Runs the conformance cases through the methods of the client."""

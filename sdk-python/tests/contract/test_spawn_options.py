@@ -1,0 +1,73 @@
+"""Each option of spawn sets the field that its name says.
+
+`test_contract` finds a field without an option; this finds an option that sets the wrong field.
+"""
+
+import signal
+from pathlib import Path
+
+from google.protobuf import json_format
+
+import heeler
+from heeler._options.spawn import SpawnOptions, spawn_request
+
+OPTIONS: SpawnOptions = {
+    "request_id": "r",
+    "session": "s",
+    "name": "n",
+    "kind": heeler.TaskKind.AGENT,
+    "labels": {"a": "b"},
+    "parent": heeler.BackgroundTask(id="shell-a"),
+    "shell_program": "/bin/sh",
+    "cwd": Path("/tmp"),
+    "env": {"ONE": "1", "TWO": None},
+    "env_defaults": heeler.EnvironmentDefaults.NONE,
+    "timeout": 1,
+    "idle_timeout": 2,
+    "grace": 3,
+    "stop_signal": signal.SIGINT,
+    "foreground": True,
+    "foreground_timeout": 4,
+    "on_foreground_timeout": heeler.ForegroundTimeoutAction.CANCEL,
+    "on_disconnect": heeler.DisconnectAction.KEEP,
+    "reattach_window": 5,
+    "stale_after": 6,
+    "on_stale": heeler.StaleAction.CANCEL,
+    "exclusive_key": "k",
+    "exclusive_mode": heeler.ExclusiveMode.QUEUE,
+    "queue": "q",
+    "orphan_policy": heeler.OrphanPolicy.KILL,
+}
+SPEC = {
+    "kind": "TASK_KIND_AGENT",
+    "name": "n",
+    "sessionId": "s",
+    "parentId": "shell-a",
+    "labels": {"a": "b"},
+    "shell": {"script": "true", "program": "/bin/sh"},
+    "workingDirectory": "/tmp",
+    "environment": {
+        "variables": {"ONE": "1"},
+        "remove": ["TWO"],
+        "defaults": "ENVIRONMENT_DEFAULTS_NONE",
+    },
+    "timeout": "1s",
+    "idleTimeout": "2s",
+    "stop": {"grace": "3s", "signal": "SIGINT"},
+    "foreground": {
+        "timeout": "4s",
+        "onTimeout": "FOREGROUND_TIMEOUT_ACTION_CANCEL",
+        "onDisconnect": "DISCONNECT_ACTION_KEEP",
+        "reattachWindow": "5s",
+    },
+    "silence": {"staleAfter": "6s", "onStale": "STALE_ACTION_CANCEL"},
+    "exclusive": {"key": "k", "mode": "EXCLUSIVE_MODE_QUEUE"},
+    "queue": "q",
+    "orphanPolicy": "ORPHAN_POLICY_KILL",
+}
+
+
+def test_every_option_sets_its_own_field() -> None:
+    assert OPTIONS.keys() == SpawnOptions.__annotations__.keys()
+    sent = json_format.MessageToDict(spawn_request("true", **OPTIONS))
+    assert sent == {"requestId": "r", "spec": SPEC}
