@@ -1,6 +1,6 @@
 //! Pruning: selects finished tasks and old events to delete, and counts what there is.
 //!
-//! How much is kept is decided by the supervisor. A task whose end was delivered goes before one whose
+//! The supervisor decides how much is kept. A task whose end was delivered goes before one whose
 //! end was not. Every step is one short transaction; a crash leaves the state before it or after it.
 
 mod delivered;
@@ -87,7 +87,7 @@ impl Journal {
         Ok(())
     }
 
-    /// How many finished tasks there are, and how much output they have.
+    /// The number of finished tasks, and the amount of their output.
     pub(crate) fn finished_totals(&self) -> FinishedTotals {
         self.shared.totals.finished()
     }
