@@ -71,7 +71,7 @@ async fn pages_show_each_task_once_while_tasks_start_and_end() {
         // Between the pages, a task that was not shown yet ends, and a new one starts.
         let unseen = expected.iter().rev().find(|id| !seen.contains(id));
         if let Some(id) = unseen {
-            api.stop(id, CancelMode::Force).await;
+            api.kill(id).await;
         }
         api.start(daemon.script("forever")).await;
         if page.next_page_token.is_empty() {
