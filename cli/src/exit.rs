@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use heeler_client::v1::{BackgroundTask, TaskState, outcome::Result as Ended};
+use heeler_client::v1::{BackgroundTask, SpawnStage, TaskState, outcome::Result as Ended};
 use nix::{errno::Errno, sys::signal::Signal};
 
 use crate::render::outcome;
@@ -75,7 +75,7 @@ impl Exit {
     pub(crate) fn of_task(task: &BackgroundTask) -> Self {
         match outcome::result(task) {
             Some(Ended::SpawnError(error)) => {
-                Self::of_spawn_error(&error.operation, Errno::from_raw(error.errno))
+                Self::of_spawn_error(error.stage(), Errno::from_raw(error.errno))
             }
             Some(Ended::ExitCode(_) | Ended::Signal(_) | Ended::Unknown(_)) | None => {
                 Self::of_exit_code(task)
@@ -94,13 +94,20 @@ impl Exit {
     }
 
     /// The exit for a program that could not be started. Only the exec step is about the program.
-    pub(crate) fn of_spawn_error(operation: &str, error: Errno) -> Self {
-        if !operation.starts_with("exec") {
-            Self::Failed
-        } else if error == Errno::ENOENT {
-            Self::NoProgram
-        } else {
-            Self::NotExecutable
+    pub(crate) fn of_spawn_error(stage: SpawnStage, error: Errno) -> Self {
+        match (stage, error) {
+            (SpawnStage::Exec, Errno::ENOENT) => Self::NoProgram,
+            (SpawnStage::Exec, _) => Self::NotExecutable,
+            (
+                SpawnStage::Unspecified
+                | SpawnStage::Shim
+                | SpawnStage::TaskFile
+                | SpawnStage::Pipes
+                | SpawnStage::Process
+                | SpawnStage::WorkingDirectory
+                | SpawnStage::Descriptors,
+                _,
+            ) => Self::Failed,
         }
     }
 

@@ -2,7 +2,10 @@
 
 use std::io;
 
-use heeler_client::{Code, Error, Refusal, v1::ErrorReason};
+use heeler_client::{
+    Code, Error, Refusal,
+    v1::{ErrorReason, SpawnStage},
+};
 use nix::{errno::Errno, sys::signal::Signal};
 
 use crate::exit::Exit;
@@ -93,9 +96,10 @@ fn of_refused_spawn(refusal: &Refusal) -> Exit {
         _ => Errno::EACCES,
     };
     if refusal.is(ErrorReason::ProgramUnusable) {
-        Exit::of_spawn_error("exec", error)
+        Exit::of_spawn_error(SpawnStage::Exec, error)
     } else if refusal.is(ErrorReason::SpawnFailed) {
-        Exit::of_spawn_error(of("operation"), error)
+        let stage = SpawnStage::from_str_name(&format!("SPAWN_STAGE_{}", of("stage")));
+        Exit::of_spawn_error(stage.unwrap_or_default(), error)
     } else if refusal.code == Code::InvalidArgument {
         Exit::Usage
     } else {
@@ -165,8 +169,9 @@ mod tests {
 
     #[test]
     fn a_program_that_cannot_start_has_the_exit_code_of_a_shell() {
-        let refused = |reason, os_error: &str| {
-            let metadata = [("os_error".to_owned(), os_error.to_owned())];
+        let refused = |reason, stage: &str, os_error: &str| {
+            let metadata = [("stage", stage), ("os_error", os_error)]
+                .map(|(key, value)| (key.to_owned(), value.to_owned()));
             Failure::Spawn(Error::Refused(Box::new(Refusal {
                 code: Code::FailedPrecondition,
                 reason: Some(Reason::Known(reason)),
@@ -177,10 +182,15 @@ mod tests {
             .exit()
             .code()
         };
+        let missing = "No such file or directory";
         let unusable = ErrorReason::ProgramUnusable;
-        assert_eq!(refused(unusable, "No such file or directory"), 127);
-        assert_eq!(refused(unusable, "Permission denied"), 126);
-        assert_eq!(refused(ErrorReason::TaskLimitReached, ""), 1);
+        assert_eq!(refused(unusable, "", missing), 127);
+        assert_eq!(refused(unusable, "", "Permission denied"), 126);
+        let failed = ErrorReason::SpawnFailed;
+        assert_eq!(refused(failed, "EXEC", missing), 127);
+        assert_eq!(refused(failed, "EXEC", "Exec format error"), 126);
+        assert_eq!(refused(failed, "WORKING_DIRECTORY", missing), 1);
+        assert_eq!(refused(ErrorReason::TaskLimitReached, "", ""), 1);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::{
 
 use heeler_client::{
     Spawn,
-    v1::{EnvDefaults, StaleAction},
+    v1::{EnvironmentDefaults, StaleAction},
 };
 
 use super::{
@@ -34,7 +34,7 @@ pub(crate) fn background(args: &TaskArgs) -> Result<Spawn, Failure> {
         spawn = spawn.env_remove(key);
     }
     if args.no_env_defaults {
-        spawn = spawn.env_defaults(EnvDefaults::None);
+        spawn = spawn.env_defaults(EnvironmentDefaults::None);
     }
     Ok(admission(&args.admission, options(args, spawn)))
 }
@@ -68,7 +68,7 @@ fn options(args: &TaskArgs, spawn: Spawn) -> Spawn {
     let spawn = with(spawn, args.idle_timeout, Spawn::idle_timeout);
     let spawn = with(spawn, args.stale_after, Spawn::stale_after);
     let spawn = match args.stale_cancel {
-        true => spawn.stale_action(StaleAction::Cancel),
+        true => spawn.on_stale(StaleAction::Cancel),
         false => spawn,
     };
     with(spawn, args.request_id.as_ref(), Spawn::request_id)
@@ -110,30 +110,32 @@ fn directory(cwd: Option<&Path>) -> Result<PathBuf, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use heeler_client::v1::{Placement, SpawnRequest};
+    use heeler_client::v1::{SpawnRequest, TaskSpec};
 
     use super::*;
     use crate::args::parse;
 
+    fn spec(spawn: Spawn) -> TaskSpec {
+        SpawnRequest::from(spawn).spec.unwrap()
+    }
+
     #[test]
     fn options_that_are_not_given_are_left_to_the_daemon() {
         let task = parse::<TaskArgs>(&["--cwd", "/", "--", "true"]).unwrap();
-        let request = SpawnRequest::from(background(&task).unwrap());
-        assert_eq!(request.stop_policy, None);
-        assert_eq!(request.timeout, None);
-        assert_eq!((request.placement, request.orphan_policy), (0, 0));
-        assert_eq!(request.working_directory, "/");
+        let spec = spec(background(&task).unwrap());
+        assert_eq!((spec.stop, spec.timeout), (None, None));
+        assert_eq!((spec.foreground, spec.orphan_policy), (None, 0));
+        assert_eq!(spec.working_directory, "/");
     }
 
     #[test]
     fn a_foreground_task_has_no_time_limit_by_default() {
         let task = parse::<TaskArgs>(&["--", "true"]).unwrap();
         let flags = parse::<ForegroundArgs>(&[]).unwrap();
-        let request = SpawnRequest::from(foreground(&task, &flags).unwrap());
-        assert_eq!(request.placement(), Placement::Foreground);
-        let years = request.foreground_timeout.unwrap().seconds / (365 * 24 * 3600);
+        let policy = spec(foreground(&task, &flags).unwrap()).foreground.unwrap();
+        let years = policy.timeout.unwrap().seconds / (365 * 24 * 3600);
         assert!(years > 1000, "{years}");
-        assert_eq!((request.on_disconnect, request.reattach_window), (0, None));
+        assert_eq!((policy.on_disconnect, policy.reattach_window), (0, None));
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 use heeler_client::{
-    CancelOptions, Client, Error,
-    v1::{CancelOutcome, CancelRequest, CancelResponse, CancelResult, cancel_request::Target},
+    CancelOptions, Client, Error, Filter,
+    v1::{CancelOutcome, CancelRequest, CancelResponse, CancelResult},
 };
 use tokio::task::JoinSet;
 
@@ -113,16 +113,11 @@ impl Cancel {
         if !self.ids.is_empty() {
             let ids = selection::distinct(&self.ids).into_iter();
             return ids
-                .map(|id| options.clone().of(Target::TaskId(id)))
+                .map(|id| options.clone().of(Filter::all().task(id)))
                 .collect();
         }
-        let target = match (&self.session, self.labels.as_slice()) {
-            (Some(session), []) => Target::SessionId(session.clone()),
-            (session, labels) => {
-                Target::Filter(selection::filter(session.as_deref(), labels).into())
-            }
-        };
-        vec![options.of(target)]
+        let filter = selection::filter(self.session.as_deref(), &self.labels);
+        vec![options.of(filter)]
     }
 
     fn options(&self) -> CancelOptions {
@@ -151,8 +146,9 @@ impl Cancel {
     }
 
     fn exit(&self, result: &CancelResult) -> Exit {
-        let is_finished = result.task.as_ref().is_some_and(status::is_finished);
-        let has_survivors = result.proof.as_ref().is_some_and(proof::has_survivors);
+        let task = result.task.as_ref();
+        let is_finished = task.is_some_and(status::is_finished);
+        let has_survivors = task.and_then(proof::of).is_some_and(proof::has_survivors);
         if has_survivors || !(is_finished || self.no_wait) {
             Exit::Failed
         } else {
@@ -192,7 +188,7 @@ fn line(result: &CancelResult) -> String {
         }
         CancelOutcome::AlreadyStopping | CancelOutcome::Requested | CancelOutcome::Unspecified => {}
     }
-    if let Some(found) = &result.proof {
+    if let Some(found) = proof::of(task) {
         line.push_str("; ");
         line.push_str(&proof::clause(found));
     }
@@ -202,7 +198,8 @@ fn line(result: &CancelResult) -> String {
 #[cfg(test)]
 mod tests {
     use heeler_client::v1::{
-        BackgroundTask, Outcome, ProcessInfo, Proof, ProofMethod, TaskState, outcome,
+        BackgroundTask, Outcome, ProcessInfo, Proof, ProofMethod, StopRecord, Survivors,
+        TaskFilter, TaskState, outcome, proof::Result as Found,
     };
 
     use super::*;
@@ -211,20 +208,27 @@ mod tests {
         crate::args::parse(args)
     }
 
-    fn result(state: TaskState, proof: Option<Proof>) -> CancelResult {
+    fn result(state: TaskState, found: Option<Found>) -> CancelResult {
         let outcome = Some(Outcome {
             result: Some(outcome::Result::ExitCode(0)),
+        });
+        let proof = found.map(|found| Proof {
+            result: Some(found),
+            ..Proof::default()
         });
         let task = BackgroundTask {
             id: "shell-a".to_owned(),
             state: state.into(),
             outcome,
+            stop: Some(StopRecord {
+                proof,
+                ..StopRecord::default()
+            }),
             ..BackgroundTask::default()
         };
         CancelResult {
             task: Some(task),
             outcome: CancelOutcome::Requested.into(),
-            proof,
         }
     }
 
@@ -233,41 +237,35 @@ mod tests {
         assert!(parse(&[]).is_err());
         assert!(parse(&["a", "--session", "s"]).is_err());
         assert!(parse(&["a", "--force", "--grace", "1s"]).is_err());
-        assert_eq!(parse(&["a", "b", "a"]).unwrap().requests().len(), 2);
-        let both = parse(&["--session", "s", "--label", "k=v"])
-            .unwrap()
-            .requests();
-        assert!(matches!(both[0].target, Some(Target::Filter(_))));
-        let session = parse(&["--session", "s"]).unwrap().requests();
-        assert!(matches!(session[0].target, Some(Target::SessionId(_))));
+        let filters = |args: &[&str]| -> Vec<TaskFilter> {
+            let requests = parse(args).unwrap().requests().into_iter();
+            requests.map(|request| request.filter.unwrap()).collect()
+        };
+        let by_id = ["a", "b"].map(|id| Filter::all().task(id).into());
+        assert_eq!(filters(&["a", "b", "a"]), by_id);
+        let session = Filter::all().session("s");
+        assert_eq!(filters(&["--session", "s"]), [session.clone().into()]);
+        let both = session.label("k", "v");
+        let args = ["--session", "s", "--label", "k=v"];
+        assert_eq!(filters(&args), [both.into()]);
     }
 
     /// C14
     #[test]
     fn survivors_are_named_and_make_the_exit_code_1() {
         let args = parse(&["a"]).unwrap();
-        let survivors = vec![ProcessInfo {
-            pid: 7,
-            ..ProcessInfo::default()
-        }];
-        let left = result(
-            TaskState::Stopping,
-            Some(Proof {
-                survivors,
-                ..Proof::default()
-            }),
-        );
+        let survivors = Survivors {
+            processes: vec![ProcessInfo {
+                pid: 7,
+                ..ProcessInfo::default()
+            }],
+        };
+        let left = result(TaskState::Stopping, Some(Found::Survivors(survivors)));
         assert_eq!(args.exit(&left), Exit::Failed);
         assert!(line(&left).contains("NOT gone"), "{}", line(&left));
 
-        let method = ProofMethod::CgroupEmpty.into();
-        let gone = result(
-            TaskState::Cancelled,
-            Some(Proof {
-                method,
-                ..Proof::default()
-            }),
-        );
+        let proven = Found::Proven(ProofMethod::CgroupEmpty.into());
+        let gone = result(TaskState::Cancelled, Some(proven));
         assert_eq!(args.exit(&gone), Exit::Success);
         assert!(line(&gone).starts_with("shell-a  CANCELLED, exit code 0; proven gone"));
     }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 use heeler_client::{
-    DetachOptions,
-    v1::{DetachOutcome, DetachResult, detach_request::Target},
+    DetachOptions, Filter,
+    v1::{DetachOutcome, DetachResult},
 };
 
 use crate::{
@@ -51,12 +51,12 @@ pub(crate) struct Detach {
 
 impl Detach {
     pub(crate) async fn run(self) -> Result<Exit, Failure> {
-        let target = match (&self.id, &self.session) {
-            (Some(id), _) => Target::TaskId(id.clone()),
-            (None, session) => Target::SessionId(session.clone().unwrap_or_default()),
+        let filter = match &self.id {
+            Some(id) => Filter::all().task(id),
+            None => selection::filter(self.session.as_deref(), &[]),
         };
         let mut cx = Context::open(&self.client).await?;
-        let response = cx.client.detach(self.options().of(target)).await?;
+        let response = cx.client.detach(self.options().of(filter)).await?;
         if cx.print_json(&response)? == Printed::No {
             for result in &response.results {
                 cx.out.line(&text::visible(&line(result)))?;

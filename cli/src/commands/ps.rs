@@ -116,7 +116,7 @@ impl Ps {
             .into_iter()
             .fold(filter, |filter, kind| filter.kind(kind.into()));
         let options = if self.all {
-            ListOptions::all()
+            ListOptions::all().with_finished_foreground()
         } else {
             ListOptions::live()
         };

@@ -1,7 +1,10 @@
 //! `heeler rm`: deletes finished tasks and their output.
 
 use clap::{ArgGroup, Args};
-use heeler_client::v1::{RemoveRequest, RemoveResponse, TaskIds, remove_request::Target};
+use heeler_client::{
+    Filter,
+    v1::{RemoveRequest, RemoveResponse},
+};
 
 use crate::{
     args::selection,
@@ -46,7 +49,7 @@ impl Rm {
     pub(crate) async fn run(self) -> Result<Exit, Failure> {
         let mut cx = Context::open(&self.client).await?;
         let request = RemoveRequest {
-            target: Some(self.target()?),
+            filter: Some(self.filter()?.into()),
         };
         let removed: RemoveResponse = cx.client.remove(request).await?;
         if cx.print_json(&removed)? == Printed::No {
@@ -58,17 +61,16 @@ impl Rm {
         Ok(Exit::Success)
     }
 
-    fn target(&self) -> Result<Target, Failure> {
+    fn filter(&self) -> Result<Filter, Failure> {
         if self.finished {
-            let filter = selection::filter(self.session.as_deref(), &[]);
-            return Ok(Target::Finished(filter.into()));
+            return Ok(selection::filter(self.session.as_deref(), &[]));
         }
-        let task_ids = selection::distinct(&self.ids);
-        if task_ids.len() > MOST {
+        let ids = selection::distinct(&self.ids);
+        if ids.len() > MOST {
             let problem = format!("more than {MOST} tasks; use several calls, or --finished");
             return Err(Failure::Usage(problem));
         }
-        Ok(Target::Tasks(TaskIds { task_ids }))
+        Ok(Filter::all().tasks(ids))
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) fn closing_message(ended: &AttachEnded, stop_requests: u32) -> Option
     let id = &task.id;
     match reason {
         AttachEndReason::Detached => {
-            let cause = task.detached.as_ref().map(causes::detach);
+            let cause = task.detachment.as_ref().map(causes::detach);
             let cause = cause.map(|cause| format!(" ({cause})"));
             let cause = cause.unwrap_or_default();
             Some(format!("{id} continues in the background{cause}"))
@@ -82,7 +82,7 @@ mod tests {
         let result = outcome::Result::ExitCode(0);
         let mut end = ended(TaskState::TimedOut, AttachEndReason::Finished, result);
         end.task.stop = Some(StopRecord {
-            cause: EndReason::Deadline.into(),
+            cause: EndReason::Timeout.into(),
             ..StopRecord::default()
         });
         let text = closing_message(&end, 0);

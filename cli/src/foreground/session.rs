@@ -193,13 +193,13 @@ impl ForegroundSession {
     }
 
     fn cancelled(&mut self, result: &CancelResult) {
-        let found = result.proof.as_ref();
+        let task = result.task.as_ref();
+        let found = task.and_then(proof::of);
         if let Some(found) = found.filter(|found| proof::has_survivors(found)) {
             self.progress.has_survivors = true;
             out::note(&format!("{}: {}", self.task.id(), proof::clause(found)));
         }
-        let finished = result.task.as_ref();
-        let finished = finished.filter(|task| status::is_finished(task));
+        let finished = task.filter(|task| status::is_finished(task));
         self.progress.stopped = finished.map(Exit::of_task);
     }
 

@@ -114,15 +114,15 @@ impl Card {
         }
         for signal in &stop.signals {
             let to = match signal.processes {
-                0 => "the whole tree".to_owned(),
-                1 => "1 process".to_owned(),
-                several => format!("{several} processes"),
+                None => "the whole tree".to_owned(),
+                Some(1) => "1 process".to_owned(),
+                Some(several) => format!("{several} processes"),
             };
             let at = since(signal.send_time);
             self.fact("sent", &format!("{} to {to} {at}", signal.name));
         }
         if let Some(found) = &stop.proof {
-            let at = since(found.verify_time);
+            let at = since(found.check_time);
             self.fact("result", &format!("{} {at}", proof::clause(found)));
         }
     }
@@ -155,7 +155,10 @@ impl Card {
 
 #[cfg(test)]
 mod tests {
-    use heeler_client::v1::{OutputChunk, Proof, ProofMethod, SentSignal, output_chunk::Content};
+    use heeler_client::v1::{
+        OutputChunk, Proof, ProofMethod, SentSignal, TaskSpec, output_chunk::Content,
+        proof::Result as Found,
+    };
 
     use super::*;
 
@@ -170,16 +173,22 @@ mod tests {
         let stop = StopRecord {
             reason: "enough".to_owned(),
             request_time: at(10),
-            signals: vec![SentSignal {
-                name: "SIGTERM".to_owned(),
-                send_time: at(12),
-                processes: 3,
-                ..SentSignal::default()
-            }],
+            signals: vec![
+                SentSignal {
+                    name: "SIGTERM".to_owned(),
+                    send_time: at(12),
+                    processes: Some(3),
+                    ..SentSignal::default()
+                },
+                SentSignal {
+                    name: "SIGKILL".to_owned(),
+                    send_time: at(13),
+                    ..SentSignal::default()
+                },
+            ],
             proof: Some(Proof {
-                method: ProofMethod::CgroupEmpty.into(),
-                verify_time: at(13),
-                survivors: Vec::new(),
+                check_time: at(13),
+                result: Some(Found::Proven(ProofMethod::CgroupEmpty.into())),
             }),
             ..StopRecord::default()
         };
@@ -193,6 +202,7 @@ mod tests {
         });
         assert!(card.contains("enough"), "{card}");
         assert!(card.contains("SIGTERM to 3 processes +2s"), "{card}");
+        assert!(card.contains("SIGKILL to the whole tree +3s"), "{card}");
         assert!(
             card.contains("proven gone") && card.contains("+3s"),
             "{card}"
@@ -207,7 +217,10 @@ mod tests {
             ..OutputChunk::default()
         };
         let task = BackgroundTask {
-            name: "a\nb".to_owned(),
+            spec: Some(TaskSpec {
+                name: "a\nb".to_owned(),
+                ..TaskSpec::default()
+            }),
             ..BackgroundTask::default()
         };
         let tail = OutputTail {

@@ -13,14 +13,10 @@ pub(crate) fn end_reason(reason: EndReason) -> &'static str {
         EndReason::SpawnFailed => "it failed to start",
         EndReason::Cancelled => "cancel",
         EndReason::Replaced => "another task replaced it",
-        EndReason::Deadline => "timeout",
-        EndReason::IdleDeadline => "idle timeout",
-        EndReason::OutputLimit => "output limit",
-        EndReason::OutOfMemory => "out of memory",
+        EndReason::Timeout => "timeout",
+        EndReason::IdleTimeout => "idle timeout",
         EndReason::ClientDisconnected => "its client disconnected",
-        EndReason::SessionEnded => "its session ended",
         EndReason::ServerShutdown => "the daemon shut down",
-        EndReason::HostGone => "its worker disconnected",
         EndReason::SupervisionLost => "supervision was lost",
     }
 }
@@ -107,7 +103,7 @@ mod tests {
             uid: Some(7),
             ..daemon.clone()
         };
-        assert_eq!(shown(EndReason::Deadline, daemon), "timeout");
+        assert_eq!(shown(EndReason::Timeout, daemon), "timeout");
         let cancel = shown(EndReason::Cancelled, person);
         assert_eq!(cancel, "cancel by heeler (uid 7)");
     }

@@ -37,16 +37,13 @@ fn detail(kind: TaskEventType, task: &BackgroundTask) -> String {
             let leader = task.leader.as_ref();
             leader.map(|leader| format!("pid {}", leader.pid))
         }
-        TaskEventType::Detached => task.detached.as_ref().map(causes::detach),
+        TaskEventType::Detached => task.detachment.as_ref().map(causes::detach),
         TaskEventType::Stale => {
             spec::stale_after(task).map(|span| format!("silent for {}", units::duration(span)))
         }
         TaskEventType::Active => Some(format!("{} bytes written", task.output_bytes)),
         TaskEventType::Stopping => task.stop.as_ref().map(causes::stop),
-        TaskEventType::KillOverdue => {
-            let proof = task.stop.as_ref().and_then(|stop| stop.proof.as_ref());
-            proof.map(proof::clause)
-        }
+        TaskEventType::KillOverdue => proof::of(task).map(proof::clause),
         TaskEventType::LeaderExited | TaskEventType::Ended => {
             task.outcome.as_ref().map(outcome::clause)
         }

@@ -1,6 +1,8 @@
 //! The outcome of a task's leader: exit code, signal, spawn error or unknown.
 
-use heeler_client::v1::{BackgroundTask, Outcome, outcome::Result as Ended};
+use heeler_client::v1::{
+    BackgroundTask, Outcome, SpawnError, SpawnStage, outcome::Result as Ended,
+};
 
 /// The EXIT column of `ps`: one word.
 pub(crate) fn word(task: &BackgroundTask) -> String {
@@ -22,12 +24,27 @@ pub(crate) fn clause(outcome: &Outcome) -> String {
         }
         Some(Ended::Signal(signal)) => format!("killed by {}", signal.name),
         Some(Ended::SpawnError(error)) => {
-            format!("failed to start: {}: {}", error.operation, error.message)
+            format!("failed to start: {}: {}", step(error), error.message)
         }
         Some(Ended::Unknown(unknown)) if unknown.detail.is_empty() => "exit unknown".to_owned(),
         Some(Ended::Unknown(unknown)) => format!("exit unknown: {}", unknown.detail),
         None => "an outcome that this version of heeler does not know".to_owned(),
     }
+}
+
+/// The step that failed and its operand, such as `execute /usr/bin/make`.
+fn step(error: &SpawnError) -> String {
+    let step = match error.stage() {
+        SpawnStage::Unspecified => "a step that this version of heeler does not know",
+        SpawnStage::Shim => "start the shim",
+        SpawnStage::TaskFile => "create the task file",
+        SpawnStage::Pipes => "create the output pipes",
+        SpawnStage::Process => "create the process",
+        SpawnStage::WorkingDirectory => "enter the working directory",
+        SpawnStage::Descriptors => "arrange the descriptors",
+        SpawnStage::Exec => "execute",
+    };
+    format!("{step} {}", error.path).trim_end().to_owned()
 }
 
 /// The exit code that a shell would report: 128+n for signal n, none if the exit is not known.
@@ -81,5 +98,22 @@ mod tests {
         assert_eq!(word(&with(killed())), "SIGKILL");
         let exited = with(Ended::ExitCode(0));
         assert_eq!(clause(&exited.outcome.unwrap()), "exit code 0");
+    }
+
+    #[test]
+    fn a_spawn_error_names_the_step_and_its_path() {
+        let shown = |stage: SpawnStage, path: &str| {
+            let error = SpawnError {
+                stage: stage.into(),
+                path: path.to_owned(),
+                message: "it broke".to_owned(),
+                errno: 0,
+            };
+            clause(&with(Ended::SpawnError(error)).outcome.unwrap())
+        };
+        let exec = shown(SpawnStage::Exec, "/bin/x");
+        assert_eq!(exec, "failed to start: execute /bin/x: it broke");
+        let shim = shown(SpawnStage::Shim, "");
+        assert_eq!(shim, "failed to start: start the shim: it broke");
     }
 }

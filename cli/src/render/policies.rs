@@ -5,8 +5,8 @@ use std::time::Duration;
 use heeler_client::{
     time,
     v1::{
-        BackgroundTask, DisconnectAction, ExclusiveMode, ForegroundTimeoutAction, OrphanPolicy,
-        Placement, StaleAction,
+        BackgroundTask, DisconnectAction, ExclusiveMode, ExclusivePolicy, ForegroundPolicy,
+        ForegroundTimeoutAction, OrphanPolicy, Placement, SilencePolicy, StaleAction,
     },
 };
 
@@ -18,23 +18,29 @@ const NO_LIMIT: Duration = Duration::from_secs(1000 * 365 * 24 * 3600);
 /// Names and values; a policy that does not apply is left out.
 pub(crate) fn facts(task: &BackgroundTask) -> Vec<(&'static str, String)> {
     let mut facts = vec![("placement", placement(task).to_owned())];
-    if let Some(detachment) = &task.detached {
+    if let Some(detachment) = &task.detachment {
         let at = detachment.detach_time.map(units::timestamp);
         let (at, cause) = (at.unwrap_or_default(), causes::detach(detachment));
         facts.push(("detached", format!("{at} {cause}").trim_start().to_owned()));
     }
-    facts.push(("foreground", foreground(task)));
-    facts.push(("disconnect", disconnect(task)));
+    if let Some(policy) = &spec::of(task).foreground {
+        facts.push(("foreground", foreground(policy)));
+        facts.push(("disconnect", disconnect(policy)));
+    }
     facts.push(("orphans", orphans(spec::orphan_policy(task)).to_owned()));
-    for process in &task.abandoned_processes {
+    for process in &task.abandoned {
         facts.push(("abandoned", format!("{} {}", process.pid, process.command)));
     }
-    if let Some(span) = task.idle_timeout {
+    if let Some(span) = spec::of(task).idle_timeout {
         let span = units::duration(time::from_proto(span));
         facts.push(("idle timeout", format!("stopped after {span} of silence")));
     }
-    facts.push(("stale", stale(task)));
-    facts.push(("exclusive", exclusive(task)));
+    if let Some(policy) = &spec::of(task).silence {
+        facts.push(("stale", stale(task, policy)));
+    }
+    if let Some(policy) = &spec::of(task).exclusive {
+        facts.push(("exclusive", exclusive(policy)));
+    }
     facts.push(("queue", spec::queue(task).to_owned()));
     facts.retain(|(_, value)| !value.is_empty());
     facts
@@ -49,26 +55,26 @@ fn placement(task: &BackgroundTask) -> &'static str {
     }
 }
 
-fn foreground(task: &BackgroundTask) -> String {
-    let Some(span) = task.foreground_timeout.map(time::from_proto) else {
+fn foreground(policy: &ForegroundPolicy) -> String {
+    let Some(span) = policy.timeout.map(time::from_proto) else {
         return String::new();
     };
     if span >= NO_LIMIT {
         return "no time limit".to_owned();
     }
-    let action = match task.on_foreground_timeout() {
+    let action = match policy.on_timeout() {
         ForegroundTimeoutAction::Unspecified | ForegroundTimeoutAction::Detach => "detached",
         ForegroundTimeoutAction::Cancel => "stopped",
     };
     format!("for {}, then {action}", units::duration(span))
 }
 
-fn disconnect(task: &BackgroundTask) -> String {
-    let Some(window) = task.reattach_window.map(time::from_proto) else {
+fn disconnect(policy: &ForegroundPolicy) -> String {
+    let Some(window) = policy.reattach_window.map(time::from_proto) else {
         return String::new();
     };
     let after = units::duration(window);
-    match task.on_disconnect() {
+    match policy.on_disconnect() {
         DisconnectAction::Unspecified | DisconnectAction::Cancel => {
             format!("stopped after {after}")
         }
@@ -86,11 +92,11 @@ fn orphans(policy: OrphanPolicy) -> &'static str {
     }
 }
 
-fn stale(task: &BackgroundTask) -> String {
-    let Some(span) = spec::stale_after(task) else {
+fn stale(task: &BackgroundTask, policy: &SilencePolicy) -> String {
+    let Some(span) = policy.stale_after.map(time::from_proto) else {
         return String::new();
     };
-    let action = match task.stale_action() {
+    let action = match policy.on_stale() {
         StaleAction::Unspecified | StaleAction::Notify => "",
         StaleAction::Cancel => ", then stopped",
     };
@@ -101,10 +107,10 @@ fn stale(task: &BackgroundTask) -> String {
     format!("after {} of silence{action}{now}", units::duration(span))
 }
 
-fn exclusive(task: &BackgroundTask) -> String {
-    let key = spec::exclusive_key(task);
-    match task.exclusive_mode() {
-        ExclusiveMode::Unspecified => key.to_owned(),
+fn exclusive(policy: &ExclusivePolicy) -> String {
+    let key = &policy.key;
+    match policy.mode() {
+        ExclusiveMode::Unspecified => key.clone(),
         ExclusiveMode::Reject => format!("{key} (reject if another task has the key)"),
         ExclusiveMode::Replace => format!("{key} (replace the holder)"),
         ExclusiveMode::Queue => format!("{key} (queue behind the holder)"),
@@ -113,7 +119,7 @@ fn exclusive(task: &BackgroundTask) -> String {
 
 #[cfg(test)]
 mod tests {
-    use heeler_client::v1::{AbandonedProcess, DetachCause, Detachment, TaskState};
+    use heeler_client::v1::{AbandonedProcess, DetachCause, Detachment, TaskSpec, TaskState};
 
     use super::*;
 
@@ -126,21 +132,32 @@ mod tests {
     /// F1, F4, F6
     #[test]
     fn a_foreground_task_shows_its_time_limit_and_the_disconnect_action() {
-        let mut task = BackgroundTask {
-            state: TaskState::Running.into(),
-            placement: Placement::Foreground.into(),
-            foreground_timeout: Some(time::to_proto(Duration::from_secs(60))),
+        let shown = |policy: ForegroundPolicy| {
+            text(&BackgroundTask {
+                spec: Some(TaskSpec {
+                    foreground: Some(policy),
+                    ..TaskSpec::default()
+                }),
+                state: TaskState::Running.into(),
+                placement: Placement::Foreground.into(),
+                ..BackgroundTask::default()
+            })
+        };
+        let policy = ForegroundPolicy {
+            timeout: Some(time::to_proto(Duration::from_secs(60))),
             reattach_window: Some(time::to_proto(Duration::from_secs(10))),
-            ..BackgroundTask::default()
+            ..ForegroundPolicy::default()
         };
         assert_eq!(
-            text(&task),
+            shown(policy),
             "placement: in the foreground\nforeground: for 1m, then detached\n\
              disconnect: stopped after 10s"
         );
-        task.foreground_timeout = Some(time::to_proto(Duration::MAX));
-        task.on_disconnect = DisconnectAction::Keep.into();
-        let text = text(&task);
+        let text = shown(ForegroundPolicy {
+            timeout: Some(time::to_proto(Duration::MAX)),
+            on_disconnect: DisconnectAction::Keep.into(),
+            ..policy
+        });
         assert!(text.contains("foreground: no time limit"), "{text}");
         assert!(text.contains("disconnect: stays"), "{text}");
     }
@@ -149,17 +166,23 @@ mod tests {
     #[test]
     fn the_effects_of_policies_are_shown() {
         let task = BackgroundTask {
+            spec: Some(TaskSpec {
+                orphan_policy: OrphanPolicy::Abandon.into(),
+                silence: Some(SilencePolicy {
+                    stale_after: Some(time::to_proto(Duration::from_secs(5))),
+                    ..SilencePolicy::default()
+                }),
+                ..TaskSpec::default()
+            }),
             placement: Placement::Background.into(),
-            detached: Some(Detachment {
+            detachment: Some(Detachment {
                 cause: DetachCause::ForegroundTimeout.into(),
                 ..Detachment::default()
             }),
-            orphan_policy: OrphanPolicy::Abandon.into(),
-            abandoned_processes: vec![AbandonedProcess {
+            abandoned: vec![AbandonedProcess {
                 pid: 7,
                 command: "sleep 9".to_owned(),
             }],
-            stale_after: Some(time::to_proto(Duration::from_secs(5))),
             stale: true,
             ..BackgroundTask::default()
         };

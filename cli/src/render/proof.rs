@@ -1,18 +1,29 @@
 //! The proof that a tree is empty, or its survivors by name.
 
-use heeler_client::v1::{ProcessInfo, Proof, ProofMethod};
+use heeler_client::v1::{
+    BackgroundTask, ProcessInfo, Proof, ProofMethod, Survivors, proof::Result as Found,
+};
+
+/// The latest check of a task that was stopped.
+pub(crate) fn of(task: &BackgroundTask) -> Option<&Proof> {
+    task.stop.as_ref()?.proof.as_ref()
+}
 
 /// Returns whether processes of the tree are left.
 pub(crate) fn has_survivors(proof: &Proof) -> bool {
-    !proof.survivors.is_empty()
+    matches!(proof.result, Some(Found::Survivors(_)))
 }
 
 pub(crate) fn clause(proof: &Proof) -> String {
-    if has_survivors(proof) {
-        let names: Vec<_> = proof.survivors.iter().map(survivor).collect();
-        return format!("NOT gone, {} left: {}", names.len(), names.join("; "));
-    }
-    let evidence = match proof.method() {
+    let method = match &proof.result {
+        Some(Found::Survivors(Survivors { processes })) => {
+            let names: Vec<_> = processes.iter().map(survivor).collect();
+            return format!("NOT gone, {} left: {}", names.len(), names.join("; "));
+        }
+        Some(Found::Proven(method)) => ProofMethod::try_from(*method).unwrap_or_default(),
+        None => return "a result that this version of heeler does not know".to_owned(),
+    };
+    let evidence = match method {
         ProofMethod::Unspecified => "by a method that this version of heeler does not know",
         ProofMethod::CgroupEmpty => "its cgroup is empty and its shim has no child",
         ProofMethod::NoChildren => "its shim has no child and no process has its environment tag",
@@ -40,7 +51,9 @@ mod tests {
             ..ProcessInfo::default()
         };
         let text = clause(&Proof {
-            survivors: vec![survivor],
+            result: Some(Found::Survivors(Survivors {
+                processes: vec![survivor],
+            })),
             ..Proof::default()
         });
         assert_eq!(text, "NOT gone, 1 left: 7 sleep 9");

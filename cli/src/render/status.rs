@@ -57,11 +57,7 @@ pub(crate) fn note(task: &BackgroundTask) -> String {
 
 /// The number of a session's live tasks, such as `s1: 1 agent, 2 shells`.
 pub(crate) fn session_activity(activity: &SessionActivity) -> String {
-    let counts = [
-        (activity.agents, "agent"),
-        (activity.shells, "shell"),
-        (activity.hosted, "hosted task"),
-    ];
+    let counts = [(activity.agents, "agent"), (activity.shells, "shell")];
     let counts = counts.iter().filter(|(count, _)| *count > 0);
     let counts = counts.map(|(count, name)| match count {
         1 => format!("1 {name}"),
@@ -77,22 +73,34 @@ pub(crate) fn session_activity(activity: &SessionActivity) -> String {
 
 #[cfg(test)]
 mod tests {
+    use heeler_client::v1::{ExclusivePolicy, TaskSpec};
+
     use super::*;
 
     /// F1, T5
     #[test]
     fn the_note_shows_foreground_stale_queue_and_awaited_key() {
+        let spec = TaskSpec {
+            queue: "builds".to_owned(),
+            ..TaskSpec::default()
+        };
         let mut task = BackgroundTask {
+            spec: Some(spec.clone()),
             state: TaskState::Running.into(),
             placement: Placement::Foreground.into(),
             stale: true,
-            queue: "builds".to_owned(),
             ..BackgroundTask::default()
         };
         assert_eq!(note(&task), "fg stale q:builds");
         task.state = TaskState::Completed.into();
         assert_eq!(note(&task), "");
-        task.exclusive_key = "dev".to_owned();
+        task.spec = Some(TaskSpec {
+            exclusive: Some(ExclusivePolicy {
+                key: "dev".to_owned(),
+                ..ExclusivePolicy::default()
+            }),
+            ..spec
+        });
         task.state = TaskState::Running.into();
         assert_eq!(note(&task), "fg stale q:builds", "the task has the key");
         task.state = TaskState::Queued.into();

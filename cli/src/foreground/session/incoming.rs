@@ -110,6 +110,8 @@ pub(super) async fn next(late: &mut Option<LateOutput>) -> LateItem {
 
 #[cfg(test)]
 mod tests {
+    use heeler_client::v1::TaskSpec;
+
     use super::*;
 
     /// F11
@@ -123,7 +125,10 @@ mod tests {
         task.state = TaskState::Stopping.into();
         assert!(finishes_soon(&task));
         task.state = TaskState::Running.into();
-        task.orphan_policy = OrphanPolicy::Kill.into();
+        task.spec = Some(TaskSpec {
+            orphan_policy: OrphanPolicy::Kill.into(),
+            ..TaskSpec::default()
+        });
         assert!(finishes_soon(&task));
     }
 }
