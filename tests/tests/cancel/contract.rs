@@ -248,6 +248,42 @@ async fn an_overdue_kill_names_the_survivors_and_goes_on() {
     proof_of(&task);
 }
 
+/// C14
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_proof_is_absent_while_the_tree_lives_and_has_one_result_after_it() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let mut fixture = daemon.run(&api, "ignore TERM pid ready forever").await;
+    fixture.process("ready").await;
+    let request = CancelRequest {
+        how: grace(secs(600)),
+        ..cancel(&fixture.id)
+    };
+    let asked = api.cancel_one(request).await.task.unwrap();
+    assert_eq!(asked.state(), TaskState::Stopping);
+    assert_eq!(asked.stop.unwrap().proof, None, "nothing was checked yet");
+
+    let stop = api.kill(&fixture.id).await.task.unwrap().stop.unwrap();
+    fixture.assert_gone();
+    let proof = stop.proof.unwrap();
+    assert!(micros(&proof.check_time) >= micros(&stop.request_time));
+    assert!(
+        matches!(proof.result, Some(proof::Result::Proven(_))),
+        "{proof:?}"
+    );
+    let sent = |name: &str| {
+        let sent = stop.signals.iter().find(|signal| signal.name == name);
+        sent.unwrap_or_else(|| panic!("no {name}: {:?}", stop.signals))
+            .processes
+    };
+    assert_eq!(sent("SIGTERM"), Some(1));
+    assert_eq!(
+        sent("SIGKILL"),
+        None,
+        "a kill of the whole tree counts no processes"
+    );
+}
+
 /// C15
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_cancel_goes_on_after_the_callers_deadline() {

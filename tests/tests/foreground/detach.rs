@@ -129,12 +129,14 @@ async fn the_timeout_of_a_detach_counts_from_the_detach() {
     };
     let answer = api.detach(request).await.unwrap();
     let task = answer.results[0].task.as_ref().unwrap();
-    assert_eq!(task.timeout(), Some(millis(3500)));
+    assert_eq!(task.timeout(), Some(secs(3600)), "the specification stays");
+    let detachment = task.detachment.as_ref().unwrap();
+    assert_eq!(detachment.timeout, Some(millis(3500)));
     let task = api.ended(&fixture.id).await;
     assert_eq!(task.end_reason(), EndReason::Timeout);
-    let detached = task.detachment.as_ref().unwrap();
+    let detachment = task.detachment.as_ref().unwrap();
     let stop = task.stop.as_ref().unwrap();
-    let ran = micros(&stop.request_time) - micros(&detached.detach_time);
+    let ran = micros(&stop.request_time) - micros(&detachment.detach_time);
     assert!(ran >= 3_500_000, "stopped {ran} us after the detach");
 }
 

@@ -121,6 +121,10 @@ async fn a_page_token_is_refused_with_a_changed_filter() {
             include_finished: true,
             ..request.clone()
         },
+        ListRequest {
+            include_finished_foreground: true,
+            ..request.clone()
+        },
     ];
     for other in changed {
         let refused = api.list(with_token(other)).await;
