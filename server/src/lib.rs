@@ -51,6 +51,7 @@ pub mod internal {
     pub use crate::{
         journal::{Boot, Entry, Journal},
         process::{
+            Moment,
             launch::EnvBlock,
             shim::{AfterTask, Launch, RecordSync, ShimLink, ShimOrder, ShimPool, ShimReport},
             task_file::{Exit, LastOutput, MemoryDir, Reading, Records, Start, TaskDir, TreeEnd},
