@@ -253,7 +253,12 @@ async fn an_overdue_kill_names_the_survivors_and_goes_on() {
 async fn a_proof_is_absent_while_the_tree_lives_and_has_one_result_after_it() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
-    let mut fixture = daemon.run(&api, "ignore TERM pid ready forever").await;
+    let received = daemon.path("received");
+    let script = format!(
+        "trap TERM [ touch {} ] pid ready forever",
+        received.display()
+    );
+    let mut fixture = daemon.run(&api, &script).await;
     fixture.process("ready").await;
     let request = CancelRequest {
         how: grace(secs(600)),
@@ -262,6 +267,7 @@ async fn a_proof_is_absent_while_the_tree_lives_and_has_one_result_after_it() {
     let asked = api.cancel_one(request).await.task.unwrap();
     assert_eq!(asked.state(), TaskState::Stopping);
     assert_eq!(asked.stop.unwrap().proof, None, "nothing was checked yet");
+    heeler_tests::eventually("a received SIGTERM", || received.exists()).await;
 
     let stop = api.kill(&fixture.id).await.task.unwrap().stop.unwrap();
     fixture.assert_gone();
