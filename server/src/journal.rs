@@ -59,7 +59,7 @@ use crate::task::{Event, EventKind, IdKey, QueueSettings, Seq, SpawnRequest, Tas
 
 pub(crate) use error::{DiskTrouble, ReadError};
 pub use error::{JournalError, RecordError};
-pub(crate) use prune::{Candidate, FinishedTotals};
+pub(crate) use prune::{Candidate, FinishedClass, FinishedTotals};
 pub(crate) use read::{ListQuery, Position};
 
 /// The failures that an append survives.
