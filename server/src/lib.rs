@@ -39,6 +39,7 @@ mod supervisor;
     reason = "its items say pub for the whole crate"
 )]
 mod task;
+mod wall_clock;
 
 pub use config::{Config, Limits, Listen, OnExit, Retention, TlsFiles};
 pub use journal::Durability;
@@ -57,8 +58,8 @@ pub mod internal {
         },
         task::{
             Command, Containment, DEFAULT_GRACE, EndReason, EndState, Ended, EventKind, IdKey,
-            Kind, LeaderEnd, Outcome, Seq, Signal, Spec, Started, StopPolicy, Task, TaskId,
-            TaskUid, Timestamp,
+            Kind, LeaderEnd, Moment, Monotonic, Outcome, Seq, Signal, Spec, Started, StopPolicy,
+            Task, TaskId, TaskUid, Timestamp,
         },
     };
 }
