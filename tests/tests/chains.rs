@@ -15,8 +15,8 @@ use std::{
 
 use heeler_tests::{
     Daemon, Setting, containment, millis,
-    outcome::proven,
-    v1::{CancelMode, ListRequest, TaskState},
+    outcome::proof_in,
+    v1::{ListRequest, TaskState},
 };
 
 /// Makes three tests of each function, one per setting, that never run at the same time.
@@ -104,7 +104,7 @@ async fn runaway_chains_die_while_the_server_stays_responsive(daemon: Daemon, se
     }
     let stopped = cancelled.await.unwrap();
     fixture.assert_gone();
-    assert_eq!(proven(stopped.proof.as_ref()), setting.proof());
+    assert_eq!(proof_in(&stopped), setting.proof());
     assert_eq!(stopped.task.unwrap().state(), TaskState::Cancelled);
 }
 
@@ -115,7 +115,7 @@ async fn runaway_chains_with_a_session_each_die(daemon: Daemon, setting: Setting
         .run(&api, "ignore TERM chains 64 setsid pid ready forever")
         .await;
     fixture.process("ready").await;
-    let stopped = api.stop(&fixture.id, CancelMode::Force).await;
+    let stopped = api.kill(&fixture.id).await;
     fixture.assert_gone();
-    assert_eq!(proven(stopped.proof.as_ref()), setting.proof());
+    assert_eq!(proof_in(&stopped), setting.proof());
 }

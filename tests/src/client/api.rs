@@ -68,20 +68,25 @@ impl Api {
         answer.results.remove(0)
     }
 
-    /// Cancels one task, and waits for the proof.
-    pub async fn stop(&self, id: &str, mode: CancelMode) -> CancelResult {
-        self.cancel_one(CancelRequest {
-            mode: mode.into(),
-            wait: true,
-            ..request::cancel(id)
-        })
-        .await
+    /// Cancels one task by its own stop policy, and waits for the proof.
+    pub async fn stop(&self, id: &str) -> CancelResult {
+        self.stop_by(id, None).await
+    }
+
+    /// Kills one task, and waits for the proof.
+    pub async fn kill(&self, id: &str) -> CancelResult {
+        self.stop_by(id, request::force()).await
     }
 
     /// Cancels one task with a grace of its own, and waits for the proof.
     pub async fn stop_within(&self, id: &str, grace: prost_types::Duration) -> CancelResult {
+        self.stop_by(id, request::grace(grace)).await
+    }
+
+    /// Cancels one task in this way, and waits for the proof.
+    pub async fn stop_by(&self, id: &str, how: Option<cancel_request::How>) -> CancelResult {
         self.cancel_one(CancelRequest {
-            grace: Some(grace),
+            how,
             wait: true,
             ..request::cancel(id)
         })
@@ -100,7 +105,7 @@ impl Api {
     /// Kills every live task, and waits for the proofs.
     pub async fn stop_everything(&self) -> Result<CancelResponse, Status> {
         self.cancel(CancelRequest {
-            mode: CancelMode::Force.into(),
+            how: request::force(),
             wait: true,
             ..request::cancel_matching(live())
         })
@@ -127,6 +132,7 @@ impl Api {
     pub async fn all(&self) -> Vec<BackgroundTask> {
         let request = ListRequest {
             include_finished: true,
+            include_finished_foreground: true,
             page_size: 1000,
             ..Default::default()
         };

@@ -1,8 +1,8 @@
 //! How a task ended, and how its end was proven.
 
 use heeler_proto::v1::{
-    BackgroundTask, EndReason, Proof, ProofMethod, SignalOutcome, TaskState,
-    outcome::Result as Outcome,
+    BackgroundTask, CancelResult, EndReason, Proof, ProofMethod, SignalOutcome, TaskState,
+    outcome::Result as Outcome, proof,
 };
 
 /// The outcome of a task that must have one.
@@ -54,8 +54,10 @@ pub fn assert_lost(task: &BackgroundTask, why: &str) {
 #[track_caller]
 pub fn proven(proof: Option<&Proof>) -> ProofMethod {
     let proof = proof.expect("a proof");
-    assert!(proof.survivors.is_empty(), "survivors: {proof:?}");
-    proof.method()
+    match &proof.result {
+        Some(proof::Result::Proven(method)) => (*method).try_into().expect("a known method"),
+        other @ (Some(proof::Result::Survivors(_)) | None) => panic!("not proven: {other:?}"),
+    }
 }
 
 /// The method by which the tree of a stopped task was proven gone.
@@ -65,11 +67,21 @@ pub fn proof_of(task: &BackgroundTask) -> ProofMethod {
     proven(stop.expect("a stop record").proof.as_ref())
 }
 
+/// The method by which the tree of a cancelled task was proven gone.
+#[track_caller]
+pub fn proof_in(result: &CancelResult) -> ProofMethod {
+    proof_of(result.task.as_ref().expect("a task"))
+}
+
 /// The pids of the processes that a kill has not ended yet.
 pub fn survivors(task: &BackgroundTask) -> Vec<i32> {
     let proof = task.stop.as_ref().and_then(|stop| stop.proof.as_ref());
-    let left = proof.map_or(&[][..], |proof| &proof.survivors);
-    left.iter().map(|process| process.pid).collect()
+    match proof.and_then(|proof| proof.result.as_ref()) {
+        Some(proof::Result::Survivors(left)) => {
+            left.processes.iter().map(|process| process.pid).collect()
+        }
+        Some(proof::Result::Proven(_)) | None => Vec::new(),
+    }
 }
 
 /// The names of the signals that a stop has sent, without SIGCONT.

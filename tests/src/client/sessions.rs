@@ -61,7 +61,6 @@ fn count(session: &mut SessionActivity, kind: TaskEventType, of: TaskKind) -> bo
     let number = match of {
         TaskKind::Agent => &mut session.agents,
         TaskKind::Shell => &mut session.shells,
-        TaskKind::Hosted => &mut session.hosted,
         TaskKind::Unspecified => return false,
     };
     match kind {

@@ -12,14 +12,22 @@ pub use small::SmallDisk;
 
 /// Every file below a directory.
 pub fn files_below(dir: &Path) -> Vec<PathBuf> {
-    let (mut files, mut rest) = (Vec::new(), vec![dir.to_owned()]);
-    while let Some(path) = rest.pop() {
-        if path.is_dir() {
-            let entries = std::fs::read_dir(path).unwrap().flatten();
-            rest.extend(entries.map(|entry| entry.path()));
-        } else {
-            files.push(path);
+    let mut paths = paths_below(dir);
+    paths.retain(|path| !path.is_dir());
+    paths
+}
+
+/// Every file and directory below a directory.
+pub fn paths_below(dir: &Path) -> Vec<PathBuf> {
+    let (mut paths, mut rest) = (Vec::new(), vec![dir.to_owned()]);
+    while let Some(dir) = rest.pop() {
+        for entry in std::fs::read_dir(dir).unwrap().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                rest.push(path.clone());
+            }
+            paths.push(path);
         }
     }
-    files
+    paths
 }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use heeler_proto::v1::{TaskFilter, TaskState};
 
 pub use call::{
-    cancel, cancel_matching, cancel_session, detach, detach_session, read, read_tail, remove,
-    remove_finished, wait, wait_for_session,
+    cancel, cancel_matching, cancel_session, detach, detach_matching, detach_session, force, grace,
+    read, read_tail, remove, remove_finished, wait, wait_for_session, wait_matching,
 };
 pub use spawn::{SpawnRequestExt, argv, exclusive, foreground, queued, shell, shell_by};
 pub use spec::TaskSpecExt;
@@ -22,6 +22,14 @@ pub const LIVE: [TaskState; 4] = [
     TaskState::Running,
     TaskState::Stopping,
 ];
+
+/// The tasks with these ids.
+pub fn ids<T: Into<String>>(ids: impl IntoIterator<Item = T>) -> TaskFilter {
+    TaskFilter {
+        task_ids: ids.into_iter().map(Into::into).collect(),
+        ..Default::default()
+    }
+}
 
 /// The tasks of a session.
 pub fn session(id: &str) -> TaskFilter {

@@ -1,10 +1,11 @@
-//! Builders of Spawn requests. Nothing else in the tests names a field of [`SpawnRequest`].
+//! Builders of Spawn requests. Nothing else in the tests names a field of [`SpawnRequest`] or of its
+//! [`TaskSpec`].
 
 use std::collections::BTreeMap;
 
 use heeler_proto::v1::{
-    ArgvCommand, ExclusiveMode, Placement, ShellCommand, SpawnRequest, StopPolicy,
-    spawn_request::Command,
+    ArgvCommand, ExclusiveMode, ExclusivePolicy, ForegroundPolicy, ShellCommand, SilencePolicy,
+    SpawnRequest, StopPolicy, TaskEnvironment, TaskSpec, task_spec::Command,
 };
 use prost_types::Duration;
 
@@ -13,10 +14,7 @@ use super::secs;
 /// A program and its arguments.
 pub fn argv<T: Into<String>>(args: impl IntoIterator<Item = T>) -> SpawnRequest {
     let args = args.into_iter().map(Into::into).collect();
-    SpawnRequest {
-        command: Some(Command::Argv(ArgvCommand { args })),
-        ..Default::default()
-    }
+    command(Command::Argv(ArgvCommand { args }))
 }
 
 /// A script for the default shell.
@@ -30,10 +28,13 @@ pub fn shell_by(program: impl Into<String>, script: impl Into<String>) -> SpawnR
         script: script.into(),
         program: program.into(),
     };
-    SpawnRequest {
-        command: Some(Command::Shell(shell)),
-        ..Default::default()
-    }
+    command(Command::Shell(shell))
+}
+
+fn command(command: Command) -> SpawnRequest {
+    let mut request = SpawnRequest::default();
+    spec(&mut request).command = Some(command);
+    request
 }
 
 /// A foreground request without a command. Its reattach window is long enough for a slow machine.
@@ -71,8 +72,8 @@ fn map(pairs: impl Pairs) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Builder methods of the generated message. An enum is given as its value or, to test a refusal, as
-/// a number that has no name.
+/// Builder methods of the generated message. An option of a group adds the group. An enum is given as
+/// its value or, to test a refusal, as a number that has no name.
 pub trait SpawnRequestExt: Sized {
     /// Takes the command of another request.
     fn with_command_of(self, other: SpawnRequest) -> Self;
@@ -86,10 +87,12 @@ pub trait SpawnRequestExt: Sized {
     fn with_env(self, env: impl Pairs) -> Self;
     fn with_env_remove<T: Into<String>>(self, names: impl IntoIterator<Item = T>) -> Self;
     fn with_env_defaults(self, defaults: impl Into<i32>) -> Self;
+    /// Sets the names that only a task may carry, to test the refusal.
+    fn with_env_names<T: Into<String>>(self, names: impl IntoIterator<Item = T>) -> Self;
     fn with_timeout(self, timeout: Duration) -> Self;
     fn with_grace(self, grace: Duration) -> Self;
     fn with_stop_signal(self, signal: impl Into<String>) -> Self;
-    fn with_placement(self, placement: impl Into<i32>) -> Self;
+    /// Starts in the foreground, with the defaults of the policy.
     fn in_foreground(self) -> Self;
     fn with_foreground_timeout(self, timeout: Duration) -> Self;
     fn with_on_foreground_timeout(self, action: impl Into<i32>) -> Self;
@@ -106,7 +109,7 @@ pub trait SpawnRequestExt: Sized {
 
 impl SpawnRequestExt for SpawnRequest {
     fn with_command_of(mut self, other: SpawnRequest) -> Self {
-        self.command = other.command;
+        spec(&mut self).command = other.spec.and_then(|spec| spec.command);
         self
     }
 
@@ -116,130 +119,151 @@ impl SpawnRequestExt for SpawnRequest {
     }
 
     fn with_session(mut self, id: impl Into<String>) -> Self {
-        self.session_id = id.into();
+        spec(&mut self).session_id = id.into();
         self
     }
 
     fn with_name(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
+        spec(&mut self).name = name.into();
         self
     }
 
     fn with_kind(mut self, kind: impl Into<i32>) -> Self {
-        self.kind = kind.into();
+        spec(&mut self).kind = kind.into();
         self
     }
 
     fn with_parent(mut self, id: impl Into<String>) -> Self {
-        self.parent_id = id.into();
+        spec(&mut self).parent_id = id.into();
         self
     }
 
     fn with_labels(mut self, labels: impl Pairs) -> Self {
-        self.labels = map(labels);
+        spec(&mut self).labels = map(labels);
         self
     }
 
     fn with_working_directory(mut self, path: impl Into<String>) -> Self {
-        self.working_directory = path.into();
+        spec(&mut self).working_directory = path.into();
         self
     }
 
     fn with_env(mut self, env: impl Pairs) -> Self {
-        self.env = map(env);
+        environment(&mut self).variables = map(env);
         self
     }
 
     fn with_env_remove<T: Into<String>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
-        self.env_remove = names.into_iter().map(Into::into).collect();
+        environment(&mut self).remove = names.into_iter().map(Into::into).collect();
         self
     }
 
     fn with_env_defaults(mut self, defaults: impl Into<i32>) -> Self {
-        self.env_defaults = defaults.into();
+        environment(&mut self).defaults = defaults.into();
+        self
+    }
+
+    fn with_env_names<T: Into<String>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
+        environment(&mut self).variable_names = names.into_iter().map(Into::into).collect();
         self
     }
 
     fn with_timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
+        spec(&mut self).timeout = Some(timeout);
         self
     }
 
     fn with_grace(mut self, grace: Duration) -> Self {
-        policy(&mut self).grace = Some(grace);
+        stop(&mut self).grace = Some(grace);
         self
     }
 
     fn with_stop_signal(mut self, signal: impl Into<String>) -> Self {
-        policy(&mut self).signal = signal.into();
+        stop(&mut self).signal = signal.into();
         self
     }
 
-    fn with_placement(mut self, placement: impl Into<i32>) -> Self {
-        self.placement = placement.into();
+    fn in_foreground(mut self) -> Self {
+        spec(&mut self).foreground.get_or_insert_default();
         self
-    }
-
-    fn in_foreground(self) -> Self {
-        self.with_placement(Placement::Foreground)
     }
 
     fn with_foreground_timeout(mut self, timeout: Duration) -> Self {
-        self.foreground_timeout = Some(timeout);
+        foreground_policy(&mut self).timeout = Some(timeout);
         self
     }
 
     fn with_on_foreground_timeout(mut self, action: impl Into<i32>) -> Self {
-        self.on_foreground_timeout = action.into();
+        foreground_policy(&mut self).on_timeout = action.into();
         self
     }
 
     fn with_on_disconnect(mut self, action: impl Into<i32>) -> Self {
-        self.on_disconnect = action.into();
+        foreground_policy(&mut self).on_disconnect = action.into();
         self
     }
 
     fn with_reattach_window(mut self, window: Duration) -> Self {
-        self.reattach_window = Some(window);
+        foreground_policy(&mut self).reattach_window = Some(window);
         self
     }
 
     fn with_orphan_policy(mut self, policy: impl Into<i32>) -> Self {
-        self.orphan_policy = policy.into();
+        spec(&mut self).orphan_policy = policy.into();
         self
     }
 
     fn with_idle_timeout(mut self, timeout: Duration) -> Self {
-        self.idle_timeout = Some(timeout);
+        spec(&mut self).idle_timeout = Some(timeout);
         self
     }
 
     fn with_stale_after(mut self, silence: Duration) -> Self {
-        self.stale_after = Some(silence);
+        silence_policy(&mut self).stale_after = Some(silence);
         self
     }
 
     fn with_stale_action(mut self, action: impl Into<i32>) -> Self {
-        self.stale_action = action.into();
+        silence_policy(&mut self).on_stale = action.into();
         self
     }
 
     fn with_exclusive_key(mut self, key: impl Into<String>) -> Self {
-        self.exclusive_key = key.into();
+        exclusive_policy(&mut self).key = key.into();
         self
     }
 
     fn with_exclusive_mode(mut self, mode: impl Into<i32>) -> Self {
-        self.exclusive_mode = mode.into();
+        exclusive_policy(&mut self).mode = mode.into();
         self
     }
 
     fn with_queue(mut self, name: impl Into<String>) -> Self {
-        self.queue = name.into();
+        spec(&mut self).queue = name.into();
         self
     }
 }
 
-fn policy(request: &mut SpawnRequest) -> &mut StopPolicy {
-    request.stop_policy.get_or_insert_default()
+fn spec(request: &mut SpawnRequest) -> &mut TaskSpec {
+    request.spec.get_or_insert_default()
+}
+
+fn environment(request: &mut SpawnRequest) -> &mut TaskEnvironment {
+    spec(request).environment.get_or_insert_default()
+}
+
+fn stop(request: &mut SpawnRequest) -> &mut StopPolicy {
+    spec(request).stop.get_or_insert_default()
+}
+
+fn foreground_policy(request: &mut SpawnRequest) -> &mut ForegroundPolicy {
+    spec(request).foreground.get_or_insert_default()
+}
+
+fn silence_policy(request: &mut SpawnRequest) -> &mut SilencePolicy {
+    spec(request).silence.get_or_insert_default()
+}
+
+fn exclusive_policy(request: &mut SpawnRequest) -> &mut ExclusivePolicy {
+    spec(request).exclusive.get_or_insert_default()
 }

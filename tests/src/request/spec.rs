@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use heeler_proto::v1::{BackgroundTask, background_task::Command};
+use heeler_proto::v1::{BackgroundTask, ForegroundPolicy, TaskKind, TaskSpec, task_spec::Command};
 use prost_types::Duration;
 
 /// The specification of a task.
 pub trait TaskSpecExt {
+    /// The specification, which every task must have.
+    fn spec(&self) -> &TaskSpec;
+    fn kind(&self) -> TaskKind;
     fn name(&self) -> &str;
     fn session(&self) -> &str;
     fn parent(&self) -> &str;
@@ -21,7 +24,8 @@ pub trait TaskSpecExt {
     fn timeout(&self) -> Option<Duration>;
     fn grace(&self) -> Option<Duration>;
     fn stop_signal(&self) -> &str;
-    fn foreground_timeout(&self) -> Option<Duration>;
+    /// The foreground policy of a task that must have started in the foreground.
+    fn foreground(&self) -> &ForegroundPolicy;
     fn exclusive_key(&self) -> &str;
     fn queue(&self) -> &str;
     /// True if both run the same command.
@@ -29,69 +33,82 @@ pub trait TaskSpecExt {
 }
 
 impl TaskSpecExt for BackgroundTask {
+    #[track_caller]
+    fn spec(&self) -> &TaskSpec {
+        self.spec.as_ref().expect("a specification")
+    }
+
+    fn kind(&self) -> TaskKind {
+        self.spec().kind()
+    }
+
     fn name(&self) -> &str {
-        &self.name
+        &self.spec().name
     }
 
     fn session(&self) -> &str {
-        &self.session_id
+        &self.spec().session_id
     }
 
     fn parent(&self) -> &str {
-        &self.parent_id
+        &self.spec().parent_id
     }
 
     fn labels(&self) -> &BTreeMap<String, String> {
-        &self.labels
+        &self.spec().labels
     }
 
     #[track_caller]
     fn label(&self, key: &str) -> &str {
-        &self.labels[key]
+        &self.spec().labels[key]
     }
 
     #[track_caller]
     fn script(&self) -> &str {
-        match &self.command {
+        match &self.spec().command {
             Some(Command::Shell(shell)) => &shell.script,
             other @ (Some(Command::Argv(_)) | None) => panic!("not a script: {other:?}"),
         }
     }
 
     fn working_directory(&self) -> &str {
-        &self.working_directory
+        &self.spec().working_directory
     }
 
     fn env_names(&self) -> &[String] {
-        &self.env_names
+        let environment = self.spec().environment.as_ref();
+        environment.map_or(&[], |environment| &environment.variable_names)
     }
 
     fn timeout(&self) -> Option<Duration> {
-        self.timeout
+        self.spec().timeout
     }
 
     fn grace(&self) -> Option<Duration> {
-        self.stop_policy.as_ref().and_then(|policy| policy.grace)
+        self.spec().stop.as_ref().and_then(|policy| policy.grace)
     }
 
     fn stop_signal(&self) -> &str {
-        let policy = self.stop_policy.as_ref();
+        let policy = self.spec().stop.as_ref();
         policy.map_or("", |policy| &policy.signal)
     }
 
-    fn foreground_timeout(&self) -> Option<Duration> {
-        self.foreground_timeout
+    #[track_caller]
+    fn foreground(&self) -> &ForegroundPolicy {
+        let policy = self.spec().foreground.as_ref();
+        policy.expect("a foreground policy")
     }
 
     fn exclusive_key(&self) -> &str {
-        &self.exclusive_key
+        let exclusive = self.spec().exclusive.as_ref();
+        exclusive.map_or("", |exclusive| &exclusive.key)
     }
 
     fn queue(&self) -> &str {
-        &self.queue
+        &self.spec().queue
     }
 
     fn has_command_of(&self, other: &BackgroundTask) -> bool {
-        self.command == other.command
+        self.spec().command == other.spec().command
     }
 }

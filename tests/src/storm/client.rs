@@ -9,14 +9,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use heeler_proto::v1::{BackgroundTask, CancelMode, CancelRequest, Placement, SpawnResponse};
+use heeler_proto::v1::{BackgroundTask, CancelRequest, Placement, SpawnResponse};
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
 use super::{Job, JobKit, chance::Chance, job::Ending};
 use crate::{
     Api, Refusal, millis,
-    request::{cancel, detach, wait},
+    request::{cancel, detach, force, grace, wait},
     waiting::STEP,
 };
 
@@ -142,25 +142,14 @@ impl Client {
     }
 
     async fn cancel(&mut self, id: &str, chance: &mut Chance) {
+        let (forced, within) = (chance.once_in(3), millis(chance.within(0..200)));
         let request = CancelRequest {
-            mode: chance
-                .pick(&[
-                    CancelMode::Graceful,
-                    CancelMode::Graceful,
-                    CancelMode::Force,
-                ])
-                .to_owned()
-                .into(),
-            grace: Some(millis(chance.within(0..200))),
+            how: match forced {
+                true => force(),
+                false => grace(within),
+            },
             wait: chance.once_in(2),
             ..cancel(id)
-        };
-        let request = match request.mode() {
-            CancelMode::Force => CancelRequest {
-                grace: None,
-                ..request
-            },
-            CancelMode::Unspecified | CancelMode::Graceful => request,
         };
         let request = &request;
         let call = |api: Api| async move { api.cancel(request.clone()).await };

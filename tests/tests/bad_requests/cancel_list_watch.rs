@@ -2,7 +2,7 @@
 
 use heeler_tests::{
     history::after,
-    request::{self, cancel_matching, cancel_session},
+    request::{self, cancel_matching, cancel_session, ids},
     secs,
     v1::*,
 };
@@ -19,13 +19,18 @@ async fn invalid_fields_of_cancel_are_named() {
     let ok = || request::cancel(&id);
     let cancel = |field: &str, request| bad(field, Call::Cancel(request));
     let by = cancel_matching;
-    let force = CancelMode::Force.into();
+    let graceful = |policy| CancelRequest {
+        how: Some(cancel_request::How::Graceful(policy)),
+        ..ok()
+    };
     let mut cases = vec![
-        cancel("target", CancelRequest::default()),
-        cancel("task_id", request::cancel("")),
-        cancel("session_id", cancel_session("")),
-        cancel("session_id", cancel_session(&text(257))),
+        cancel("filter", CancelRequest::default()),
         cancel("filter", by(TaskFilter::default())),
+        cancel("filter", cancel_session("")),
+        cancel("filter.session_id", cancel_session(&text(257))),
+        cancel("filter.task_ids[0]", request::cancel("")),
+        cancel("filter.task_ids[1]", by(ids([&*id, &*id]))),
+        cancel("filter.task_ids", by(ids(vec![id.clone(); 1001]))),
         cancel(
             "filter.states[0]",
             by(TaskFilter {
@@ -41,35 +46,11 @@ async fn invalid_fields_of_cancel_are_named() {
             }),
         ),
         cancel(
-            "filter.task_ids[0]",
-            by(TaskFilter {
-                task_ids: vec!["x".into()],
-                ..Default::default()
-            }),
-        ),
-        cancel(
             "filter.parent_id",
             by(TaskFilter {
                 parent_id: "x".into(),
                 ..Default::default()
             }),
-        ),
-        cancel("mode", CancelRequest { mode: 99, ..ok() }),
-        cancel(
-            "grace",
-            CancelRequest {
-                mode: force,
-                grace: Some(secs(1)),
-                ..ok()
-            },
-        ),
-        cancel(
-            "signal",
-            CancelRequest {
-                mode: force,
-                signal: "SIGINT".into(),
-                ..ok()
-            },
         ),
         cancel(
             "reason",
@@ -87,22 +68,18 @@ async fn invalid_fields_of_cancel_are_named() {
         ),
     ];
     for span in bad_spans() {
-        cases.push(cancel(
-            "grace",
-            CancelRequest {
-                grace: Some(span),
-                ..ok()
-            },
-        ));
+        let policy = StopPolicy {
+            grace: Some(span),
+            ..Default::default()
+        };
+        cases.push(cancel("graceful.grace", graceful(policy)));
     }
     for signal in ["TERMINATE", "SIGNOPE", "999", "0", "-1", " "] {
-        cases.push(cancel(
-            "signal",
-            CancelRequest {
-                signal: signal.into(),
-                ..ok()
-            },
-        ));
+        let policy = StopPolicy {
+            signal: signal.into(),
+            ..Default::default()
+        };
+        cases.push(cancel("graceful.signal", graceful(policy)));
     }
     cases.extend(NOT_IDS.map(|id| not_found(Call::Cancel(request::cancel(id)))));
     edge.refuses(cases).await;

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod cancel_list_watch;
+mod filter;
 mod queue;
 mod rules;
 mod spawn;
@@ -12,7 +13,7 @@ mod wait_read_remove;
 use std::{collections::BTreeSet, path::PathBuf};
 
 use heeler_tests::{
-    Api, Daemon, Fixture, Refusal, argv, disk::files_below, eventually, process::descriptors, v1::*,
+    Api, Daemon, Fixture, Refusal, argv, disk::paths_below, eventually, process::descriptors, v1::*,
 };
 use prost_types::Duration;
 use tonic::{Code, Status};
@@ -32,7 +33,8 @@ struct World {
     tasks: Vec<BackgroundTask>,
     revision: u64,
     processes: usize,
-    files: BTreeSet<PathBuf>,
+    /// Files and directories of the state directory.
+    paths: BTreeSet<PathBuf>,
 }
 
 impl Edge {
@@ -80,12 +82,12 @@ impl Edge {
 
 impl World {
     async fn of(daemon: &Daemon, api: &Api) -> Self {
-        let files = files_below(&daemon.state_dir()).into_iter().collect();
+        let paths = paths_below(&daemon.state_dir()).into_iter().collect();
         Self {
             tasks: api.all().await,
             revision: api.revision().await,
             processes: daemon.processes().len(),
-            files,
+            paths,
         }
     }
 }
@@ -107,6 +109,7 @@ struct Case {
 enum Call {
     Spawn(SpawnRequest),
     Cancel(CancelRequest),
+    Detach(DetachRequest),
     List(ListRequest),
     Inspect(InspectRequest),
     Watch(WatchEventsRequest),
@@ -125,6 +128,7 @@ impl Call {
         match self {
             Self::Spawn(request) => raw.spawn(request.clone()).await.map(shown),
             Self::Cancel(request) => raw.cancel(request.clone()).await.map(shown),
+            Self::Detach(request) => raw.detach(request.clone()).await.map(shown),
             Self::List(request) => raw.list(request.clone()).await.map(shown),
             Self::Inspect(request) => raw.inspect(request.clone()).await.map(shown),
             Self::Watch(request) => raw.watch_events(request.clone()).await.map(shown),

@@ -14,16 +14,22 @@ async fn invalid_keys_and_queues_of_spawn_are_named() {
     let mode_alone = |mode: i32| ok().with_exclusive_mode(mode);
     let replace = exclusive("k", ExclusiveMode::Replace, ok());
     let cases = vec![
-        spawn("queue", queued(&text(257), ok())),
+        spawn("spec.queue", queued(&text(257), ok())),
         spawn(
-            "exclusive_key",
+            "spec.exclusive.key",
             exclusive(&text(257), ExclusiveMode::Queue, ok()),
         ),
-        spawn("exclusive_mode", mode_alone(ExclusiveMode::Reject.into())),
-        spawn("exclusive_mode", mode_alone(ExclusiveMode::Queue.into())),
-        spawn("exclusive_mode", mode_alone(99)),
-        spawn("exclusive_mode", mode_alone(-1)),
-        spawn("exclusive_mode", queued("q", replace)),
+        spawn(
+            "spec.exclusive.key",
+            mode_alone(ExclusiveMode::Reject.into()),
+        ),
+        spawn(
+            "spec.exclusive.key",
+            mode_alone(ExclusiveMode::Queue.into()),
+        ),
+        spawn("spec.exclusive.mode", mode_alone(99)),
+        spawn("spec.exclusive.mode", mode_alone(-1)),
+        spawn("spec.exclusive.mode", queued("q", replace)),
     ];
     Edge::new().await.refuses(cases).await;
 }

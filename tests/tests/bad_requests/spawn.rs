@@ -1,34 +1,38 @@
 //! The command and the other fields of Spawn.
 
 use heeler_tests::{
-    Daemon, Refusal, SpawnRequestExt as _, argv, request::cancel, shell, shell_by, v1::*,
+    Daemon, Refusal, SpawnRequestExt as _, argv, http2, request::cancel, shell, shell_by, v1::*,
 };
-use tonic::Code;
+use tonic::{Code, Status};
 
 use super::{Call, Edge, bad, bad_spans, entry, refused, text};
 
 /// S2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn invalid_commands_are_named() {
-    let none = SpawnRequest::default();
+    let none = SpawnRequest::default().with_name("no command");
     let shell_by = |program| shell_by(program, "true");
     let many = vec!["x".to_owned(); 4097];
     let cases = [
-        bad("command", Call::Spawn(none)),
-        bad("argv.args", Call::Spawn(argv::<String>([]))),
-        bad("argv.args[0]", Call::Spawn(argv([""]))),
-        bad("argv.args[0]", Call::Spawn(argv(["tr\0ue"]))),
-        bad("argv.args[1]", Call::Spawn(argv(["true", "a\0b"]))),
+        bad("spec", Call::Spawn(SpawnRequest::default())),
+        bad("spec.command", Call::Spawn(none)),
+        bad("spec.argv.args", Call::Spawn(argv::<String>([]))),
+        bad("spec.argv.args[0]", Call::Spawn(argv([""]))),
+        bad("spec.argv.args[0]", Call::Spawn(argv(["tr\0ue"]))),
+        bad("spec.argv.args[1]", Call::Spawn(argv(["true", "a\0b"]))),
         bad(
-            "argv.args[2]",
+            "spec.argv.args[2]",
             Call::Spawn(argv(["true".into(), "".into(), text(128 << 10)])),
         ),
-        bad("argv.args", Call::Spawn(argv(many))),
-        bad("shell.script", Call::Spawn(shell(""))),
-        bad("shell.script", Call::Spawn(shell("a\0b"))),
-        bad("shell.script", Call::Spawn(shell(text((128 << 10) + 1)))),
-        bad("shell.program", Call::Spawn(shell_by("bash"))),
-        bad("shell.program", Call::Spawn(shell_by("/bin/\0sh"))),
+        bad("spec.argv.args", Call::Spawn(argv(many))),
+        bad("spec.shell.script", Call::Spawn(shell(""))),
+        bad("spec.shell.script", Call::Spawn(shell("a\0b"))),
+        bad(
+            "spec.shell.script",
+            Call::Spawn(shell(text((128 << 10) + 1))),
+        ),
+        bad("spec.shell.program", Call::Spawn(shell_by("bash"))),
+        bad("spec.shell.program", Call::Spawn(shell_by("/bin/\0sh"))),
     ];
     Edge::new().await.refuses(cases.into()).await;
 }
@@ -40,25 +44,44 @@ async fn invalid_fields_of_spawn_are_named() {
     let spawn = |field: &str, request| bad(field, Call::Spawn(request));
     let labels = (0..65).map(|n| (n.to_string(), ""));
     let mut cases = vec![
-        spawn("kind", ok().with_kind(99)),
-        spawn("kind", ok().with_kind(-1)),
-        spawn("kind", ok().with_kind(TaskKind::Hosted)),
-        spawn("env_defaults", ok().with_env_defaults(99)),
-        spawn("request_id", ok().with_request_id(text(129))),
-        spawn("session_id", ok().with_session(text(257))),
-        spawn("name", ok().with_name(text((16 << 10) + 1))),
-        spawn("labels", ok().with_labels(labels)),
+        spawn("spec.kind", ok().with_kind(99)),
+        spawn("spec.kind", ok().with_kind(-1)),
+        spawn("spec.kind", ok().with_kind(3)),
+        spawn("spec.environment.defaults", ok().with_env_defaults(99)),
         spawn(
-            r#"labels["k"]"#,
+            "spec.environment.variable_names",
+            ok().with_env_names(["A"]),
+        ),
+        spawn("request_id", ok().with_request_id(text(129))),
+        spawn("spec.session_id", ok().with_session(text(257))),
+        spawn("spec.name", ok().with_name(text((16 << 10) + 1))),
+        spawn("spec.labels", ok().with_labels(labels)),
+        spawn(
+            r#"spec.labels["k"]"#,
             ok().with_labels(entry("k", &text((16 << 10) + 1))),
         ),
-        spawn("working_directory", ok().with_working_directory("relative")),
-        spawn("working_directory", ok().with_working_directory("./x")),
-        spawn("working_directory", ok().with_working_directory("/a\0b")),
-        spawn("env_remove[1]", ok().with_env_remove(["A", ""])),
-        spawn("env_remove[0]", ok().with_env_remove(["A=B"])),
-        spawn(r#"env["A"]"#, ok().with_env(entry("A", "a\0b"))),
-        spawn(r#"env["A"]"#, ok().with_env(entry("A", &text(128 << 10)))),
+        spawn(
+            "spec.working_directory",
+            ok().with_working_directory("relative"),
+        ),
+        spawn("spec.working_directory", ok().with_working_directory("./x")),
+        spawn(
+            "spec.working_directory",
+            ok().with_working_directory("/a\0b"),
+        ),
+        spawn(
+            "spec.environment.remove[1]",
+            ok().with_env_remove(["A", ""]),
+        ),
+        spawn("spec.environment.remove[0]", ok().with_env_remove(["A=B"])),
+        spawn(
+            r#"spec.environment.variables["A"]"#,
+            ok().with_env(entry("A", "a\0b")),
+        ),
+        spawn(
+            r#"spec.environment.variables["A"]"#,
+            ok().with_env(entry("A", &text(128 << 10))),
+        ),
     ];
     for key in [
         "",
@@ -70,18 +93,53 @@ async fn invalid_fields_of_spawn_are_named() {
         "HEELER_ANYTHING",
     ] {
         cases.push(spawn(
-            &format!("env[{key:?}]"),
+            &format!("spec.environment.variables[{key:?}]"),
             ok().with_env(entry(key, "v")),
         ));
     }
     for span in bad_spans() {
-        cases.push(spawn("timeout", ok().with_timeout(span)));
-        cases.push(spawn("stop_policy.grace", ok().with_grace(span)));
+        cases.push(spawn("spec.timeout", ok().with_timeout(span)));
+        cases.push(spawn("spec.stop.grace", ok().with_grace(span)));
     }
     for signal in ["TERMINATE", "SIGNOPE", "999", "0", "-1", " "] {
-        cases.push(spawn("stop_policy.signal", ok().with_stop_signal(signal)));
+        cases.push(spawn("spec.stop.signal", ok().with_stop_signal(signal)));
     }
     Edge::new().await.refuses(cases).await;
+}
+
+/// The request of a client that knows the options of a task as fields of the request.
+#[derive(Clone, PartialEq, prost::Message)]
+struct FlatSpawnRequest {
+    #[prost(string, tag = "1")]
+    request_id: String,
+    #[prost(string, tag = "3")]
+    name: String,
+    #[prost(message, optional, tag = "6")]
+    shell: Option<ShellCommand>,
+}
+
+/// S2
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_request_with_options_outside_of_spec_is_refused_and_told_where_they_are() {
+    let edge = Edge::new().await;
+    let request = FlatSpawnRequest {
+        request_id: "once".into(),
+        name: "flat".into(),
+        shell: Some(ShellCommand {
+            script: "touch started".into(),
+            ..Default::default()
+        }),
+    };
+    let answer = http2::call(&edge.daemon.socket(), "Spawn", &request, &[]).await;
+    let status = Status::from_header_map(&answer).expect("a status");
+    let refusal = Refusal::of(&status);
+    assert_eq!(
+        (refusal.code, &*refusal.reason),
+        (Code::InvalidArgument, "INVALID_FIELD")
+    );
+    assert_eq!(refusal.fields, ["spec"]);
+    assert!(refusal.message.contains("fields of spec"), "{refusal:?}");
+    edge.refuses(vec![]).await;
 }
 
 /// S2: the refusal shows a prefix of the key.
@@ -91,7 +149,10 @@ async fn an_oversized_label_key_is_refused() {
     let request = argv(["true"]).with_labels(entry(&text(257), "v"));
     let result = edge.api.spawn(request).await;
     let refusal = Refusal::expect(result, Code::InvalidArgument, "INVALID_FIELD");
-    assert!(refusal.fields[0].starts_with("labels[\"xxx"), "{refusal:?}");
+    assert!(
+        refusal.fields[0].starts_with("spec.labels[\"xxx"),
+        "{refusal:?}"
+    );
     assert!(refusal.fields[0].len() < 300, "{refusal:?}");
     edge.refuses(vec![]).await;
 }

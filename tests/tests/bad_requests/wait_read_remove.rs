@@ -1,7 +1,7 @@
 //! Wait, ReadOutput and Remove.
 
 use heeler_tests::{
-    request::{self, remove_finished, wait_for_session},
+    request::{self, remove_finished, wait_for_session, wait_matching},
     secs,
     v1::*,
 };
@@ -21,16 +21,17 @@ async fn invalid_fields_of_wait_are_named() {
     let session = || wait_for_session("s");
     let many = vec![id.clone(); 1001];
     let mut cases = vec![
-        wait("task_ids", WaitRequest::default()),
+        wait("filter", WaitRequest::default()),
+        wait("filter", wait_matching(TaskFilter::default())),
         wait(
-            "session_id",
-            WaitRequest {
+            "filter.session_id",
+            wait_matching(TaskFilter {
                 session_id: "s".into(),
-                ..ok()
-            },
+                ..request::ids([&id])
+            }),
         ),
-        wait("session_id", wait_for_session(&text(257))),
-        wait("task_ids", request::wait(many)),
+        wait("filter.session_id", wait_for_session(&text(257))),
+        wait("filter.task_ids", request::wait(many)),
         wait("until", WaitRequest { until: 99, ..ok() }),
         wait(
             "count",
@@ -53,9 +54,9 @@ async fn invalid_fields_of_wait_are_named() {
                 ..session()
             },
         ),
-        bad("task_ids[0]", on(&[""])),
-        bad("task_ids[1]", on(&[&id, &id])),
-        bad("task_ids[2]", on(&[&id, &other, ""])),
+        bad("filter.task_ids[0]", on(&[""])),
+        bad("filter.task_ids[1]", on(&[&id, &id])),
+        bad("filter.task_ids[2]", on(&[&id, &other, ""])),
         not_found(on(&[&id, "shell-aaaaaaaaaa"])),
     ];
     cases.extend(bad_spans().map(|span| {
@@ -114,22 +115,14 @@ async fn invalid_fields_of_remove_are_named() {
     let finished = |filter| Call::Remove(remove_finished(filter));
     let many = vec![finished_id.as_str(); 1001];
     let mut cases = vec![
-        bad("target", Call::Remove(RemoveRequest { target: None })),
-        bad("tasks.task_ids", ids(&[])),
-        bad("tasks.task_ids", ids(&many)),
-        bad("tasks.task_ids[0]", ids(&[""])),
-        bad("tasks.task_ids[1]", ids(&[&finished_id, &finished_id])),
+        bad("filter", Call::Remove(RemoveRequest { filter: None })),
+        bad("filter.task_ids", ids(&many)),
+        bad("filter.task_ids[0]", ids(&[""])),
+        bad("filter.task_ids[1]", ids(&[&finished_id, &finished_id])),
         bad(
-            "finished.states[0]",
+            "filter.states[0]",
             finished(TaskFilter {
                 states: vec![99],
-                ..Default::default()
-            }),
-        ),
-        bad(
-            "finished.task_ids[0]",
-            finished(TaskFilter {
-                task_ids: vec!["x".into()],
                 ..Default::default()
             }),
         ),

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use heeler_tests::{
     Daemon, Refusal, SpawnRequestExt as _, TaskSpecExt as _, argv, micros, millis,
-    outcome::{proof_of, proven, survivors},
-    request::cancel,
+    outcome::{proof_of, survivors},
+    request::{cancel, force, grace},
     secs,
     v1::{outcome::Result as Ended, *},
     watch::task_of,
@@ -19,8 +19,8 @@ async fn a_finished_task_is_already_finished_and_unchanged() {
     let api = daemon.api().await;
     let task = api.start(argv(["true"])).await;
     let task = api.ended(&task.id).await;
-    for mode in [CancelMode::Graceful, CancelMode::Force] {
-        let result = api.stop(&task.id, mode).await;
+    for how in [None, force()] {
+        let result = api.stop_by(&task.id, how).await;
         assert_eq!(result.outcome(), CancelOutcome::AlreadyFinished);
         assert_eq!(result.task.as_ref(), Some(&task), "the task has changed");
         assert!(result.task.unwrap().stop.is_none());
@@ -86,7 +86,7 @@ async fn actor_reason_time_and_signals_are_in_the_task_and_its_events() {
     }
     let sent = &task.stop.as_ref().unwrap().signals;
     assert_eq!((sent[0].number, &*sent[0].name), (15, "SIGTERM"));
-    assert_eq!(sent[0].processes, 1);
+    assert_eq!(sent[0].processes, Some(1));
     assert!(micros(&sent[0].send_time) >= micros(&task.stop.as_ref().unwrap().request_time));
 }
 
@@ -123,7 +123,7 @@ async fn cascade_ends_the_spawned_tasks_before_the_parents_own_end() {
     let request = CancelRequest {
         cascade: true,
         wait: true,
-        grace: Some(millis(300)),
+        how: grace(millis(300)),
         ..cancel(&parent.id)
     };
     let answer = api.cancel(request).await.unwrap();
@@ -154,7 +154,7 @@ async fn without_cascade_the_spawned_tasks_go_on() {
     let mut parent = daemon.run(&api, "forever").await;
     let request = SpawnRequest::default().with_parent(parent.id.clone());
     let child = daemon.run_as(&api, request, "forever").await;
-    api.stop(&parent.id, CancelMode::Graceful).await;
+    api.stop(&parent.id).await;
     parent.assert_gone();
     let task = api.task(&child.id).await;
     assert_eq!(
@@ -177,7 +177,7 @@ async fn the_next_server_finishes_a_cancel_on_the_first_servers_clock() {
     let mut fixture = daemon.run(&api, &script).await;
     fixture.process("ready").await;
     let request = CancelRequest {
-        grace: Some(secs(6)),
+        how: grace(secs(6)),
         reason: "kept".into(),
         ..cancel(&fixture.id)
     };
@@ -228,7 +228,7 @@ async fn an_overdue_kill_names_the_survivors_and_goes_on() {
         .unwrap();
     heeler_tests::eventually("a traced child", || ready.exists()).await;
     let asked = CancelRequest {
-        mode: CancelMode::Force.into(),
+        how: force(),
         ..cancel(&fixture.id)
     };
     api.cancel_one(asked).await;
@@ -248,6 +248,48 @@ async fn an_overdue_kill_names_the_survivors_and_goes_on() {
     proof_of(&task);
 }
 
+/// C14
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_proof_is_absent_while_the_tree_lives_and_has_one_result_after_it() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let received = daemon.path("received");
+    let script = format!(
+        "trap TERM [ touch {} ] pid ready forever",
+        received.display()
+    );
+    let mut fixture = daemon.run(&api, &script).await;
+    fixture.process("ready").await;
+    let request = CancelRequest {
+        how: grace(secs(600)),
+        ..cancel(&fixture.id)
+    };
+    let asked = api.cancel_one(request).await.task.unwrap();
+    assert_eq!(asked.state(), TaskState::Stopping);
+    assert_eq!(asked.stop.unwrap().proof, None, "nothing was checked yet");
+    heeler_tests::eventually("a received SIGTERM", || received.exists()).await;
+
+    let stop = api.kill(&fixture.id).await.task.unwrap().stop.unwrap();
+    fixture.assert_gone();
+    let proof = stop.proof.unwrap();
+    assert!(micros(&proof.check_time) >= micros(&stop.request_time));
+    assert!(
+        matches!(proof.result, Some(proof::Result::Proven(_))),
+        "{proof:?}"
+    );
+    let sent = |name: &str| {
+        let sent = stop.signals.iter().find(|signal| signal.name == name);
+        sent.unwrap_or_else(|| panic!("no {name}: {:?}", stop.signals))
+            .processes
+    };
+    assert_eq!(sent("SIGTERM"), Some(1));
+    assert_eq!(
+        sent("SIGKILL"),
+        None,
+        "a kill of the whole tree counts no processes"
+    );
+}
+
 /// C15
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_cancel_goes_on_after_the_callers_deadline() {
@@ -256,7 +298,7 @@ async fn a_cancel_goes_on_after_the_callers_deadline() {
     let mut fixture = daemon.run(&api, "ignore TERM pid ready forever").await;
     fixture.process("ready").await;
     let request = CancelRequest {
-        grace: Some(secs(2)),
+        how: grace(secs(2)),
         wait: true,
         ..cancel(&fixture.id)
     };
@@ -280,7 +322,7 @@ async fn a_cancel_goes_on_after_the_callers_disconnect() {
     let mut fixture = daemon.run(&api, "ignore TERM pid ready forever").await;
     fixture.process("ready").await;
     let request = CancelRequest {
-        grace: Some(secs(1)),
+        how: grace(secs(1)),
         wait: true,
         ..cancel(&fixture.id)
     };
@@ -316,13 +358,13 @@ async fn cancel_while_starting_leaves_no_process() {
         let event = watch.event().await;
         if event.r#type() == TaskEventType::Created {
             let (api, id) = (api.clone(), task_of(&event).id.clone());
-            cancels.spawn(async move { api.stop(&id, CancelMode::Force).await });
+            cancels.spawn(async move { api.kill(&id).await });
         }
     }
     for result in cancels.join_all().await {
         let task = result.task.unwrap();
         assert_eq!(task.state(), TaskState::Cancelled, "{task:?}");
-        proven(result.proof.as_ref());
+        proof_of(&task);
         if let Some(Ended::ExitCode(code)) = task.outcome.and_then(|outcome| outcome.result) {
             panic!("it ran to its own end: {code}");
         }

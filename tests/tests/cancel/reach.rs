@@ -80,7 +80,7 @@ async fn a_process_with_a_reused_pid_is_not_signalled() {
         return heeler_tests::skipped("this user cannot choose a pid");
     };
     let process = Process::now(leader.pid).unwrap();
-    let stopped = api.stop(&fixture.id, CancelMode::Graceful).await;
+    let stopped = api.stop(&fixture.id).await;
     fixture.assert_gone();
     assert_eq!(stopped.task.unwrap().state(), TaskState::Cancelled);
     assert!(process.is_alive(), "an unrelated process was killed");

@@ -3,8 +3,8 @@
 use heeler_tests::{
     Daemon, Setting, SpawnRequestExt as _, TaskSpecExt as _, eventually, in_each_setting, micros,
     millis,
-    outcome::{exit_code, proven, signal, signals_sent},
-    request::cancel,
+    outcome::{exit_code, proof_in, proof_of, signal, signals_sent},
+    request::{cancel, grace},
     secs,
     v1::*,
     watch::{count, task_of, types},
@@ -36,7 +36,7 @@ async fn a_term_trap_runs_and_exit_code_0_is_still_cancelled(daemon: Daemon, _: 
         )
         .await;
     fixture.process("ready").await;
-    let stopped = api.stop(&fixture.id, CancelMode::Graceful).await;
+    let stopped = api.stop(&fixture.id).await;
     fixture.assert_gone();
     let task = stopped.task.unwrap();
     assert_eq!(stopped.outcome, i32::from(CancelOutcome::Requested));
@@ -105,7 +105,7 @@ async fn children_and_grandchildren_die_with_the_leader(daemon: Daemon, _: Setti
     let mut fixture = daemon.run(&api, script).await;
     let tree = fixture.processes(&["leader", "child", "grandchild"]).await;
     assert!(tree.iter().all(|process| process.is_alive()));
-    let stopped = api.stop(&fixture.id, CancelMode::Graceful).await;
+    let stopped = api.stop(&fixture.id).await;
     fixture.assert_gone();
     assert_eq!(stopped.task.unwrap().state(), TaskState::Cancelled);
 }
@@ -137,7 +137,7 @@ async fn setsid_double_fork_closed_descriptors_and_a_cleared_environment_do_not_
     let grace = millis(200);
     let stopped = api.stop_within(&fixture.id, grace).await;
     fixture.assert_gone();
-    proven(stopped.proof.as_ref());
+    proof_in(&stopped);
 }
 
 /// C6
@@ -178,7 +178,7 @@ async fn cancel_reaches_children_after_the_leader_exits(daemon: Daemon, _: Setti
     let task = task_of(seen.last().unwrap());
     assert_eq!((task.state(), exit_code(task)), (TaskState::Running, 4));
 
-    let stopped = api.stop(&fixture.id, CancelMode::Graceful).await;
+    let stopped = api.stop(&fixture.id).await;
     fixture.assert_gone();
     let task = stopped.task.unwrap();
     assert_eq!((task.state(), exit_code(&task)), (TaskState::Cancelled, 4));
@@ -190,14 +190,13 @@ async fn two_cancels_at_once_are_one_stop_with_the_same_result(daemon: Daemon, _
     let mut fixture = daemon.run(&one, "ignore TERM pid ready forever").await;
     fixture.process("ready").await;
     let request = CancelRequest {
-        grace: Some(secs(2)),
+        how: grace(secs(2)),
         wait: true,
         ..cancel(&fixture.id)
     };
     let (first, second) = tokio::join!(one.cancel_one(request.clone()), two.cancel_one(request));
     fixture.assert_gone();
     assert_eq!(first.task, second.task, "both get the same end");
-    assert_eq!(first.proof, second.proof);
     let mut outcomes = [first.outcome(), second.outcome()];
     outcomes.sort_by_key(|outcome| i32::from(*outcome));
     assert_eq!(
@@ -226,14 +225,14 @@ async fn the_answer_says_how_the_tree_was_proven_gone(daemon: Daemon, setting: S
         .await;
     fixture.process("child").await;
     assert_eq!(fixture.task.containment(), setting.containment());
-    let stopped = api.stop(&fixture.id, CancelMode::Graceful).await;
+    let stopped = api.stop(&fixture.id).await;
     fixture.assert_gone();
-    let (task, proof) = (stopped.task.unwrap(), stopped.proof.unwrap());
-    assert_eq!(proven(Some(&proof)), setting.proof());
+    let task = stopped.task.unwrap();
+    assert_eq!(proof_of(&task), setting.proof());
     let stop = task.stop.as_ref().unwrap();
-    assert_eq!(stop.proof.as_ref(), Some(&proof));
-    assert!(micros(&proof.verify_time) >= micros(&stop.request_time));
-    assert!(micros(&proof.verify_time) <= micros(&task.end_time));
+    let proof = stop.proof.as_ref().unwrap();
+    assert!(micros(&proof.check_time) >= micros(&stop.request_time));
+    assert!(micros(&proof.check_time) <= micros(&task.end_time));
     let last = api.history_of(&fixture.id).await.pop().unwrap();
     assert_eq!(
         (last.r#type(), last.task),
@@ -247,7 +246,7 @@ async fn force_skips_the_grace(daemon: Daemon, _: Setting) {
     let script = "trap TERM [ print never exit 0 ] fork [ ignore TERM pid child forever ] forever";
     let mut fixture = daemon.run(&api, script).await;
     fixture.process("child").await;
-    let stopped = api.stop(&fixture.id, CancelMode::Force).await;
+    let stopped = api.kill(&fixture.id).await;
     fixture.assert_gone();
     let task = stopped.task.unwrap();
     assert_eq!(signals_sent(&task), ["SIGKILL"]);
@@ -263,13 +262,13 @@ async fn force_ends_a_running_grace(daemon: Daemon, _: Setting) {
     fixture.process("ready").await;
     let asked = api
         .cancel_one(CancelRequest {
-            grace: Some(secs(600)),
+            how: grace(secs(600)),
             ..cancel(&fixture.id)
         })
         .await;
     assert_eq!(asked.outcome(), CancelOutcome::Requested);
     assert_eq!(asked.task.unwrap().state(), TaskState::Stopping);
-    let forced = api.stop(&fixture.id, CancelMode::Force).await;
+    let forced = api.kill(&fixture.id).await;
     fixture.assert_gone();
     assert_eq!(forced.outcome(), CancelOutcome::AlreadyStopping);
     let history = api.history_of(&fixture.id).await;
@@ -284,8 +283,10 @@ async fn a_chosen_signal_is_sent_instead_of_term(daemon: Daemon, _: Setting) {
     let mut fixture = daemon.run(&api, script).await;
     fixture.process("ready").await;
     let request = CancelRequest {
-        signal: "SIGINT".into(),
-        grace: Some(secs(600)),
+        how: Some(cancel_request::How::Graceful(StopPolicy {
+            signal: "SIGINT".into(),
+            grace: Some(secs(600)),
+        })),
         wait: true,
         ..cancel(&fixture.id)
     };
@@ -303,7 +304,7 @@ async fn a_chosen_signal_is_sent_instead_of_term(daemon: Daemon, _: Setting) {
         ("SIGUSR1", Some(secs(600)))
     );
     fixture.process("ready").await;
-    let stopped = api.stop(&fixture.id, CancelMode::Graceful).await;
+    let stopped = api.stop(&fixture.id).await;
     fixture.assert_gone();
     assert_eq!(signals_sent(&stopped.task.unwrap()), ["SIGUSR1"]);
     assert_eq!(api.lines(&fixture.id).await, ["own-signal"]);
@@ -317,7 +318,7 @@ async fn a_grace_of_zero_kills_right_after_the_signal(daemon: Daemon, _: Setting
         .run_as(&api, request, "ignore TERM pid ready forever")
         .await;
     fixture.process("ready").await;
-    let stopped = api.stop(&fixture.id, CancelMode::Graceful).await;
+    let stopped = api.stop(&fixture.id).await;
     fixture.assert_gone();
     assert_eq!(stopped.task.unwrap().state(), TaskState::Cancelled);
 }

@@ -6,7 +6,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use heeler_tests::{Api, Daemon, Fixture, Process, eventually, request::cancel, v1::*, within};
+use heeler_tests::{
+    Api, Daemon, Fixture, Process, SpawnRequestExt as _, eventually,
+    outcome::{proof_of, survivors},
+    request::{cancel, force},
+    v1::*,
+    within,
+};
 use nix::sys::signal::Signal;
 
 /// The time that a kill has before the survivors are named.
@@ -46,7 +52,7 @@ async fn tree_with_child(daemon: &Daemon, api: &Api) -> (Fixture, Process) {
 
 fn force_and_wait(id: &str) -> CancelRequest {
     CancelRequest {
-        mode: CancelMode::Force.into(),
+        how: force(),
         wait: true,
         ..cancel(id)
     }
@@ -56,11 +62,6 @@ async fn cancel_and_time(api: &Api, request: CancelRequest) -> (CancelResult, Du
     let began = Instant::now();
     let result = within("an answer to Cancel", api.cancel_one(request)).await;
     (result, began.elapsed())
-}
-
-fn survivors(result: &CancelResult) -> Vec<i32> {
-    let proof = result.proof.as_ref().unwrap();
-    proof.survivors.iter().map(|one| one.pid).collect()
 }
 
 /// C17
@@ -75,24 +76,29 @@ async fn cancel_with_wait_names_the_survivors_after_10_s_and_the_kill_goes_on() 
     assert!(took >= KILL_DEADLINE, "too early: {took:?}");
     assert!(took < KILL_DEADLINE + ANSWER_WITHIN, "too late: {took:?}");
     assert_eq!(result.outcome(), CancelOutcome::Requested);
-    assert_eq!(survivors(&result), [child.pid]);
-    assert!(
-        !result.proof.as_ref().unwrap().survivors[0]
-            .command
-            .is_empty()
-    );
-    assert_eq!(result.task.unwrap().state(), TaskState::Stopping);
+    let task = result.task.unwrap();
+    let proof = task.stop.as_ref().unwrap().proof.as_ref().unwrap();
+    match &proof.result {
+        Some(proof::Result::Survivors(left)) => {
+            assert_eq!(left.processes.len(), 1, "{left:?}");
+            assert!(!left.processes[0].command.is_empty(), "{left:?}");
+        }
+        other @ (Some(proof::Result::Proven(_)) | None) => panic!("no survivors: {other:?}"),
+    }
+    assert!(proof.check_time.is_some());
+    assert_eq!(survivors(&task), [child.pid]);
+    assert_eq!(task.state(), TaskState::Stopping);
 
     let (again, took) = cancel_and_time(&api, force_and_wait(&fixture.id)).await;
     assert!(took < KILL_DEADLINE, "the survivors are known: {took:?}");
     assert_eq!(again.outcome(), CancelOutcome::AlreadyStopping);
-    assert_eq!(survivors(&again), [child.pid]);
+    assert_eq!(survivors(&again.task.unwrap()), [child.pid]);
 
     drop(tracer);
     let task = api.ended(&fixture.id).await;
     assert!(child.is_gone());
     assert_eq!(task.state(), TaskState::Cancelled);
-    assert_eq!(task.stop.unwrap().proof.unwrap().survivors, []);
+    proof_of(&task);
 }
 
 /// C12, C17
@@ -101,10 +107,7 @@ async fn cancel_with_cascade_and_wait_names_the_survivors_of_a_child_task() {
     let daemon = Daemon::start().await;
     let api = daemon.api().await;
     let parent = daemon.run(&api, "forever").await;
-    let request = SpawnRequest {
-        parent_id: parent.id.clone(),
-        ..SpawnRequest::default()
-    };
+    let request = SpawnRequest::default().with_parent(&parent.id);
     let script = "fork [ pid child forever ] forever";
     let fixture = daemon.run_as(&api, request, script).await;
     let child = fixture.process("child").await;
@@ -117,13 +120,14 @@ async fn cancel_with_cascade_and_wait_names_the_survivors_of_a_child_task() {
     let (result, took) = cancel_and_time(&api, request).await;
     assert!(took >= KILL_DEADLINE, "too early: {took:?}");
     assert!(took < KILL_DEADLINE + ANSWER_WITHIN, "too late: {took:?}");
-    assert_eq!(survivors(&result), [child.pid]);
-    assert_eq!(result.task.unwrap().state(), TaskState::Stopping);
+    let task = result.task.unwrap();
+    assert_eq!(survivors(&task), [child.pid]);
+    assert_eq!(task.state(), TaskState::Stopping);
 
     drop(tracer);
     let task = api.ended(&parent.id).await;
     assert_eq!(task.state(), TaskState::Cancelled);
-    assert_eq!(task.stop.unwrap().proof.unwrap().survivors, []);
+    proof_of(&task);
     assert_eq!(api.task(&fixture.id).await.state(), TaskState::Cancelled);
 }
 
@@ -140,10 +144,11 @@ async fn cancel_with_wait_answers_though_the_shim_is_silent() {
 
     let (result, took) = cancel_and_time(&api, force_and_wait(&fixture.id)).await;
     assert!(took < KILL_DEADLINE + ANSWER_WITHIN, "too late: {took:?}");
-    assert!(survivors(&result).contains(&child.pid), "{result:?}");
+    let task = result.task.unwrap();
+    assert!(survivors(&task).contains(&child.pid), "{task:?}");
 
     drop(stopped);
     shim.signal(Signal::SIGCONT);
     let task = api.ended(&fixture.id).await;
-    assert_eq!(task.stop.unwrap().proof.unwrap().survivors, []);
+    proof_of(&task);
 }

@@ -198,7 +198,7 @@ async fn escape_sequences_in_names_do_not_reach_the_terminal() {
         );
     }
     assert_eq!(
-        daemon.heeler(["inspect", &id, "--json"]).await.ok().json()["task"]["name"],
+        daemon.heeler(["inspect", &id, "--json"]).await.ok().json()["task"]["spec"]["name"],
         name
     );
 }

@@ -40,7 +40,10 @@ async fn json_output_equals_that_of_grpcurl() {
     assert_eq!(ours, theirs);
     let ours = daemon.heeler(["wait", &id, "--json"]).await;
     assert_eq!(ours.code, Some(3), "{ours:?}");
-    assert_eq!(ours.json(), call("Wait", json!({"taskIds": [id]})).await);
+    assert_eq!(
+        ours.json(),
+        call("Wait", json!({"filter": {"taskIds": [id]}})).await
+    );
 }
 
 /// A script may stop reading, e.g. with `head`.

@@ -1,8 +1,9 @@
-//! A case as it is written, its variables, and whether a result is what it expects.
+//! A case as it is written, its variables, and the comparison of a result with the expected one.
 
 use std::collections::BTreeMap;
 
-use heeler_tests::binary;
+use heeler_tests::{binary, daemon::SERVICE};
+use prost_reflect::{DescriptorPool, MethodDescriptor};
 use serde_json::{Map, Value};
 
 /// One case.
@@ -13,20 +14,19 @@ pub(crate) struct Case {
     pub(crate) steps: Vec<Value>,
 }
 
-/// What a step is to lead to.
+/// The expected end of a step.
 #[derive(Debug)]
 pub(crate) enum Expected {
-    /// This.
     Result(Value),
-    /// A refusal like this.
+    /// A refusal: code, reason, field, metadata.
     Error(Value),
 }
 
 impl Case {
-    /// Every case there is.
+    /// Every case of cases.json.
     pub(crate) fn all() -> Vec<Self> {
         let path = binary::workspace().join("tests/conformance/cases.json");
-        let text = std::fs::read_to_string(path).expect("the cases are there");
+        let text = std::fs::read_to_string(path).expect("cases.json");
         let cases: Vec<Value> = serde_json::from_str(&text).expect("the cases are JSON");
         cases.into_iter().map(Self::read).collect()
     }
@@ -49,7 +49,7 @@ impl Case {
     }
 }
 
-/// The names that steps have given to what they got.
+/// The values that steps have stored, by name.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Names(BTreeMap<String, String>);
 
@@ -58,8 +58,8 @@ impl Names {
         self.0.insert(name.to_owned(), value);
     }
 
-    /// The value with every `$name` in its texts replaced, but for the steps in it, whose turn comes
-    /// later.
+    /// The value with every `$name` in its strings replaced, except in the steps of `during`: those are
+    /// filled in when they run.
     pub(crate) fn fill(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.fill_text(text)),
@@ -78,7 +78,7 @@ impl Names {
         }
     }
 
-    /// A `$` that no name follows is the text's own.
+    /// A `$` that no stored name follows stays as it is.
     fn fill_text(&self, text: &str) -> String {
         let mut filled = String::new();
         let mut rest = text;
@@ -98,7 +98,7 @@ impl Names {
     }
 }
 
-/// The fields of an object, each taken once: what is left at the end was not understood.
+/// The fields of an object, each taken once. A field that is left at the end is unknown.
 #[derive(Debug)]
 pub(crate) struct Fields(Map<String, Value>);
 
@@ -124,17 +124,23 @@ impl Fields {
         }
     }
 
-    /// What nobody has taken, as a message.
+    /// The number of events to wait for.
+    pub(crate) fn count(&mut self) -> usize {
+        let count = self.take("count").and_then(|count| count.as_u64());
+        usize::try_from(count.expect("a count")).expect("a small number")
+    }
+
+    /// The fields that are left, as a message.
     pub(crate) fn rest(self) -> Value {
         Value::Object(self.0)
     }
 
     pub(crate) fn none_left(self) {
-        assert!(self.0.is_empty(), "not understood: {:?}", self.0);
+        assert!(self.0.is_empty(), "unknown fields: {:?}", self.0);
     }
 }
 
-/// What is wrong with a result; nothing, if it is as expected.
+/// The first difference between a result and the expected one, if there is any.
 pub(crate) fn mismatch(expected: &Value, found: &Value, path: &str) -> Option<String> {
     let wrong = || Some(format!("{path}: {found}, not {expected}"));
     match (expected, found) {
@@ -163,7 +169,7 @@ pub(crate) fn mismatch(expected: &Value, found: &Value, path: &str) -> Option<St
         (Value::Bool(_) | Value::Number(_) | Value::String(_), found) => {
             match Some(scalar(expected)?) == scalar(found) {
                 true => None,
-                // An empty text is a field at its default, which is left out.
+                // The mapping leaves out a field that is empty.
                 false if expected == "" && found.is_null() => None,
                 false => wrong(),
             }
@@ -178,4 +184,64 @@ fn scalar(value: &Value) -> Option<String> {
         Value::Null => Some(String::new()),
         Value::Array(_) | Value::Object(_) => None,
     }
+}
+
+/// The RPC that a step is named after, if it is one.
+pub(crate) fn rpc(contract: &DescriptorPool, step: &str) -> Option<MethodDescriptor> {
+    let service = contract.get_service_by_name(SERVICE).expect("the service");
+    let same = |rpc: &MethodDescriptor| {
+        let (first, rest) = rpc.name().split_at(1);
+        step.strip_prefix(&first.to_lowercase()) == Some(rest)
+    };
+    service.methods().find(same)
+}
+
+/// The value of a step's result that `as` stores.
+pub(crate) fn stored(step: &str, result: &Value) -> Option<String> {
+    let value = match step {
+        "spawn" => result.pointer("/task/id"),
+        "run" => result.pointer("/ended/task/id"),
+        // The mapping leaves out an offset of 0.
+        "readOutput" => return Some(result["nextOffset"].as_str().unwrap_or("0").to_owned()),
+        "watchEvents" => {
+            let events = result["events"].as_array()?;
+            events.last()?.get("revision")
+        }
+        _ => None,
+    };
+    value.and_then(scalar)
+}
+
+/// A response of ReadOutput with the text of its chunks in their place.
+pub(crate) fn with_text(mut response: Value) -> Value {
+    let fields = response.as_object_mut().expect("a message");
+    let chunks = fields.remove("chunks").unwrap_or_default();
+    fields.insert("text".to_owned(), text_if(&chunks, |_| true).into());
+    response
+}
+
+/// The bytes of the chunks for which this is true, as text.
+pub(crate) fn text_if(chunks: &Value, is_wanted: impl Fn(&Value) -> bool) -> String {
+    let chunks = chunks.as_array().into_iter().flatten();
+    let data = chunks.filter(|chunk| is_wanted(chunk));
+    let bytes: Vec<u8> = data
+        .flat_map(|chunk| base64(chunk["data"].as_str().unwrap_or_default()))
+        .collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Decodes bytes of protobuf's JSON mapping.
+fn base64(text: &str) -> Vec<u8> {
+    const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let (mut bytes, mut bits, mut count) = (Vec::new(), 0_u32, 0);
+    for letter in text.bytes().filter(|letter| *letter != b'=') {
+        let value = LETTERS.iter().position(|known| *known == letter);
+        bits = bits << 6 | value.expect("base64") as u32;
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count) as u8);
+        }
+    }
+    bytes
 }

@@ -1,8 +1,10 @@
-//! grpcurl as a client of the set: it knows nothing but what reflection tells it.
+//! grpcurl as a client of the conformance cases. It learns the contract by reflection; this runner
+//! names no message, and no call that it does not treat specially.
 
 use std::{path::PathBuf, process::Stdio};
 
-use heeler_tests::{Daemon, within};
+use heeler_tests::{Daemon, daemon::SERVICE, within};
+use prost_reflect::DescriptorPool;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, BufReader},
@@ -10,23 +12,23 @@ use tokio::{
 };
 
 use crate::{
-    case::Fields,
+    case::{self, Fields},
     stage::{Client, During, Outcome},
 };
 
-const SERVICE: &str = "heeler.v1.BackgroundTasks";
-
-/// How to call a daemon.
 pub(crate) struct Grpcurl {
     program: PathBuf,
     socket: PathBuf,
+    contract: DescriptorPool,
 }
 
 impl Client for Grpcurl {
     async fn connect(daemon: &Daemon) -> Self {
         Self {
-            program: heeler_tests::grpcurl::program().expect("it was there"),
+            program: heeler_tests::grpcurl::program().expect("grpcurl"),
             socket: daemon.socket(),
+            contract: DescriptorPool::decode(heeler_proto::FILE_DESCRIPTOR_SET)
+                .expect("the contract"),
         }
     }
 
@@ -37,16 +39,8 @@ impl Client for Grpcurl {
         during: During<'a, Self>,
     ) -> Outcome {
         let called = match what {
-            "spawn" => self.unary("Spawn", with.rest(), "/task/id").await,
-            "detach" => self.unary("Detach", with.rest(), "").await,
-            "cancel" => self.unary("Cancel", with.rest(), "").await,
-            "inspect" => self.unary("Inspect", with.rest(), "").await,
-            "wait" => self.unary("Wait", with.rest(), "").await,
-            "remove" => self.unary("Remove", with.rest(), "").await,
-            "updateQueue" => self.unary("UpdateQueue", with.rest(), "").await,
-            "listQueues" => self.unary("ListQueues", with.rest(), "").await,
             "list" => self.list(with.rest()).await,
-            "read" => self.read(with.rest()).await,
+            "readOutput" => self.read(with.rest()).await,
             "run" => self.run(with.rest()).await,
             "attach" => self.attach(with.rest()).await,
             "output" => {
@@ -54,21 +48,23 @@ impl Client for Grpcurl {
                 with.none_left();
                 self.attach(json!({ "taskId": id })).await
             }
-            "watch" => return self.watch(with, during).await,
-            other => panic!("no step {other}"),
+            "watchEvents" => return self.watch(with, during).await,
+            unary => self.unary(unary, with.rest()).await,
         };
         match called {
-            Ok((result, kept)) => Outcome::Result(result, kept),
+            Ok(result) => Outcome::Result(result),
             Err(error) => Outcome::Error(error),
         }
     }
 }
 
-/// A result and what `as` keeps of it, or a refusal.
-type Called = Result<(Value, Option<String>), Value>;
+/// A result, or a refusal.
+type Called = Result<Value, Value>;
 
 impl Grpcurl {
-    fn start(&self, method: &str, request: &Value) -> Child {
+    fn start(&self, step: &str, request: &Value) -> Child {
+        let rpc = case::rpc(&self.contract, step);
+        let rpc = rpc.unwrap_or_else(|| panic!("no step {step}"));
         let mut command = Command::new(&self.program);
         command.args([
             "-plaintext",
@@ -78,135 +74,102 @@ impl Grpcurl {
             "67108864",
         ]);
         command.args(["-d", &request.to_string()]);
-        command.arg(&self.socket).arg(format!("{SERVICE}/{method}"));
+        command
+            .arg(&self.socket)
+            .arg(format!("{SERVICE}/{}", rpc.name()));
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         command.stderr(Stdio::piped()).kill_on_drop(true);
-        command.spawn().expect("grpcurl can be run")
+        command.spawn().expect("grpcurl starts")
     }
 
     /// Every message of an answer, or the refusal.
-    async fn call(&self, method: &str, request: &Value) -> Result<Vec<Value>, Value> {
-        let output = within(method, self.start(method, request).wait_with_output())
+    async fn call(&self, step: &str, request: &Value) -> Result<Vec<Value>, Value> {
+        let output = within(step, self.start(step, request).wait_with_output())
             .await
-            .expect("grpcurl can be waited for");
+            .expect("grpcurl ends");
         match output.status.success() {
             true => Ok(messages(&output.stdout)),
             false => Err(refused(&output.stderr)),
         }
     }
 
-    async fn unary(&self, method: &str, request: Value, kept: &str) -> Called {
-        let mut answer = self.call(method, &request).await?;
-        let answer = answer.pop().unwrap_or_default();
-        let kept = answer.pointer(kept).and_then(Value::as_str);
-        let kept = kept.map(str::to_owned);
-        Ok((answer, kept))
+    async fn unary(&self, step: &str, request: Value) -> Called {
+        let mut answer = self.call(step, &request).await?;
+        Ok(answer.pop().unwrap_or_default())
     }
 
     async fn list(&self, mut request: Value) -> Called {
         let mut tasks = Vec::new();
         loop {
-            let (page, _) = self.unary("List", request.clone(), "").await?;
+            let page = self.unary("list", request.clone()).await?;
             tasks.extend(page["tasks"].as_array().cloned().unwrap_or_default());
             let Some(token) = page["nextPageToken"].as_str() else {
-                return Ok((json!({ "tasks": tasks }), None));
+                return Ok(json!({ "tasks": tasks }));
             };
             request["pageToken"] = token.into();
         }
     }
 
     async fn read(&self, request: Value) -> Called {
-        let (mut answer, _) = self.unary("ReadOutput", request, "").await?;
-        let (stdout, stderr) = said(&answer["chunks"]);
-        answer["text"] = (stdout + &stderr).into();
-        let next = answer["nextOffset"].as_str().unwrap_or("0").to_owned();
-        Ok((answer, Some(next)))
+        let answer = self.unary("readOutput", request).await?;
+        Ok(case::with_text(answer))
     }
 
     async fn run(&self, mut request: Value) -> Called {
-        request["placement"] = "PLACEMENT_FOREGROUND".into();
-        let (_, id) = self.unary("Spawn", request, "/task/id").await?;
-        let (held, _) = self.attach(json!({ "taskId": id })).await?;
-        Ok((held, id))
+        if request["spec"]["foreground"].is_null() {
+            request["spec"]["foreground"] = json!({});
+        }
+        let started = self.unary("spawn", request).await?;
+        self.attach(json!({ "taskId": started["task"]["id"] }))
+            .await
     }
 
     async fn attach(&self, request: Value) -> Called {
-        let (mut out, mut err, mut ended) = (String::new(), String::new(), Value::Null);
-        for message in self.call("Attach", &request).await? {
-            let (stdout, stderr) = said(&message["output"]["chunks"]);
-            out += &stdout;
-            err += &stderr;
-            if !message["ended"].is_null() {
-                ended = message["ended"].clone();
+        let (mut stdout, mut stderr, mut ended) = (String::new(), String::new(), Value::Null);
+        for mut message in self.call("attach", &request).await? {
+            let chunks = &message["output"]["chunks"];
+            stdout += &case::text_if(chunks, |chunk| !is_stderr(chunk));
+            stderr += &case::text_if(chunks, is_stderr);
+            if let Some(end) = message.get_mut("ended") {
+                ended = end.take();
             }
         }
-        let held = json!({ "stdout": out, "stderr": err, "ended": ended });
-        Ok((held, None))
+        Ok(json!({ "stdout": stdout, "stderr": stderr, "ended": ended }))
     }
 
     async fn watch(&self, mut with: Fields, during: During<'_, Self>) -> Outcome {
         if !during.is_empty() {
-            let why = "a stream that breaks is not taken up again";
+            let why = "grpcurl does not resume a stream that breaks";
             return Outcome::Cannot(why.to_owned());
         }
-        let count = with
-            .take("count")
-            .map_or(1, |count| count.as_u64().expect("a number"));
-        let mut child = self.start("WatchEvents", &with.rest());
+        let count = with.count();
+        let mut child = self.start("watchEvents", &with.rest());
         let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
         let (mut text, mut events) = (Vec::new(), Vec::new());
-        while (events.len() as u64) < count {
+        while events.len() < count {
             let read = within("an event", stdout.read_buf(&mut text)).await;
             if read.expect("a pipe") == 0 {
                 let output = child.wait_with_output().await.expect("an end");
                 return Outcome::Error(refused(&output.stderr));
             }
-            let told = messages(&text).into_iter();
-            events = told
+            events = messages(&text)
+                .into_iter()
                 .filter_map(|mut message| message.get_mut("event").map(Value::take))
                 .collect();
         }
-        events.truncate(count as usize);
-        let revision = events.last().and_then(|event| event["revision"].as_str());
-        let revision = revision.map(str::to_owned);
-        Outcome::Result(json!({ "events": events }), revision)
+        events.truncate(count);
+        Outcome::Result(json!({ "events": events }))
     }
 }
 
-/// The whole messages that stand one behind the other.
+/// The complete messages at the start of a text.
 fn messages(text: &[u8]) -> Vec<Value> {
     let stream = serde_json::Deserializer::from_slice(text).into_iter();
     stream.map_while(Result::ok).collect()
 }
 
-/// What chunks say, each stream by itself.
-fn said(chunks: &Value) -> (String, String) {
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    for chunk in chunks.as_array().into_iter().flatten() {
-        let data = base64(chunk["data"].as_str().unwrap_or_default());
-        match chunk["stream"].as_str() {
-            Some("OUTPUT_STREAM_STDERR") => err.extend(data),
-            _ => out.extend(data),
-        }
-    }
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    (text(out), text(err))
-}
-
-/// Bytes as protobuf's JSON has them.
-fn base64(text: &str) -> Vec<u8> {
-    const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let (mut bytes, mut bits, mut count) = (Vec::new(), 0_u32, 0);
-    for letter in text.bytes().filter(|letter| *letter != b'=') {
-        let value = LETTERS.iter().position(|known| *known == letter);
-        bits = bits << 6 | value.expect("base64") as u32;
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push((bits >> count) as u8);
-        }
-    }
-    bytes
+fn is_stderr(chunk: &Value) -> bool {
+    chunk["stream"] == "OUTPUT_STREAM_STDERR"
 }
 
 /// A status as `-format-error` prints it.
@@ -232,6 +195,6 @@ fn refused(stderr: &[u8]) -> Value {
         "reason": info["reason"],
         "metadata": info["metadata"],
         "field": bad["fieldViolations"][0]["field"],
-        "told": String::from_utf8_lossy(stderr),
+        "stderr": String::from_utf8_lossy(stderr),
     })
 }

@@ -1,7 +1,7 @@
-//! The conformance set, run by the Rust SDK and by grpcurl, and the table of who has passed what.
+//! The conformance cases, run by the Rust SDK and by grpcurl, and the table of the results.
 //!
-//! `tests/conformance` has the cases and says what they mean; `case` reads and compares them, `stage` is
-//! the daemon and the directory that each has for itself, `sdk` and `grpcurl` are the two clients.
+//! `tests/conformance` has the cases and says what they mean. `case` reads and compares them, `stage` is
+//! the daemon and the directory of a case, `sdk` and `grpcurl` are the clients.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -35,20 +35,20 @@ async fn grpcurl_passes_every_case_that_it_can() {
     }
 }
 
-/// Runs every case, writes the report, and fails if one of them has.
+/// Runs every case, writes the report, and fails if a case failed.
 async fn run<C: Client>(client: &str) {
-    let (turns, mut running) = (Arc::new(Semaphore::new(AT_ONCE)), JoinSet::new());
+    let (permits, mut running) = (Arc::new(Semaphore::new(AT_ONCE)), JoinSet::new());
     for case in Case::all() {
-        let turns = Arc::clone(&turns);
+        let permits = Arc::clone(&permits);
         running.spawn(async move {
-            let _turn = turns.acquire_owned().await;
+            let _permit = permits.acquire_owned().await;
             let name = case.name.clone();
-            (name, Stage::<C>::play(case).await)
+            (name, Stage::<C>::run(case).await)
         });
     }
     let mut results = BTreeMap::new();
-    while let Some(played) = running.join_next().await {
-        let (name, result) = played.unwrap();
+    while let Some(done) = running.join_next().await {
+        let (name, result) = done.unwrap();
         results.insert(name, result.to_string());
     }
     let dir = binary::target_dir().join("conformance");

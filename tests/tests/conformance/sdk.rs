@@ -1,27 +1,26 @@
-//! The Rust SDK as a client of the set.
+//! The Rust SDK as a client of the conformance cases.
+
+use std::future::Future;
 
 use heeler_client::{
     Attach, AttachOptions, Chunk, Client as Sdk, Error, Spawn, StreamExt, WatchItem, WatchOptions,
-    v1,
+    v1::{self, attach_request::Start},
 };
 use heeler_tests::{Daemon, within};
 use prost::Message;
-use prost_reflect::{DescriptorPool, DynamicMessage};
+use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
 use serde_json::{Value, json};
 
 use crate::{
-    case::Fields,
+    case::{self, Fields},
     stage::{Client, During, Outcome},
 };
 
-/// The SDK, connected.
+/// A connected SDK.
 pub(crate) struct Rust {
     client: Sdk,
     pool: DescriptorPool,
 }
-
-/// A result, and what `as` keeps of it.
-type Kept = (Value, Option<String>);
 
 impl Client for Rust {
     async fn connect(daemon: &Daemon) -> Self {
@@ -33,11 +32,11 @@ impl Client for Rust {
     }
 
     async fn step<'a>(&'a self, what: &'a str, with: Fields, during: During<'a, Self>) -> Outcome {
-        let done = within(what, self.call(what, with, during)).await;
-        match done {
-            Ok((result, kept)) => Outcome::Result(result, kept),
+        match within(what, self.call(what, with, during)).await {
+            Ok(result) => Outcome::Result(result),
             Err(Problem::Refused(error)) => Outcome::Error(refused(&error)),
-            Err(Problem::During(played)) => Outcome::Error(json!({"during": played})),
+            Err(Problem::During(verdict)) => Outcome::Error(json!({"during": verdict})),
+            Err(Problem::Cannot(why)) => Outcome::Cannot(why.to_owned()),
         }
     }
 }
@@ -45,6 +44,7 @@ impl Client for Rust {
 enum Problem {
     Refused(Error),
     During(String),
+    Cannot(&'static str),
 }
 
 impl From<Error> for Problem {
@@ -57,167 +57,180 @@ impl Rust {
     async fn call<'a>(
         &'a self,
         what: &'a str,
-        mut with: Fields,
+        with: Fields,
         during: During<'a, Self>,
-    ) -> Result<Kept, Problem> {
+    ) -> Result<Value, Problem> {
         let client = &self.client;
-        let plain = |result: Value| Ok((result, None));
+        let unary = Unary { rust: self, what };
         match what {
             "spawn" => {
-                let request: v1::SpawnRequest = self.message("SpawnRequest", with.rest());
-                let answer = client.spawn_response(request).await?;
-                let id = answer.task.as_ref().map(|task| task.id.clone());
-                Ok((self.json("SpawnResponse", &answer), id))
+                let call = |request: v1::SpawnRequest| client.spawn_response(request);
+                unary.call(with, call).await
             }
-            "run" => {
-                let request: v1::SpawnRequest = self.message("SpawnRequest", with.rest());
-                let run = client.run(Spawn::from(request)).await?;
-                let id = run.task().id().to_owned();
-                Ok((self.held(run).await?, Some(id)))
-            }
-            "attach" => {
-                let task = client.task(with.text("taskId"));
-                let offset = with.take("offset").map_or(0, |offset| number(&offset));
-                with.none_left();
-                plain(
-                    self.held(task.attach_with(AttachOptions::from_offset(offset)))
-                        .await?,
-                )
-            }
-            "detach" => {
-                let request = self.message("DetachRequest", with.rest());
-                plain(self.json("DetachResponse", &client.detach(request).await?))
-            }
-            "cancel" => {
-                let request = self.message("CancelRequest", with.rest());
-                plain(self.json("CancelResponse", &client.cancel(request).await?))
-            }
-            "list" => {
-                let request: v1::ListRequest = self.message("ListRequest", with.rest());
-                let mut tasks = client.list(request);
-                let mut all = Vec::new();
-                while let Some(task) = tasks.next().await {
-                    all.push(self.json("BackgroundTask", &task?));
-                }
-                plain(json!({ "tasks": all }))
-            }
-            "inspect" => {
-                let task = client.task(with.text("taskId"));
-                with.none_left();
-                plain(self.json("InspectResponse", &task.inspect().await?))
-            }
+            "detach" => unary.call(with, |request| client.detach(request)).await,
+            "cancel" => unary.call(with, |request| client.cancel(request)).await,
+            "inspect" => unary.call(with, |request| client.inspect(request)).await,
             "wait" => {
-                let request: v1::WaitRequest = self.message("WaitRequest", with.rest());
-                plain(self.json("WaitResponse", &client.wait(request).await?))
+                let call = |request: v1::WaitRequest| client.wait(request);
+                unary.call(with, call).await
             }
-            "read" => {
-                let request = self.message("ReadOutputRequest", with.rest());
-                let answer = client.read_output(request).await?;
-                let next = answer.next_offset.to_string();
-                let mut text = String::new();
-                for chunk in &answer.chunks {
-                    let chunk = Chunk::from(chunk.clone());
-                    text += &String::from_utf8_lossy(&chunk.data);
-                }
-                let mut result = self.json("ReadOutputResponse", &answer);
-                result["text"] = text.into();
-                Ok((result, Some(next)))
-            }
-            "output" => {
-                let mut output = client.task(with.text("taskId")).output();
-                with.none_left();
-                let mut said = Said::default();
-                while let Some(chunk) = output.next().await {
-                    said.take(&chunk?);
-                }
-                plain(said.into())
-            }
-            "watch" => self.watch(with, during).await,
-            "remove" => {
-                let request = self.message("RemoveRequest", with.rest());
-                plain(self.json("RemoveResponse", &client.remove(request).await?))
-            }
+            "remove" => unary.call(with, |request| client.remove(request)).await,
             "updateQueue" => {
-                let request: v1::UpdateQueueRequest =
-                    self.message("UpdateQueueRequest", with.rest());
-                plain(self.json("UpdateQueueResponse", &client.update_queue(request).await?))
+                let call = |request: v1::UpdateQueueRequest| client.update_queue(request);
+                unary.call(with, call).await
             }
             "listQueues" => {
-                with.none_left();
-                plain(self.json("ListQueuesResponse", &client.queues().await?))
+                let call = |_: v1::ListQueuesRequest| client.queues();
+                unary.call(with, call).await
             }
-            other => panic!("no step {other}"),
+            "readOutput" => {
+                let call = |request| client.read_output(request);
+                Ok(case::with_text(unary.call(with, call).await?))
+            }
+            "list" => self.list(self.message("ListRequest", with.rest())).await,
+            "run" => self.run(self.message("SpawnRequest", with.rest())).await,
+            "attach" => {
+                self.attach(self.message("AttachRequest", with.rest()))
+                    .await
+            }
+            "output" => self.output(with).await,
+            "watchEvents" => self.watch(with, during).await,
+            other => panic!("the SDK has no step {other}"),
         }
     }
 
-    async fn held(&self, mut attach: Attach) -> Result<Value, Error> {
-        let mut said = Said::default();
-        let ended = attach.ended(|chunk| said.take(&chunk)).await?;
+    async fn list(&self, request: v1::ListRequest) -> Result<Value, Problem> {
+        let mut tasks = self.client.list(request);
+        let mut all = Vec::new();
+        while let Some(task) = tasks.next().await {
+            all.push(self.json("BackgroundTask", &task?));
+        }
+        Ok(json!({ "tasks": all }))
+    }
+
+    async fn run(&self, request: v1::SpawnRequest) -> Result<Value, Problem> {
+        let mut spawn = Spawn::from(request.spec.unwrap_or_default());
+        if !request.request_id.is_empty() {
+            spawn = spawn.request_id(request.request_id);
+        }
+        self.until_ended(self.client.run(spawn).await?).await
+    }
+
+    async fn attach(&self, request: v1::AttachRequest) -> Result<Value, Problem> {
+        let mut options = match request.start {
+            None => AttachOptions::default(),
+            Some(Start::Offset(offset)) => AttachOptions::from_offset(offset),
+            Some(Start::TailBytes(_)) => return Err(Problem::Cannot("attach has no tail")),
+        };
+        if request.view() != v1::OutputView::Unspecified {
+            return Err(Problem::Cannot("attach has no view"));
+        }
+        if request.foreground_only {
+            options = options.foreground_only();
+        }
+        let task = self.client.task(request.task_id);
+        self.until_ended(task.attach_with(options)).await
+    }
+
+    async fn until_ended(&self, mut attach: Attach) -> Result<Value, Problem> {
+        let mut output = Output::default();
+        let ended = attach.ended(|chunk| output.take(&chunk)).await?;
         let ended = v1::AttachEnded {
             task: Some(ended.task),
             reason: ended.reason.into(),
         };
-        let mut result = Value::from(said);
+        let mut result = Value::from(output);
         result["ended"] = self.json("AttachEnded", &ended);
         Ok(result)
+    }
+
+    async fn output(&self, mut with: Fields) -> Result<Value, Problem> {
+        let mut chunks = self.client.task(with.text("taskId")).output();
+        with.none_left();
+        let mut output = Output::default();
+        while let Some(chunk) = chunks.next().await {
+            output.take(&chunk?);
+        }
+        Ok(output.into())
     }
 
     async fn watch<'a>(
         &'a self,
         mut with: Fields,
         during: During<'a, Self>,
-    ) -> Result<Kept, Problem> {
-        let count = with.take("count").map_or(1, |count| number(&count)) as usize;
+    ) -> Result<Value, Problem> {
+        let count = with.count();
         let request: v1::WatchEventsRequest = self.message("WatchEventsRequest", with.rest());
         let mut watch = self.client.watch(WatchOptions::from(request));
-        let (mut during, mut events, mut revision) = (Some(during), Vec::new(), None);
+        let (mut during, mut events) = (Some(during), Vec::new());
         while events.len() < count {
             match watch.next().await.expect("a watch has no end")? {
                 WatchItem::Bookmark(_) => {
                     if let Some(during) = during.take() {
-                        let played = during.play(self).await;
-                        played.map_err(|played| Problem::During(played.to_string()))?;
+                        let done = during.run(self).await;
+                        done.map_err(|verdict| Problem::During(verdict.to_string()))?;
                     }
                 }
-                WatchItem::Event(event) => {
-                    revision = Some(event.revision.to_string());
-                    events.push(self.json("TaskEvent", &event));
-                }
+                WatchItem::Event(event) => events.push(self.json("TaskEvent", &event)),
                 WatchItem::Initial(_) => {}
             }
         }
-        Ok((json!({ "events": events }), revision))
+        Ok(json!({ "events": events }))
     }
 
     /// A message from JSON. A field that the contract does not have is an error.
     fn message<M: Message + Default>(&self, name: &str, value: Value) -> M {
-        let descriptor = self.descriptor(name);
-        let dynamic = DynamicMessage::deserialize(descriptor, value).expect("a message");
-        M::decode(&*dynamic.encode_to_vec()).expect("the same message")
+        decode(self.descriptor(name), value)
     }
 
     fn json(&self, name: &str, message: &impl Message) -> Value {
-        let mut dynamic = DynamicMessage::new(self.descriptor(name));
-        dynamic
-            .merge(&*message.encode_to_vec())
-            .expect("the same message");
-        serde_json::to_value(&dynamic).expect("JSON")
+        encode(self.descriptor(name), message)
     }
 
-    fn descriptor(&self, name: &str) -> prost_reflect::MessageDescriptor {
+    fn descriptor(&self, name: &str) -> MessageDescriptor {
         let name = format!("heeler.v1.{name}");
         self.pool.get_message_by_name(&name).expect("a message")
     }
 }
 
-/// What a task has said.
+/// A call with one request and one response, whose messages the contract names.
+struct Unary<'a> {
+    rust: &'a Rust,
+    what: &'a str,
+}
+
+impl Unary<'_> {
+    async fn call<M: Message + Default, R: Message, F: Future<Output = Result<R, Error>>>(
+        self,
+        with: Fields,
+        call: impl FnOnce(M) -> F,
+    ) -> Result<Value, Problem> {
+        let rpc = case::rpc(&self.rust.pool, self.what).expect("an RPC of the contract");
+        let answer = call(decode(rpc.input(), with.rest())).await?;
+        Ok(encode(rpc.output(), &answer))
+    }
+}
+
+fn decode<M: Message + Default>(descriptor: MessageDescriptor, value: Value) -> M {
+    let dynamic = DynamicMessage::deserialize(descriptor, value).expect("a message");
+    M::decode(&*dynamic.encode_to_vec()).expect("the same message")
+}
+
+fn encode(descriptor: MessageDescriptor, message: &impl Message) -> Value {
+    let mut dynamic = DynamicMessage::new(descriptor);
+    let merged = dynamic.merge(&*message.encode_to_vec());
+    merged.expect("the same message");
+    serde_json::to_value(&dynamic).expect("JSON")
+}
+
+/// The output of a task, by stream.
 #[derive(Default)]
-struct Said {
+struct Output {
     stdout: Vec<u8>,
     stderr: Vec<u8>,
 }
 
-impl Said {
+impl Output {
     fn take(&mut self, chunk: &Chunk) {
         match chunk.stream {
             v1::OutputStream::Stderr => self.stderr.extend_from_slice(&chunk.data),
@@ -228,20 +241,13 @@ impl Said {
     }
 }
 
-impl From<Said> for Value {
-    fn from(said: Said) -> Self {
+impl From<Output> for Value {
+    fn from(output: Output) -> Self {
         json!({
-            "stdout": String::from_utf8_lossy(&said.stdout),
-            "stderr": String::from_utf8_lossy(&said.stderr),
+            "stdout": String::from_utf8_lossy(&output.stdout),
+            "stderr": String::from_utf8_lossy(&output.stderr),
         })
     }
-}
-
-fn number(value: &Value) -> u64 {
-    let text = value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_owned);
-    text.parse().expect("a number")
 }
 
 fn refused(error: &Error) -> Value {

@@ -1,22 +1,22 @@
-//! The daemon and the directory that a case has for itself, and the steps that no client is needed for.
+//! The daemon and the directory of a case, and the steps that need no client.
 
-use std::{fmt, fs, marker::PhantomData, pin::Pin};
+use std::{collections::BTreeSet, fmt, fs, marker::PhantomData, pin::Pin, sync::Mutex};
 
 use heeler_tests::{Daemon, Process, eventually};
 use serde_json::Value;
 use tokio::sync::RwLock;
 
-use crate::case::{Case, Expected, Fields, Names, mismatch};
+use crate::case::{Case, Expected, Fields, Names, mismatch, stored};
 
-/// How a case went.
+/// The result of a case.
 #[derive(Debug)]
-pub(crate) enum Played {
+pub(crate) enum Verdict {
     Passed,
     Failed(String),
     Cannot(String),
 }
 
-impl fmt::Display for Played {
+impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Passed => write!(f, "passed"),
@@ -26,22 +26,21 @@ impl fmt::Display for Played {
     }
 }
 
-/// What came of a step.
+/// The end of a step.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// A result, and what `as` keeps of it.
-    Result(Value, Option<String>),
+    Result(Value),
     /// A refusal: code, reason, field, metadata.
     Error(Value),
-    /// The client has no way to do it.
+    /// The client has no way to do the step.
     Cannot(String),
 }
 
-/// Somebody who can do steps.
+/// A client that does steps.
 pub(crate) trait Client: Send + Sync + Sized + 'static {
     fn connect(daemon: &Daemon) -> impl Future<Output = Self> + Send;
 
-    /// Does a step that is the client's; those within it are done by whoever is given.
+    /// Does a step. `during` has the steps to run while it goes on.
     fn step<'a>(
         &'a self,
         what: &'a str,
@@ -50,16 +49,18 @@ pub(crate) trait Client: Send + Sync + Sized + 'static {
     ) -> impl Future<Output = Outcome> + Send + 'a;
 }
 
-/// The steps that are done while another goes on.
+/// The steps that run while another goes on.
 pub(crate) struct During<'a, C> {
     stage: &'a Stage<C>,
     steps: Vec<Value>,
 }
 
-/// What each case has for itself.
+/// The surroundings of one case.
 pub(crate) struct Stage<C> {
     daemon: RwLock<Daemon>,
-    names: std::sync::Mutex<Names>,
+    names: Mutex<Names>,
+    /// The files that steps have created.
+    touched: Mutex<BTreeSet<String>>,
     client: PhantomData<C>,
 }
 
@@ -68,18 +69,18 @@ impl<'a, C: Client> During<'a, C> {
         self.steps.is_empty()
     }
 
-    /// Boxed, for it is part of a step that it consists of.
-    pub(crate) fn play(
+    /// Runs the steps. Boxed, because a step may contain steps.
+    pub(crate) fn run(
         self,
         client: &'a C,
-    ) -> Pin<Box<dyn Future<Output = Result<(), Played>> + Send + 'a>> {
+    ) -> Pin<Box<dyn Future<Output = Result<(), Verdict>> + Send + 'a>> {
         Box::pin(self.stage.steps(client, self.steps))
     }
 }
 
 impl<C: Client> Stage<C> {
-    /// Plays a case from beginning to end.
-    pub(crate) async fn play(case: Case) -> Played {
+    /// Runs a case.
+    pub(crate) async fn run(case: Case) -> Verdict {
         let mut builder = Daemon::builder();
         for arg in &case.serve {
             builder = builder.arg(arg);
@@ -87,48 +88,50 @@ impl<C: Client> Stage<C> {
         let daemon = builder.start().await;
         let client = C::connect(&daemon).await;
         let dir = daemon.file("case");
-        fs::create_dir(&dir).expect("room");
+        fs::create_dir(&dir).expect("a new directory");
         let mut names = Names::default();
         names.set("DIR", dir);
         let stage = Self {
             daemon: RwLock::new(daemon),
             names: names.into(),
+            touched: Mutex::default(),
             client: PhantomData,
         };
         match Box::pin(stage.steps(&client, case.steps)).await {
-            Ok(()) => Played::Passed,
+            Ok(()) => Verdict::Passed,
             Err(other) => other,
         }
     }
 
-    async fn steps(&self, client: &C, steps: Vec<Value>) -> Result<(), Played> {
+    async fn steps(&self, client: &C, steps: Vec<Value>) -> Result<(), Verdict> {
         for step in steps {
             let named = step.to_string();
-            let wrong = |why: String| Played::Failed(format!("{named}: {why}"));
+            let wrong = |why: String| Verdict::Failed(format!("{named}: {why}"));
             let mut step = Fields::of(step);
             let (what, keep) = (step.text("do"), step.take("as"));
             let with = self.fill(&step.take("with").unwrap_or_default());
             let outcome = Box::pin(self.step(client, &what, Fields::of(with))).await?;
-            // By now what the steps within have named is known too.
+            // Filled in only now: the steps of `during` have stored values too.
             let expected = match (step.take("expect"), step.take("error")) {
                 (_, Some(error)) => Expected::Error(self.fill(&error)),
                 (expect, None) => Expected::Result(self.fill(&expect.unwrap_or_default())),
             };
             step.none_left();
             let found = match outcome {
-                Outcome::Result(found, value) => {
-                    if let (Some(Value::String(name)), Some(value)) = (keep, value) {
-                        self.names.lock().expect("whole").set(&name, value);
+                Outcome::Result(found) => {
+                    if let Some(Value::String(name)) = keep {
+                        let value = stored(&what, &found).expect("a value to store");
+                        self.names.lock().expect("no panic").set(&name, value);
                     }
                     Ok(found)
                 }
                 Outcome::Error(error) => Err(error),
-                Outcome::Cannot(why) => return Err(Played::Cannot(why)),
+                Outcome::Cannot(why) => return Err(Verdict::Cannot(why)),
             };
             let problem = match (expected, found) {
                 (Expected::Result(Value::Null), Ok(_)) => None,
                 (Expected::Result(expected), Ok(found)) => {
-                    // What `as` has just kept may be part of what is expected.
+                    // The value that `as` has just stored may be expected.
                     mismatch(&self.fill(&expected), &found, "result")
                 }
                 (Expected::Error(expected), Err(found)) => mismatch(&expected, &found, "error"),
@@ -147,7 +150,7 @@ impl<C: Client> Stage<C> {
         client: &'a C,
         what: &'a str,
         mut with: Fields,
-    ) -> Result<Outcome, Played> {
+    ) -> Result<Outcome, Verdict> {
         match what {
             "restart" => {
                 let mut daemon = self.daemon.write().await;
@@ -158,25 +161,30 @@ impl<C: Client> Stage<C> {
                 }
                 daemon.restart().await;
             }
-            "touch" => drop(fs::write(with.text("file"), "touched")),
+            "touch" => {
+                let file = with.text("file");
+                fs::write(&file, "").expect("a writable directory");
+                self.touched.lock().expect("no panic").insert(file);
+            }
             "await" => {
                 let file = with.text("file");
-                let there = || fs::metadata(&file).is_ok_and(|found| found.len() > 0);
+                let touched = self.touched.lock().expect("no panic").contains(&file);
+                let there = || fs::metadata(&file).is_ok_and(|found| touched || found.len() > 0);
                 eventually(&file, there).await;
             }
             "gone" => {
-                let text = fs::read_to_string(with.text("file")).expect("ids of processes");
+                let text = fs::read_to_string(with.text("file")).expect("process ids");
                 for pid in text.lines() {
-                    let pid = pid.parse().expect("an id of a process");
+                    let pid = pid.parse().expect("a process id");
                     if let Some(process) = Process::now(pid).filter(Process::is_alive) {
-                        return Err(Played::Failed(format!("still there: {process:?}")));
+                        return Err(Verdict::Failed(format!("still there: {process:?}")));
                     }
                 }
             }
             _ => {
                 let steps = match with.take("during") {
                     Some(Value::Array(steps)) => steps,
-                    Some(other) => panic!("no steps: {other}"),
+                    Some(other) => panic!("not steps: {other}"),
                     None => Vec::new(),
                 };
                 let during = During { stage: self, steps };
@@ -184,10 +192,10 @@ impl<C: Client> Stage<C> {
             }
         }
         with.none_left();
-        Ok(Outcome::Result(Value::Null, None))
+        Ok(Outcome::Result(Value::Null))
     }
 
     fn fill(&self, value: &Value) -> Value {
-        self.names.lock().expect("whole").fill(value)
+        self.names.lock().expect("no panic").fill(value)
     }
 }

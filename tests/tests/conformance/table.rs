@@ -1,4 +1,4 @@
-//! The table of who has passed what, made from the reports that are there.
+//! The table of results, made from the reports that exist.
 
 use std::{collections::BTreeMap, fmt::Write, fs, path::PathBuf};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::case::Case;
 
-/// In the order of the columns.
+/// File name and title of each client, in the order of the columns.
 const CLIENTS: [(&str, &str); 5] = [
     ("rust", "Rust"),
     ("dotnet", ".NET"),
@@ -16,11 +16,11 @@ const CLIENTS: [(&str, &str); 5] = [
     ("grpcurl", "grpcurl"),
 ];
 
-const HEAD: &str = "# Who has passed what
+const HEAD: &str = "# Conformance results
 
-Made by the runs of [the conformance set](../../tests/conformance/README.md), not by hand: `target/conformance` has the report of
-each client after its tests, and `HEELER_BLESS=1 cargo test -p heeler-tests --test conformance the_table` writes this page from
-them. ✓: passed; ✗: failed; –: the client has no way to do it.
+The runs of [the conformance cases](../../tests/conformance/README.md) write this table: after its tests, each client has a
+report in `target/conformance`, and `HEELER_BLESS=1 cargo test -p heeler-tests --test conformance the_table` makes this page
+from the reports. ✓: passed; ✗: failed; –: the client has no way to do it.
 
 ";
 
@@ -51,29 +51,29 @@ fn render(reports: &BTreeMap<&str, Value>) -> String {
     let mut page = HEAD.to_owned();
     page += "| case |";
     for (_, name) in CLIENTS {
-        write!(page, " {name} |").expect("room");
+        write!(page, " {name} |").expect("a string grows");
     }
     page += "\n| --- |";
     page += &" :-: |".repeat(CLIENTS.len());
     for case in Case::all() {
-        write!(page, "\n| {} |", case.name).expect("room");
+        write!(page, "\n| {} |", case.name).expect("a string grows");
         for (client, _) in CLIENTS {
             let result = reports.get(client).map_or(&Value::Null, |r| &r[&case.name]);
-            write!(page, " {} |", mark(result)).expect("room");
+            write!(page, " {} |", mark(result)).expect("a string grows");
         }
     }
     page + "\n"
 }
 
-/// The page has a row for every case, and no failure; what a report says, the page says. A client that
-/// has not run here is taken at the page's word.
+/// The page has a row for every case and no failure, and agrees with the reports. For a client that has
+/// not run here, the page is not checked.
 #[test]
-fn the_table_is_what_the_runs_have_made() {
+fn the_table_agrees_with_the_reports() {
     let reports = reports();
     if std::env::var_os("HEELER_BLESS").is_some() {
-        fs::write(page(), render(&reports)).expect("room");
+        fs::write(page(), render(&reports)).expect("a writable page");
     }
-    let page = fs::read_to_string(page()).expect("the page is there");
+    let page = fs::read_to_string(page()).expect("the page");
     let cells = |line: &str| -> Vec<String> {
         line.split('|').map(|cell| cell.trim().to_owned()).collect()
     };
@@ -87,7 +87,7 @@ fn the_table_is_what_the_runs_have_made() {
         let row = rows.get(&case.name);
         let row = row.unwrap_or_else(|| panic!("no row for {}", case.name));
         for ((client, name), cell) in CLIENTS.iter().zip(row) {
-            assert_ne!(cell, "✗", "{}: {name} has failed", case.name);
+            assert_ne!(cell, "✗", "{}: {name} failed", case.name);
             if let Some(result) = reports.get(client).map(|report| &report[&case.name]) {
                 assert_eq!(cell, mark(result), "{}: {name}: {result}", case.name);
             } else {

@@ -3,7 +3,10 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use heeler_tests::{
-    Daemon, Fixture, eventually, micros, millis, outcome::proven, request::cancel, v1::*,
+    Daemon, Fixture, eventually, micros, millis,
+    outcome::proven,
+    request::{cancel, grace},
+    v1::*,
     watch::types,
 };
 
@@ -98,7 +101,7 @@ async fn assert_stopped_once(daemon: &Daemon, fixture: &Fixture) {
 
 fn stop(id: &str, got: Got) -> CancelRequest {
     CancelRequest {
-        grace: Some(millis(got.grace().as_millis() as u64)),
+        how: grace(millis(got.grace().as_millis() as u64)),
         wait: true,
         ..cancel(id)
     }

@@ -186,7 +186,7 @@ async fn a_replacement_interrupted(point: &str, got: Got) {
     let task = first.task.unwrap();
     assert_eq!(task.state(), TaskState::Running);
     eventually("the leader to run", || runs(&daemon) > 0).await;
-    api.stop(&task.id, CancelMode::Force).await;
+    api.kill(&task.id).await;
     assert_eq!(runs(&daemon), 1, "number of runs");
     assert_eq!(api.all().await.len(), 2);
     let history = api.history().await;

@@ -3,7 +3,7 @@
 use heeler_tests::{
     Daemon, Follower, argv, eventually, millis,
     outcome::exit_code,
-    request::cancel,
+    request::{cancel, grace},
     v1::*,
     watch::{count, types},
 };
@@ -38,7 +38,7 @@ async fn a_recovery_interrupted(point: &str, (): ()) {
     stopping.processes(&["ready", "hidden"]).await;
     let before = api.task(&live.id).await;
     let request = CancelRequest {
-        grace: Some(millis(100)),
+        how: grace(millis(100)),
         ..cancel(&stopping.id)
     };
     api.cancel_one(request).await;

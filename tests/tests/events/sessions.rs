@@ -2,7 +2,7 @@
 
 use heeler_tests::{
     Api, Daemon, Follower, Refusal, SpawnRequestExt as _, Watch, argv, eventually, millis,
-    request::{cancel_session, session, wait_for_session},
+    request::{cancel_session, force, session, wait_for_session},
     secs,
     sessions::{activity_of, faults, idle},
     v1::{watch_events_response::Item, *},
@@ -21,7 +21,6 @@ fn counts(session: &str, agents: u32, shells: u32) -> SessionActivity {
         session_id: session.into(),
         agents,
         shells,
-        hosted: 0,
     }
 }
 
@@ -66,7 +65,7 @@ async fn every_start_and_end_carries_the_counts_and_the_last_end_is_followed_by_
         .await;
     let without_session = daemon.run(&api, "forever").await;
     for fixture in [&agent, &shell, &without_session] {
-        api.stop(&fixture.id, CancelMode::Force).await;
+        api.kill(&fixture.id).await;
     }
     finish(&api, of("s", TaskKind::Agent)).await;
 
@@ -155,7 +154,7 @@ async fn the_next_server_counts_ends_without_a_server_and_reports_idle_once() {
     let history = follower.assert_whole(&api).await;
     assert_eq!(faults(&history), [""; 0]);
     assert_eq!(idle(&history), ["s"]);
-    api.stop(&living.id, CancelMode::Force).await;
+    api.kill(&living.id).await;
     let history = follower.assert_whole(&api).await;
     assert_eq!(faults(&history), [""; 0]);
     assert_eq!(
@@ -175,7 +174,7 @@ async fn a_cancelled_session_becomes_idle_once() {
         daemon.run_as(&api, of("s", kind), "forever").await;
     }
     let request = CancelRequest {
-        mode: CancelMode::Force.into(),
+        how: force(),
         wait: true,
         ..cancel_session("s")
     };
@@ -288,7 +287,7 @@ async fn a_timed_out_wait_for_a_session_names_its_running_tasks() {
         assert_eq!(pending, expected);
     }
     for fixture in [&one, &two] {
-        api.stop(&fixture.id, CancelMode::Force).await;
+        api.kill(&fixture.id).await;
     }
     let answer = api.wait(wait(secs(3600))).await.unwrap();
     assert!(answer.satisfied && answer.pending.is_empty());

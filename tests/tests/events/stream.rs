@@ -8,7 +8,7 @@ use heeler_tests::{
     micros, millis,
     output::bytes,
     pattern, process,
-    request::session,
+    request::{force, session},
     v1::*,
     watch::{ONE_RUN, count, task_of, types},
 };
@@ -33,12 +33,9 @@ async fn every_kind_of_end_has_one_started_and_one_ended_event_last() {
     for request in requests {
         ids.push(api.start(request).await.id);
     }
-    for (script, mode) in [
-        ("forever", CancelMode::Graceful),
-        ("ignore TERM forever", CancelMode::Force),
-    ] {
+    for (script, how) in [("forever", None), ("ignore TERM forever", force())] {
         let task = api.start(daemon.script(script)).await;
-        api.stop(&task.id, mode).await;
+        api.stop_by(&task.id, how).await;
         ids.push(task.id);
     }
     for id in &ids {
@@ -83,7 +80,7 @@ async fn a_terminal_state_never_changes() {
         );
         assert!(micros(&task.create_time) <= micros(&task.start_time));
         assert!(micros(&task.start_time) <= micros(&task.end_time));
-        api.stop(&id, CancelMode::Force).await;
+        api.kill(&id).await;
         assert_eq!(api.task(&id).await, task, "{script}");
     }
 }

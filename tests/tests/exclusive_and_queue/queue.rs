@@ -46,7 +46,7 @@ async fn a_queue_runs_as_many_tasks_as_it_has_slots() {
 
     let lowered = api.set_queue("q", Some(1), None).await.unwrap();
     assert_eq!(lowered, queue("q", 1, false, 3, 2), "no task is evicted");
-    api.stop(&ids[0], CancelMode::Force).await;
+    api.kill(&ids[0]).await;
     assert_eq!(
         api.task(&ids[3]).await.state(),
         Queued,
@@ -208,7 +208,7 @@ async fn session_and_label_limits_are_refused_with_the_numbers() {
     api.ended(&unnamed.id).await;
     let waits = api.start(of("s", queued("q", argv(["true"])))).await;
     assert_eq!(waits.state(), Queued, "a task with a queue waits");
-    api.stop(&first.id, CancelMode::Force).await;
+    api.kill(&first.id).await;
     assert_eq!(api.ended(&waits.id).await.state(), TaskState::Completed);
     let next = api.start(of("s", argv(["true"]))).await;
     assert_eq!(next.state(), Running);
@@ -250,7 +250,7 @@ async fn at_the_task_limit_a_queued_task_waits() {
     let refused = api.spawn(argv(["true"])).await;
     let refusal = Refusal::expect(refused, Code::ResourceExhausted, "TASK_LIMIT_REACHED");
     assert_eq!((refusal.value("running"), refusal.value("max")), ("2", "2"));
-    api.stop(&first.id, CancelMode::Force).await;
+    api.kill(&first.id).await;
     api.until(&waits.id, Running).await;
     let replacing = exclusive("k", ExclusiveMode::Replace, argv(["true"]));
     let refused = api.spawn(replacing).await;
@@ -355,7 +355,7 @@ async fn a_started_task_is_not_started_again_after_the_journal_lost_its_start() 
         "the queue of the older journal"
     );
     eventually("the leader to run", || daemon.path("ran").exists()).await;
-    api.stop(&id, CancelMode::Force).await;
+    api.kill(&id).await;
     assert_eq!(daemon.line_count("ran"), 1, "number of runs");
 }
 

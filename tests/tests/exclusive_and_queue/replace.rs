@@ -37,7 +37,7 @@ async fn the_replaced_holder_is_proven_gone_before_the_next_task_starts() {
     api.assert_one_after_the_other(&[holder.id.clone(), next.id.clone()])
         .await;
     assert_eq!(api.task(&waiting.id).await.state(), TaskState::Queued);
-    api.stop(&next.id, CancelMode::Force).await;
+    api.kill(&next.id).await;
     assert_eq!(api.ended(&waiting.id).await.state(), TaskState::Completed);
 }
 
@@ -79,7 +79,7 @@ async fn a_newer_replacement_ends_an_older_queued_one() {
         (older.state(), older.end_reason()),
         (TaskState::Cancelled, EndReason::Replaced)
     );
-    api.stop(&holder.id, CancelMode::Force).await;
+    api.kill(&holder.id).await;
     let newer = newer.await.unwrap();
     assert_eq!(newer.state(), TaskState::Running);
     let stop = older.stop.unwrap();
@@ -152,6 +152,6 @@ async fn of_many_racing_replacements_one_is_left() {
             }
         }
         assert_eq!(left.len(), 1, "round {round}");
-        api.stop(&left[0], CancelMode::Force).await;
+        api.kill(&left[0]).await;
     }
 }

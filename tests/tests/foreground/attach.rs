@@ -14,12 +14,12 @@ async fn an_attached_client_gets_all_output_and_then_the_end() {
         .start(shell("printf one; printf two >&2; exit 3").in_foreground())
         .await;
     assert_eq!(task.placement(), Placement::Foreground);
-    assert_eq!(task.foreground_timeout(), Some(secs(60)), "the default");
+    assert_eq!(task.foreground().timeout, Some(secs(60)), "the default");
     assert_eq!(
-        task.on_foreground_timeout(),
+        task.foreground().on_timeout(),
         ForegroundTimeoutAction::Detach
     );
-    assert_eq!(task.on_disconnect(), DisconnectAction::Cancel);
+    assert_eq!(task.foreground().on_disconnect(), DisconnectAction::Cancel);
     let mut attachment = api.attach(&task.id).await;
     let ended = attachment.ended().await;
     assert_eq!(ended.reason(), AttachEndReason::Finished);
@@ -51,7 +51,7 @@ async fn the_foreground_deadline_detaches_the_task() {
         (task.state(), task.placement()),
         (TaskState::Running, Placement::Background)
     );
-    let detached = task.detached.unwrap();
+    let detached = task.detachment.unwrap();
     assert_eq!(detached.cause(), DetachCause::ForegroundTimeout);
     let after = micros(&detached.detach_time) - micros(&task.start_time);
     assert!(after >= 700_000, "detached after {after} us");
@@ -73,7 +73,7 @@ async fn the_foreground_deadline_times_the_task_out_when_asked_to() {
     let task = ended.task.unwrap();
     assert_eq!(
         (task.state(), task.end_reason()),
-        (TaskState::TimedOut, EndReason::Deadline)
+        (TaskState::TimedOut, EndReason::Timeout)
     );
     fixture.assert_gone();
 }

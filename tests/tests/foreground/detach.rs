@@ -35,7 +35,7 @@ async fn detach_ends_the_attach_and_keeps_the_process() {
     assert_eq!(task, *answer.results[0].task.as_ref().unwrap());
     assert_eq!(task.placement(), Placement::Background);
     assert_eq!(task.leader, fixture.task.leader, "the same process");
-    let detached = task.detached.as_ref().unwrap();
+    let detached = task.detachment.as_ref().unwrap();
     assert_eq!(detached.cause(), DetachCause::Requested);
     assert_eq!(detached.reason, "the user pressed a key");
     assert_eq!(detached.actor.as_ref().unwrap().name, "host");
@@ -129,12 +129,14 @@ async fn the_timeout_of_a_detach_counts_from_the_detach() {
     };
     let answer = api.detach(request).await.unwrap();
     let task = answer.results[0].task.as_ref().unwrap();
-    assert_eq!(task.timeout(), Some(millis(3500)));
+    assert_eq!(task.timeout(), Some(secs(3600)), "the specification stays");
+    let detachment = task.detachment.as_ref().unwrap();
+    assert_eq!(detachment.timeout, Some(millis(3500)));
     let task = api.ended(&fixture.id).await;
-    assert_eq!(task.end_reason(), EndReason::Deadline);
-    let detached = task.detached.as_ref().unwrap();
+    assert_eq!(task.end_reason(), EndReason::Timeout);
+    let detachment = task.detachment.as_ref().unwrap();
     let stop = task.stop.as_ref().unwrap();
-    let ran = micros(&stop.request_time) - micros(&detached.detach_time);
+    let ran = micros(&stop.request_time) - micros(&detachment.detach_time);
     assert!(ran >= 3_500_000, "stopped {ran} us after the detach");
 }
 
@@ -156,7 +158,7 @@ async fn detach_of_a_background_or_finished_task_gives_its_state_and_no_event() 
         assert_eq!(result.task.unwrap(), api.task(id).await);
     }
     assert_eq!(api.revision().await, revision, "an event was recorded");
-    api.stop(&fixture.id, CancelMode::Force).await;
+    api.kill(&fixture.id).await;
     let result = api.detach_one(&fixture.id).await;
     assert_eq!(result.outcome(), DetachOutcome::AlreadyFinished);
     assert_eq!(result.task.unwrap().state(), TaskState::Cancelled);

@@ -132,15 +132,11 @@ async fn orphan_policy_abandon_ends_the_task_with_its_leader_and_names_the_aband
     assert_eq!(exit_code(&task), 7);
     assert_eq!(api.lines(&fixture.id).await, ["bye"]);
     let child = fixture.process("child").await;
-    let abandoned: Vec<i32> = task
-        .abandoned_processes
-        .iter()
-        .map(|process| process.pid)
-        .collect();
+    let abandoned: Vec<i32> = task.abandoned.iter().map(|process| process.pid).collect();
     assert_eq!(abandoned, [child.pid]);
     assert!(child.is_alive(), "an abandoned process was killed");
     // An abandoned process is no longer the task's, so no cancel reaches it.
-    let result = api.stop(&fixture.id, CancelMode::Force).await;
+    let result = api.kill(&fixture.id).await;
     assert_eq!(result.outcome(), CancelOutcome::AlreadyFinished);
     assert!(child.is_alive());
     child.signal(nix::sys::signal::Signal::SIGKILL);

@@ -71,7 +71,7 @@ async fn pages_show_each_task_once_while_tasks_start_and_end() {
         // Between the pages, a task that was not shown yet ends, and a new one starts.
         let unseen = expected.iter().rev().find(|id| !seen.contains(id));
         if let Some(id) = unseen {
-            api.stop(id, CancelMode::Force).await;
+            api.kill(id).await;
         }
         api.start(daemon.script("forever")).await;
         if page.next_page_token.is_empty() {
@@ -119,6 +119,10 @@ async fn a_page_token_is_refused_with_a_changed_filter() {
         },
         ListRequest {
             include_finished: true,
+            ..request.clone()
+        },
+        ListRequest {
+            include_finished_foreground: true,
             ..request.clone()
         },
     ];

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod filter;
 mod inspect;
 mod list;
 mod remove;

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use heeler_tests::{Api, Daemon, foreground, output, shell, v1::*};
+use heeler_tests::{Api, Daemon, SpawnRequestExt as _, foreground, output, shell, v1::*};
 
 /// What the tasks write. Their commands have it in two halves, so only the output contains it whole.
 const WRITTEN: &str = "hush-7b1f0c9d2e";
@@ -16,10 +16,7 @@ fn script() -> String {
 }
 
 fn foreground_task() -> SpawnRequest {
-    SpawnRequest {
-        command: shell(script()).command,
-        ..foreground()
-    }
+    foreground().with_command_of(shell(script()))
 }
 
 /// Every file below a directory that contains what the tasks have written.

@@ -83,7 +83,7 @@ async fn after_a_crash_live_tasks_go_on_and_ends_meanwhile_have_their_true_outco
     assert_eq!(history[..seen.len()], seen, "earlier events have changed");
     assert_eq!(api.server().await.live_tasks, 3);
     for fixture in &mut live {
-        let stopped = api.stop(&fixture.id, CancelMode::Graceful).await;
+        let stopped = api.stop(&fixture.id).await;
         fixture.assert_gone();
         assert_eq!(stopped.task.unwrap().state(), TaskState::Cancelled);
     }

@@ -183,6 +183,6 @@ async fn a_shim_of_version_1_is_connected_to_and_obeys_orders() {
     assert_eq!(cancelled.state(), TaskState::Cancelled);
     assert_eq!(exit_code(&cancelled), 5);
     let signals = cancelled.stop.unwrap().signals;
-    assert_eq!((signals[0].number, signals[0].processes), (15, 3));
+    assert_eq!((signals[0].number, signals[0].processes), (15, Some(3)));
     script.join().unwrap();
 }

@@ -70,7 +70,7 @@ async fn the_server_reconnects_to_a_live_shim_and_the_task_goes_on() {
     daemon.restart().await;
     let api = daemon.api().await;
     assert_eq!(api.task(&fixture.id).await, before);
-    let stopped = api.stop(&fixture.id, CancelMode::Graceful).await;
+    let stopped = api.stop(&fixture.id).await;
     assert_eq!(stopped.task.unwrap().state(), TaskState::Cancelled);
 }
 
@@ -145,7 +145,7 @@ async fn a_cancel_whose_shim_dies_ends_cancelled(mut daemon: Daemon, _: Setting)
     let fixture = daemon.run(&api, "ignore TERM pid deaf forever").await;
     let deaf = fixture.process("deaf").await;
     let request = CancelRequest {
-        grace: Some(heeler_tests::secs(600)),
+        how: heeler_tests::request::grace(heeler_tests::secs(600)),
         ..heeler_tests::request::cancel(&fixture.id)
     };
     api.cancel_one(request).await;
@@ -186,7 +186,7 @@ async fn after_a_reboot_live_tasks_are_lost_once_and_no_process_is_signalled() {
     let stopping = daemon.run(&api, "ignore TERM pid deaf forever").await;
     stopping.process("deaf").await;
     let request = CancelRequest {
-        grace: Some(heeler_tests::secs(600)),
+        how: heeler_tests::request::grace(heeler_tests::secs(600)),
         ..heeler_tests::request::cancel(&stopping.id)
     };
     api.cancel_one(request).await;

@@ -134,7 +134,7 @@ async fn during_the_stop_calls_are_answered_and_spawn_is_refused() {
     shutdown.abort();
     assert!(shutdown.await.unwrap_err().is_cancelled());
     assert_eq!(api.all().await.len(), 1);
-    let killed = api.stop(&fixture.id, CancelMode::Force).await;
+    let killed = api.kill(&fixture.id).await;
     assert_eq!(
         killed.task.unwrap().end_reason(),
         EndReason::ServerShutdown,

@@ -12,7 +12,7 @@ use heeler_client::{
 };
 use heeler_tests::{
     Daemon, TaskSpecExt as _,
-    outcome::{exit_code, proven},
+    outcome::{exit_code, proof_in},
     within,
 };
 
@@ -65,7 +65,7 @@ async fn a_handle_cancels_and_dropping_it_does_nothing() {
         .await
         .unwrap();
     assert_eq!(result.task.as_ref().unwrap().state(), TaskState::Cancelled);
-    proven(result.proof.as_ref());
+    proof_in(&result);
     let again = task.cancel(CancelOptions::graceful()).await.unwrap();
     assert_eq!(again.outcome(), CancelOutcome::AlreadyFinished);
 }
@@ -175,7 +175,7 @@ async fn a_run_gives_the_output_and_then_the_end() {
         (output.as_str(), end.reason),
         ("one\n", AttachEndReason::Finished)
     );
-    assert_eq!(end.task.foreground_timeout(), Some(heeler_tests::secs(60)));
+    assert_eq!(end.task.foreground().timeout, Some(heeler_tests::secs(60)));
     assert_eq!(exit_code(&end.task), 3);
 }
 
@@ -199,7 +199,7 @@ async fn a_detach_ends_attachments_and_waits_out_of_the_foreground() {
         .await
         .unwrap();
     assert_eq!(end.reason, AttachEndReason::Detached);
-    assert_eq!(end.task.detached.unwrap().reason, "r");
+    assert_eq!(end.task.detachment.unwrap().reason, "r");
     let waited = within("the wait", waiting).await.unwrap().unwrap();
     assert_eq!(waited.placement(), Placement::Background);
 

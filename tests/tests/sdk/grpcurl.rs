@@ -83,14 +83,14 @@ async fn a_task_is_spawned_listed_waited_for_read_and_cancelled() {
     };
     let spawned = call(
         "Spawn",
-        r#"{"shell":{"script":"echo hi; exit 3"},"name":"n"}"#,
+        r#"{"spec":{"shell":{"script":"echo hi; exit 3"},"name":"n"}}"#,
     )
     .await
     .json();
     let id = spawned["task"]["id"].as_str().unwrap().to_owned();
     let waited = call(
         "Wait",
-        &json!({"taskIds": [id], "timeout": "30s"}).to_string(),
+        &json!({"filter": {"taskIds": [id]}, "timeout": "30s"}).to_string(),
     )
     .await
     .json();
@@ -104,7 +104,7 @@ async fn a_task_is_spawned_listed_waited_for_read_and_cancelled() {
     .json();
     assert_eq!(read["chunks"][0]["text"], "hi\n");
 
-    let spawned = call("Spawn", r#"{"argv":{"args":["sleep","60"]}}"#)
+    let spawned = call("Spawn", r#"{"spec":{"argv":{"args":["sleep","60"]}}}"#)
         .await
         .json();
     let second = spawned["task"]["id"].as_str().unwrap().to_owned();
@@ -113,7 +113,7 @@ async fn a_task_is_spawned_listed_waited_for_read_and_cancelled() {
     assert_eq!(listed["tasks"][0]["id"], second.as_str());
     let cancelled = call(
         "Cancel",
-        &json!({"taskId": second, "wait": true}).to_string(),
+        &json!({"filter": {"taskIds": [second]}, "wait": true}).to_string(),
     )
     .await
     .json();

@@ -9,10 +9,10 @@ use heeler_server::process::{
 use heeler_tests::{
     Daemon, Process, Setting, SpawnRequestExt as _, argv, eventually, eventually_some,
     in_each_setting,
-    outcome::{exit_code, proven},
+    outcome::{exit_code, proof_in},
     process::shims_of,
     shell,
-    v1::{CancelMode, TaskState},
+    v1::TaskState,
 };
 use nix::sys::signal::Signal;
 
@@ -51,7 +51,7 @@ async fn a_shim_that_had_to_kill_is_not_reused(daemon: Daemon, _: Setting) {
     let api = daemon.api().await;
     let fixture = daemon.run(&api, "ignore TERM pid ready forever").await;
     let shim = shim_of(&daemon, &fixture.id).unwrap();
-    api.stop(&fixture.id, CancelMode::Force).await;
+    api.kill(&fixture.id).await;
     eventually("the end of the shim", || shim.is_gone()).await;
 }
 
@@ -61,8 +61,8 @@ async fn a_task_that_stops_its_shim_can_still_be_killed(daemon: Daemon, _: Setti
     // Stops the shim over and over: before it reports the start, and during the kill.
     let script = "while kill -STOP $PPID; do sleep 0.05; done";
     let id = api.start(shell(script)).await.id;
-    let result = api.stop(&id, CancelMode::Force).await;
-    proven(result.proof.as_ref());
+    let result = api.kill(&id).await;
+    proof_in(&result);
     daemon.no_processes().await;
 }
 
@@ -93,8 +93,8 @@ async fn a_stopped_shim_does_not_delay_a_server() {
         daemon.restart().await;
     }
     let api = daemon.api().await;
-    let result = api.stop(&fixture.id, CancelMode::Force).await;
-    proven(result.proof.as_ref());
+    let result = api.kill(&fixture.id).await;
+    proof_in(&result);
     daemon.no_processes().await;
 }
 
@@ -110,7 +110,7 @@ async fn idle_shims_end_with_the_server_and_busy_ones_do_not() {
     eventually("only the busy shim", || shims(&daemon) == [busy.clone()]).await;
     daemon.restart().await;
     let api = daemon.api().await;
-    api.stop(&fixture.id, CancelMode::Graceful).await;
+    api.stop(&fixture.id).await;
     // Another server, perhaps of another build, started this shim: it is not reused.
     eventually("the end of the busy shim", || busy.is_gone()).await;
 }

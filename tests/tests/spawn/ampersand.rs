@@ -76,7 +76,7 @@ async fn background_children_of_a_script_stay_in_the_task_and_die_with_it() {
     .await;
     let pid: i32 = line.split(' ').nth(1).unwrap().parse().unwrap();
     let child = heeler_tests::Process::now(pid).unwrap();
-    api.stop(&task.id, CancelMode::Graceful).await;
+    api.stop(&task.id).await;
     assert!(child.is_gone());
 }
 

@@ -87,7 +87,7 @@ async fn non_interactive_defaults_apply_unless_overridden_or_switched_off() {
         ("more", "ed")
     );
 
-    let env_defaults = EnvDefaults::None;
+    let env_defaults = EnvironmentDefaults::None;
     let seen = variables(
         &api,
         SpawnRequest::default().with_env_defaults(env_defaults),

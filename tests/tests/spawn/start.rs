@@ -124,7 +124,7 @@ async fn a_program_that_the_kernel_refuses_is_a_spawn_error_and_not_exit_code_12
             "SPAWN_FAILED",
         );
         let id = refusal.value("task_id");
-        assert!(refusal.value("operation").contains(&path), "{refusal:?}");
+        assert_eq!(refusal.value("stage"), "EXEC", "{refusal:?}");
         let task = api.task(id).await;
         assert_eq!(
             (task.state(), task.end_reason()),
@@ -132,7 +132,11 @@ async fn a_program_that_the_kernel_refuses_is_a_spawn_error_and_not_exit_code_12
         );
         assert!(task.leader.is_none() && task.start_time.is_none());
         match outcome(&task) {
-            Ended::SpawnError(error) => assert_eq!(error.errno, errno, "{error:?}"),
+            Ended::SpawnError(error) => assert_eq!(
+                (error.stage(), &*error.path, error.errno),
+                (SpawnStage::Exec, &*path, errno),
+                "{error:?}"
+            ),
             other @ (Ended::ExitCode(_) | Ended::Signal(_) | Ended::Unknown(_)) => {
                 panic!("not a spawn error: {other:?}")
             }
@@ -281,7 +285,7 @@ async fn at_the_task_limit_spawn_is_refused_with_the_numbers_and_no_task_is_evic
     let server = api.server().await;
     assert_eq!((server.live_tasks, server.max_live_tasks), (2, 2));
 
-    api.stop(&first.id, CancelMode::Force).await;
+    api.kill(&first.id).await;
     let third = api.start(argv(["true"])).await;
     assert_eq!(api.ended(&third.id).await.state(), TaskState::Completed);
 }

@@ -57,7 +57,7 @@ async fn on_a_full_disk_tasks_can_be_cancelled_and_removed() {
     let sleeper = api.start(shell("sleep 1000")).await.id;
     disk.fill();
     assert_full(api.spawn(shell("true")).await);
-    let stopped = api.stop(&sleeper, CancelMode::Force).await;
+    let stopped = api.kill(&sleeper).await;
     assert_eq!(stopped.task.unwrap().state(), TaskState::Cancelled);
     api.remove([&finished])
         .await
@@ -102,7 +102,7 @@ async fn a_spawn_refused_by_a_full_disk_does_not_satisfy_a_wait_for_its_session(
         () = waiting => {}
     }
     disk.free();
-    api.stop(&sleeper, CancelMode::Force).await;
+    api.kill(&sleeper).await;
 }
 
 /// O14
@@ -140,7 +140,7 @@ async fn on_a_full_disk_calls_are_refused_by_name_and_tasks_go_on() {
     disk.free();
     let ended = api.ended(&ending).await;
     assert_eq!(exit_code(&ended), 7);
-    let stopped = api.stop(&sleeper, CancelMode::Force).await;
+    let stopped = api.kill(&sleeper).await;
     assert_eq!(stopped.task.unwrap().state(), TaskState::Cancelled);
     api.remove([&finished]).await.expect("a removal");
     let after = api.start(shell("echo after")).await.id;
@@ -187,7 +187,7 @@ async fn a_server_restarts_on_a_full_disk() {
     assert_eq!(state(&api, &sleeper).await, TaskState::Running);
     assert_eq!(api.output(&finished).await, b"before\n");
     disk.free();
-    api.stop(&sleeper, CancelMode::Force).await;
+    api.kill(&sleeper).await;
 }
 
 /// O14, R1: ends that it finds cannot be recorded yet.
@@ -221,6 +221,6 @@ async fn a_server_on_a_full_disk_serves_before_it_has_recorded_the_ends_it_found
     disk.free();
     let ended = api.ended(&ending).await;
     assert_eq!(exit_code(&ended), 7);
-    api.stop(&sleeper, CancelMode::Force).await;
+    api.kill(&sleeper).await;
     api.history().await;
 }

@@ -22,14 +22,14 @@ async fn a_timeout_is_timed_out_although_term_is_obeyed_with_exit_code_0() {
     fixture.assert_gone();
     assert_eq!(
         (task.state(), task.end_reason()),
-        (TaskState::TimedOut, EndReason::Deadline)
+        (TaskState::TimedOut, EndReason::Timeout)
     );
     assert_eq!(exit_code(&task), 0);
     assert_eq!(signals_sent(&task), ["SIGTERM"]);
     let stop = task.stop.as_ref().unwrap();
     assert_eq!(
         (stop.cause(), &*stop.actor.as_ref().unwrap().name),
-        (EndReason::Deadline, "heeler")
+        (EndReason::Timeout, "heeler")
     );
     let ran = micros(&stop.request_time) - micros(&task.start_time);
     assert!(ran >= 1_500_000, "stopped after {ran} us");
@@ -56,7 +56,7 @@ async fn a_timeout_is_timed_out_although_term_is_ignored() {
     fixture.assert_gone();
     assert_eq!(
         (task.state(), task.end_reason()),
-        (TaskState::TimedOut, EndReason::Deadline)
+        (TaskState::TimedOut, EndReason::Timeout)
     );
     assert_eq!(signals_sent(&task), ["SIGTERM", "SIGKILL"]);
     let stop = task.stop.as_ref().unwrap();

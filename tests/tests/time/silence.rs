@@ -19,7 +19,7 @@ async fn output_pushes_the_idle_deadline_back_and_inspect_does_not() {
     let task = api.ended(&task.id).await;
     assert_eq!(
         (task.state(), task.end_reason()),
-        (TaskState::TimedOut, EndReason::IdleDeadline)
+        (TaskState::TimedOut, EndReason::IdleTimeout)
     );
     let chunks = api
         .read(heeler_tests::request::read(&task.id, 0))
@@ -73,7 +73,7 @@ async fn stale_action_cancel_stops_a_stale_task() {
     fixture.assert_gone();
     assert_eq!(
         (task.state(), task.end_reason()),
-        (TaskState::TimedOut, EndReason::IdleDeadline)
+        (TaskState::TimedOut, EndReason::IdleTimeout)
     );
     let events = api.event_types(&fixture.id).await;
     assert_eq!(

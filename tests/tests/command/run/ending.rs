@@ -180,7 +180,7 @@ async fn sighup_ends_the_run_and_leaves_the_task_to_on_disconnect() {
         (&detached.id, detached.state()),
         (&task.id, TaskState::Running)
     );
-    let cause = detached.detached.unwrap().cause();
+    let cause = detached.detachment.unwrap().cause();
     assert_eq!(cause, DetachCause::ClientDisconnected);
 }
 

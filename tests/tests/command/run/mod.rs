@@ -7,7 +7,7 @@ mod terminal;
 
 use std::process::Stdio;
 
-use heeler_tests::{Api, Daemon, cli::CommandResult, pattern, v1::*, within};
+use heeler_tests::{Api, Daemon, TaskSpecExt as _, cli::CommandResult, pattern, v1::*, within};
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
@@ -72,7 +72,7 @@ async fn stdout_stderr_and_exit_code_are_those_of_the_command() {
     assert_eq!(found, (Some(7), "out\n", "err\n"));
     let task = daemon.api().await.all().await.pop().unwrap();
     assert_eq!(task.state(), TaskState::Failed);
-    assert_eq!(task.on_disconnect(), DisconnectAction::Cancel);
+    assert_eq!(task.foreground().on_disconnect(), DisconnectAction::Cancel);
 }
 
 /// S4

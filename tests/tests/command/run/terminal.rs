@@ -39,7 +39,7 @@ async fn the_detach_key_puts_the_task_into_the_background() {
         (task.state(), task.placement()),
         (TaskState::Running, Placement::Background)
     );
-    assert_eq!(task.detached.unwrap().reason, "detach key");
+    assert_eq!(task.detachment.unwrap().reason, "detach key");
     run.shows("continues in the background").await;
     assert!(!run.shown().contains("xyzzy"), "{}", run.shown());
     assert_eq!(run.modes(), Modes::Usual);
