@@ -12,7 +12,7 @@ use heeler_server::{
     Durability,
     internal::{
         Boot, Command, Containment, EndReason, EndState, Ended, Entry, EventKind, Journal, Kind,
-        LeaderEnd, Outcome, Spec, Started, Task, TaskDir, TaskId, Timestamp,
+        LeaderEnd, Moment, Outcome, Spec, Started, Task, TaskDir, TaskId, Timestamp,
     },
 };
 
@@ -39,7 +39,7 @@ pub(crate) async fn make(dir: PathBuf, tasks: u64) -> Result<PathBuf> {
 async fn add(journal: &Journal) -> Result<TaskId> {
     let mut task = new_task(journal);
     append(journal, EventKind::Created, &task).await?;
-    let at = Timestamp::now();
+    let at = Moment::now();
     task.started = Some(Started {
         pid: 4711,
         start_ticks: 1,
@@ -54,7 +54,7 @@ async fn add(journal: &Journal) -> Result<TaskId> {
     task.ended = Some(Ended {
         state: EndState::Completed,
         reason: EndReason::Exited,
-        at,
+        at: at.wall,
         cpu: Duration::from_millis(1),
         max_memory: 1 << 20,
     });

@@ -39,6 +39,7 @@ mod supervisor;
     reason = "its items say pub for the whole crate"
 )]
 mod task;
+mod wall_clock;
 
 pub use config::{Config, Limits, Listen, OnExit, Retention, TlsFiles};
 pub use journal::Durability;
@@ -51,15 +52,14 @@ pub mod internal {
     pub use crate::{
         journal::{Boot, Entry, Journal},
         process::{
-            Moment,
             launch::EnvBlock,
             shim::{AfterTask, Launch, RecordSync, ShimLink, ShimOrder, ShimPool, ShimReport},
             task_file::{Exit, LastOutput, MemoryDir, Reading, Records, Start, TaskDir, TreeEnd},
         },
         task::{
             Command, Containment, DEFAULT_GRACE, EndReason, EndState, Ended, EventKind, IdKey,
-            Kind, LeaderEnd, Outcome, Seq, Signal, Spec, Started, StopPolicy, Task, TaskId,
-            TaskUid, Timestamp,
+            Kind, LeaderEnd, Moment, Monotonic, Outcome, Seq, Signal, Spec, Started, StopPolicy,
+            Task, TaskId, TaskUid, Timestamp,
         },
     };
 }

@@ -25,7 +25,6 @@ pub mod tree;
 
 mod host;
 
-pub use host::clock::{Moment, Monotonic};
 #[cfg(all(feature = "crash-points", debug_assertions))]
 pub(crate) use host::die_at_once;
 pub(crate) use host::{

@@ -42,7 +42,7 @@ pub use state::{
     Started, State,
 };
 pub use stop::{Actor, SentSignal, Signal, SignalTarget, Stop, StopCause, StopMode};
-pub use time::Timestamp;
+pub use time::{Moment, Monotonic, Timestamp};
 
 /// One unit of supervised work, as it is after its latest event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -180,15 +180,14 @@ impl Task {
     }
 
     /// The time since which it has run in the background.
-    pub fn background_since(&self) -> Option<Timestamp> {
-        let started = self.started.as_ref()?;
+    pub fn background_since(&self) -> Option<Monotonic> {
+        let started = self.started.as_ref()?.at.mono;
         if self.spec.foreground.is_none() {
-            return Some(started.at);
+            return Some(started);
         }
         match (&self.detached, &self.leader_end) {
-            // A task that was detached while it waited runs from its start.
-            (Some(detached), _) => Some(detached.at.max(started.at)),
-            (None, Some(end)) => Some(end.at),
+            (Some(detached), _) => Some(detached.ran_at.unwrap_or(started)),
+            (None, Some(end)) => Some(end.at.mono),
             (None, None) => None,
         }
     }

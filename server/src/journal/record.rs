@@ -124,7 +124,7 @@ pub(super) fn event_kind(name: &str) -> Result<EventKind, RecordError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::State;
+    use crate::task::{Moment, Monotonic, State, Timestamp};
 
     /// A record of format 1. From the first release on it is never changed: files will have such records.
     const FORMAT_1: &str = include_str!("record/format-1.json");
@@ -136,6 +136,10 @@ mod tests {
         assert_eq!(task.id.as_str(), "shell-k3v7q2mzha");
         assert_eq!(task.state(), State::Ended(EndState::Cancelled));
         assert_eq!(task.spec.labels["repo"], "heeler");
+        let started = task.started.as_ref().map(|started| started.at);
+        let wall = Timestamp(1_763_000_000_001_000);
+        let mono = Monotonic(9_988_770_000);
+        assert_eq!(started, Some(Moment { wall, mono }));
         assert_eq!(task.revision, Revision(7), "from the row");
         let newer = super::task(2, FORMAT_1.as_bytes(), Revision(7));
         assert!(matches!(newer, Err(RecordError::UnknownFormat(2))));

@@ -17,8 +17,8 @@ use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 use super::{Boot, Durability, Entry, Journal, file};
 use crate::task::{
     Command, Containment, EndReason, EndState, Ended, Environment, EnvironmentDefaults, Event,
-    EventKind, Fact, IdKey, Kind, LeaderEnd, Outcome, Revision, Seq, SpawnRequest, Spec, Started,
-    Task, Timestamp,
+    EventKind, Fact, IdKey, Kind, LeaderEnd, Moment, Outcome, Revision, Seq, SpawnRequest, Spec,
+    Started, Task, Timestamp,
 };
 
 pub(super) const BOOT: Boot = Boot([7; 16]);
@@ -58,7 +58,7 @@ fn start(task: &mut Task) {
     task.started = Some(Started {
         pid: 42,
         start_ticks: 7,
-        at: Timestamp::now(),
+        at: Moment::now(),
         containment,
     });
 }
@@ -67,7 +67,7 @@ pub(super) fn end(task: &mut Task, state: EndState) {
     let at = Timestamp::now();
     task.leader_end = Some(LeaderEnd {
         outcome: Outcome::Exited(0),
-        at,
+        at: Moment::now(),
     });
     let (reason, cpu) = (EndReason::Exited, Duration::from_millis(3));
     task.ended = Some(Ended {

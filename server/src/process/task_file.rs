@@ -26,8 +26,7 @@ pub(crate) use directory::TaskDirEntry;
 pub use memory::{MemoryDir, MemoryError};
 pub use records::{CgroupPath, Exit, Identity, LeaderExit, Records, Slot, Stage, Start, TreeEnd};
 
-use super::host::clock::Moment;
-use crate::task::{Chunk, Tail, TaskUid};
+use crate::task::{Chunk, Moment, Tail, TaskUid};
 use output::{Output, read_up_to};
 
 /// An open task file, and the path of its memory file.
@@ -58,7 +57,7 @@ pub struct LastOutput {
 
 impl TaskFile {
     /// Returns whether the file belongs to this task. True if its identity cannot be read.
-    pub(crate) fn is_of(&self, uid: TaskUid) -> io::Result<bool> {
+    fn is_of(&self, uid: TaskUid) -> io::Result<bool> {
         let identity = self.records()?.identity.whole();
         Ok(identity.is_none_or(|identity| identity.task_uid == *uid.as_bytes()))
     }

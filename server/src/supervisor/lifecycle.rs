@@ -35,8 +35,8 @@ pub(super) use ending::TreeEnded;
 pub(super) use stopping::{StopOrder, StopRequest};
 
 use crate::task::{
-    Actor, DetachCause, Detached, EventKind, LeaderEnd, Placement, ProofMethod, SentSignal, Signal,
-    SpawnFailure, Started, StopCause, Survivor, Task, Timestamp,
+    Actor, DetachCause, Detached, EventKind, LeaderEnd, Moment, Monotonic, Placement, ProofMethod,
+    SentSignal, Signal, SpawnFailure, Started, StopCause, Survivor, Task,
 };
 
 /// The time that a kill has before the survivors are named. The kill goes on after it.
@@ -50,10 +50,10 @@ pub(super) struct Life {
     tree_ended: Option<TreeEnded>,
     children: Children,
     /// The latest time of output that the actor has looked up.
-    last_output: Timestamp,
+    last_output: Option<Monotonic>,
     clients: Clients,
     /// The time at which the survivors of a kill are looked up.
-    kill_deadline: Option<Timestamp>,
+    kill_deadline: Option<Monotonic>,
 }
 
 /// The attached clients of a foreground task.
@@ -61,7 +61,7 @@ pub(super) struct Life {
 pub(super) enum Clients {
     Attached,
     /// No client is attached, since this time. A server starts with no client.
-    None(Timestamp),
+    None(Monotonic),
 }
 
 /// The child tasks, where a stop includes them.
@@ -106,9 +106,9 @@ pub(super) enum Input {
     ForegroundTimedOut,
     /// [`Timer::Reattach`] is due.
     ClientDisconnected,
-    /// [`Timer::Silence`] is due: the time of the latest output, and its size.
+    /// [`Timer::Silence`] is due: the time of the latest output, if there is any, and its size.
     Silence {
-        last_output: Timestamp,
+        last_output: Option<Monotonic>,
         output_bytes: u64,
     },
     /// A stale task has written output.
@@ -151,7 +151,7 @@ pub(super) enum Effect {
 }
 
 impl Life {
-    pub(super) fn new(task: Task, now: Timestamp) -> Self {
+    pub(super) fn new(task: Task, now: Monotonic) -> Self {
         let stop = task.stop.as_ref().filter(|_| task.is_live());
         let children = match stop {
             Some(stop) if stop.cascade => Children::Awaited,
@@ -164,7 +164,7 @@ impl Life {
             task,
             tree_ended: None,
             children,
-            last_output: Timestamp::default(),
+            last_output: None,
             clients: Clients::None(now),
         }
     }
@@ -179,7 +179,7 @@ impl Life {
     }
 
     /// Applies one input at the time `now`.
-    pub(super) fn step(&mut self, input: Input, now: Timestamp) -> Vec<Effect> {
+    pub(super) fn step(&mut self, input: Input, now: Moment) -> Vec<Effect> {
         if self.task.ended.is_some() {
             return Vec::new();
         }
@@ -193,14 +193,14 @@ impl Life {
                 output_bytes,
                 orphans,
             } => self.leader_exited(end, output_bytes, orphans),
-            Input::TreeEnded(end) => self.tree_ended(end, now),
+            Input::TreeEnded(end) => self.tree_ended(end, now.wall),
             Input::EndedUnobserved {
                 end,
                 method,
                 output_bytes,
             } => {
-                let end = TreeEnded::unobserved(Some(end), method, output_bytes, now);
-                self.tree_ended(end, now)
+                let end = TreeEnded::unobserved(Some(end), method, output_bytes, now.wall);
+                self.tree_ended(end, now.wall)
             }
             Input::StopRequested(request) => self.stop_requested(request, now),
             Input::Detach(request) => self.detach(DetachCause::Requested, request, now),
@@ -219,16 +219,11 @@ impl Life {
             Input::GraceOver => self.grace_over(now),
             Input::SignalSent(sent) => self.signal_sent(sent),
             Input::KillOverdue(survivors) => self.kill_overdue(survivors, now),
-            Input::ChildrenFinished => self.children_finished(now),
+            Input::ChildrenFinished => self.children_finished(now.wall),
         }
     }
 
-    fn detach(
-        &mut self,
-        cause: DetachCause,
-        request: DetachRequest,
-        now: Timestamp,
-    ) -> Vec<Effect> {
+    fn detach(&mut self, cause: DetachCause, request: DetachRequest, now: Moment) -> Vec<Effect> {
         if self.task.placement() == Placement::Background || self.tree_ended.is_some() {
             return Vec::new();
         }
@@ -236,7 +231,8 @@ impl Life {
             cause,
             actor: request.actor,
             reason: request.reason,
-            at: now,
+            at: now.wall,
+            ran_at: self.task.started.is_some().then_some(now.mono),
             timeout: request.timeout,
         });
         vec![Effect::Record(EventKind::Detached), Effect::Spill]

@@ -13,7 +13,6 @@
 
 use std::{
     collections::HashSet,
-    io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -147,15 +146,6 @@ impl Drop for Removal<'_> {
     }
 }
 
-/// Reads up to `limit` bytes from the end of a task's output; none if its file is missing or belongs
-/// to another task.
-pub(super) fn read_tail(task_dir: &TaskDir, task: &Task, limit: usize) -> io::Result<Option<Tail>> {
-    match task_dir.open(&task.id)? {
-        Some(file) if file.is_of(task.uid)? => file.tail(limit).map(Some),
-        Some(_) | None => Ok(None),
-    }
-}
-
 fn read_all(
     shared: &Shared,
     tasks: Vec<(usize, Arc<Task>)>,
@@ -169,7 +159,9 @@ fn read_all(
 }
 
 fn read_encoded(task_dir: &TaskDir, task: &Task, encode: EncodeTail) -> Option<Bytes> {
-    let tail = read_tail(task_dir, task, TAIL_BYTES).unwrap_or_else(|error| {
+    let file = task_dir.open_own(&task.id, task.uid);
+    let tail = file.and_then(|file| file.map(|file| file.tail(TAIL_BYTES)).transpose());
+    let tail = tail.unwrap_or_else(|error| {
         tracing::warn!(task = %task.id, %error, "could not read the output tail");
         None
     });

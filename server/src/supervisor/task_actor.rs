@@ -34,10 +34,7 @@ mod records;
 mod shim_connection;
 mod stop_others;
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use tokio::{
     sync::oneshot,
@@ -57,7 +54,7 @@ use crate::{
     crash,
     journal::JournalError,
     process::{shim::ShimReport, tree},
-    task::{Event, SentSignal, Signal, SignalTarget, Survivor, Task, Timestamp},
+    task::{Event, Monotonic, SentSignal, Signal, SignalTarget, Survivor, Task, Timestamp},
 };
 use reconcile::SweepDeadline;
 use records::LeaderExitRecord;
@@ -95,6 +92,9 @@ pub(super) struct TaskActor {
     spawn_reply: Option<SpawnReply>,
     /// True if an earlier server has admitted the task and may not have launched it.
     is_launch_uncertain: bool,
+    /// False while the monotonic times in the task's facts may be of an earlier boot. They mean nothing
+    /// in this one, so no timer is set then.
+    is_of_this_boot: bool,
     /// False until clients can attach: the reattach window starts then.
     accepts_clients: bool,
     sweep_deadline: SweepDeadline,
@@ -110,7 +110,8 @@ impl TaskActor {
         Self {
             _job: JobGuard::new(&shared),
             shared,
-            life: Life::new(task, Timestamp::now()),
+            is_of_this_boot: task.started.is_none() && task.stop.is_none(),
+            life: Life::new(task, Monotonic::now()),
             channels,
             shim: ShimConnection::NotLaunched,
             spawn_reply: None,
@@ -155,7 +156,7 @@ impl TaskActor {
         if self.life.is_stopped_while_queued() {
             return Wake::StoppedWhileQueued;
         }
-        let timer = self.life.timer();
+        let timer = self.life.timer().filter(|_| self.is_of_this_boot);
         let is_starting = self.life.task.started.is_none() && !self.life.task.is_waiting();
         let is_urgent = is_starting || self.life.stop_order() == Some(StopOrder::Kill);
         tokio::select! {
@@ -230,14 +231,7 @@ impl TaskActor {
                 self.update_clients().await;
                 self.apply(Input::ClientDisconnected).await;
             }
-            Timer::Silence => {
-                let (last_output, output_bytes) = self.last_output();
-                self.apply(Input::Silence {
-                    last_output,
-                    output_bytes,
-                })
-                .await;
-            }
+            Timer::Silence => self.apply(self.silence()).await,
             Timer::Grace => self.apply(Input::GraceOver).await,
             Timer::KillDeadline => self.name_survivors().await,
         }
@@ -245,7 +239,7 @@ impl TaskActor {
 
     async fn update_clients(&mut self) {
         let clients = match *self.channels.attached_clients.borrow_and_update() {
-            0 => Clients::None(Timestamp::now()),
+            0 => Clients::None(Monotonic::now()),
             _ => Clients::Attached,
         };
         self.apply(Input::Clients(clients)).await;
@@ -307,20 +301,15 @@ async fn admitted(notice: &mut Option<oneshot::Receiver<()>>) {
     std::future::pending().await
 }
 
-async fn due(timer: Option<(Timestamp, Timer)>) -> Timer {
+async fn due(timer: Option<(Monotonic, Timer)>) -> Timer {
     let Some((due, timer)) = timer else {
         return std::future::pending().await;
     };
     loop {
-        let left = due.since(Timestamp::now());
+        let left = due.since(Monotonic::now());
         if left.is_zero() {
             return timer;
         }
-        let until = Instant::now() + left.min(LONGEST_SLEEP);
-        tokio::time::sleep_until(until.into()).await;
-        // The span has passed, also if the wall clock was set back meanwhile.
-        if left <= LONGEST_SLEEP {
-            return timer;
-        }
+        tokio::time::sleep(left.min(LONGEST_SLEEP)).await;
     }
 }

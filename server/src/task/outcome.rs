@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Signal, Timestamp};
+use super::{Moment, Signal};
 
 /// The end of a leader.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaderEnd {
     pub outcome: Outcome,
-    pub at: Timestamp,
+    pub at: Moment,
 }
 
 /// The ways for a leader to end, never folded into one number.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Actor, Timestamp};
+use super::{Actor, Moment, Monotonic, Timestamp};
 
 /// The point in a task's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,7 +93,7 @@ pub struct Started {
     pub pid: u32,
     /// Start in clock ticks since boot: with the pid, the process's identity.
     pub start_ticks: u64,
-    pub at: Timestamp,
+    pub at: Moment,
     pub containment: Containment,
 }
 
@@ -115,6 +115,9 @@ pub struct Detached {
     /// The requester's reason.
     pub reason: Option<String>,
     pub at: Timestamp,
+    /// The same by the monotonic clock, if it had started. A task that was detached before, perhaps in
+    /// an earlier boot, runs in the background from its start on.
+    pub ran_at: Option<Monotonic>,
     /// Replaces the timeout of the specification.
     pub timeout: Option<Duration>,
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Proof, ProofResult, StopPolicy, Survivor, Timestamp};
+use super::{Moment, Proof, ProofResult, StopPolicy, Survivor, Timestamp};
 
 /// A signal's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,7 +17,7 @@ pub struct Stop {
     /// The requester's reason.
     pub reason: Option<String>,
     /// The time at which the request became durable.
-    pub requested: Timestamp,
+    pub requested: Moment,
     pub mode: StopMode,
     /// The tasks that it spawned are stopped before it.
     pub cascade: bool,

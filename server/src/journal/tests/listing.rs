@@ -156,7 +156,7 @@ fn stop(task: &mut Task) {
         cause: StopCause::Cancel,
         actor: Actor::default(),
         reason: None,
-        requested: Timestamp::now(),
+        requested: Moment::now(),
         mode: StopMode::Graceful(StopPolicy::default()),
         cascade: false,
         signals: Vec::new(),

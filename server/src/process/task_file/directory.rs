@@ -9,7 +9,10 @@ use std::{
 };
 
 use super::{MemoryDir, TaskFile, open_if_exists};
-use crate::{process::host::disk, task::TaskId};
+use crate::{
+    process::host::disk,
+    task::{TaskId, TaskUid},
+};
 
 /// The directory for files that belong to no task, beside the directory of task files.
 const STRAYS: &str = "strays";
@@ -86,6 +89,14 @@ impl TaskDir {
     pub fn open(&self, id: &TaskId) -> io::Result<Option<TaskFile>> {
         let file = open_if_exists(&self.path(id), 0)?;
         Ok(file.map(|file| self.task_file(id, file)))
+    }
+
+    /// Opens a task's file; `None` if it does not exist, or belongs to another task.
+    pub(crate) fn open_own(&self, id: &TaskId, uid: TaskUid) -> io::Result<Option<TaskFile>> {
+        match self.open(id)? {
+            Some(file) if file.is_of(uid)? => Ok(Some(file)),
+            Some(_) | None => Ok(None),
+        }
     }
 
     pub(super) fn task_file(&self, id: &TaskId, file: File) -> TaskFile {

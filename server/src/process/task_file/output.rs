@@ -8,10 +8,7 @@ use heeler_shim::log::{
 };
 
 use super::{LastOutput, Reading};
-use crate::{
-    process::Moment,
-    task::{Chunk, Stream, Tail},
-};
+use crate::task::{Chunk, Moment, Stream, Tail};
 
 /// A file with output.
 pub(super) struct Output<'a>(pub(super) &'a File);
@@ -178,7 +175,7 @@ mod tests {
     use heeler_shim::{layout::Tail as Layout, stamp::Stamp};
 
     use super::*;
-    use crate::{process::Monotonic, task::Timestamp};
+    use crate::task::{Monotonic, Timestamp};
 
     fn stamp(micros: u64) -> Stamp {
         Stamp {

@@ -31,7 +31,7 @@ pub(crate) fn show(task: &Task) -> v1::BackgroundTask {
         }),
         containment: containment.unwrap_or(v1::Containment::Unspecified).into(),
         create_time: Some(timestamp(task.created)),
-        start_time: started.map(|started| timestamp(started.at)),
+        start_time: started.map(|started| timestamp(started.at.wall)),
         end_time: ended.map(|ended| timestamp(ended.at)),
         outcome: task.leader_end.as_ref().map(|end| outcome(&end.outcome)),
         end_reason: ended
@@ -150,7 +150,7 @@ fn stop(stop: &Stop) -> v1::StopRecord {
         .into(),
         actor: Some(actor(&stop.actor)),
         reason: stop.reason.clone().unwrap_or_default(),
-        request_time: Some(timestamp(stop.requested)),
+        request_time: Some(timestamp(stop.requested.wall)),
         grace: Some(duration(match stop.mode {
             StopMode::Graceful(policy) => policy.grace,
             StopMode::Force => Duration::ZERO,

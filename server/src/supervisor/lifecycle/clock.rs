@@ -1,10 +1,11 @@
 //! The timers of a task. Every timer is derived from the task's facts: a finished task has none, and
-//! a restart of the server loses none.
+//! a restart of the server loses none. They depend on the monotonic clock alone, so neither a wall
+//! clock that is set nor a suspended machine fires or delays one.
 
 use super::{Clients, DetachRequest, Effect, Life};
 use crate::task::{
-    Actor, DetachCause, EventKind, Foreground, OnDisconnect, OnForegroundTimeout, OnStale,
-    OrphanPolicy, Placement, StopCause, StopMode, Timestamp,
+    Actor, DetachCause, EventKind, Foreground, Moment, Monotonic, OnDisconnect,
+    OnForegroundTimeout, OnStale, OrphanPolicy, Placement, StopCause, StopMode,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +26,7 @@ pub(in crate::supervisor) enum Timer {
 
 impl Life {
     /// The timer that is due first.
-    pub(in crate::supervisor) fn timer(&self) -> Option<(Timestamp, Timer)> {
+    pub(in crate::supervisor) fn timer(&self) -> Option<(Monotonic, Timer)> {
         let task = &self.task;
         // No time passes for a queued task.
         if self.is_tree_gone() || task.is_waiting() {
@@ -33,9 +34,10 @@ impl Life {
         }
         if let Some(stop) = &task.stop {
             return match stop.mode {
-                StopMode::Graceful(policy) if !stop.killed => {
-                    Some((stop.requested.saturating_add(policy.grace), Timer::Grace))
-                }
+                StopMode::Graceful(policy) if !stop.killed => Some((
+                    stop.requested.mono.saturating_add(policy.grace),
+                    Timer::Grace,
+                )),
                 StopMode::Graceful(_) | StopMode::Force => {
                     self.kill_deadline.map(|due| (due, Timer::KillDeadline))
                 }
@@ -57,18 +59,18 @@ impl Life {
         set.min_by_key(|(due, _)| *due)
     }
 
-    fn deadline(&self) -> Option<Timestamp> {
+    fn deadline(&self) -> Option<Monotonic> {
         let since = self.task.background_since()?;
         Some(since.saturating_add(self.task.timeout()?))
     }
 
-    fn foreground_deadline(&self) -> Option<Timestamp> {
+    fn foreground_deadline(&self) -> Option<Monotonic> {
         let foreground = self.foreground()?;
         let started = self.task.started.as_ref()?;
-        Some(started.at.saturating_add(foreground.timeout))
+        Some(started.at.mono.saturating_add(foreground.timeout))
     }
 
-    fn reattach_deadline(&self) -> Option<Timestamp> {
+    fn reattach_deadline(&self) -> Option<Monotonic> {
         let foreground = self.foreground()?;
         match (foreground.on_disconnect, self.clients) {
             (OnDisconnect::Cancel | OnDisconnect::Detach, Clients::None(since)) => {
@@ -78,7 +80,7 @@ impl Life {
         }
     }
 
-    fn silence_deadline(&self) -> Option<Timestamp> {
+    fn silence_deadline(&self) -> Option<Monotonic> {
         let spec = &self.task.spec;
         let silence = spec.silence.filter(|_| self.task.stale.is_none());
         let spans = [
@@ -89,9 +91,9 @@ impl Life {
         Some(self.silent_since()?.saturating_add(span))
     }
 
-    fn silent_since(&self) -> Option<Timestamp> {
+    fn silent_since(&self) -> Option<Monotonic> {
         let started = self.task.started.as_ref()?;
-        Some(started.at.max(self.last_output))
+        Some(started.at.mono).max(self.last_output)
     }
 
     /// The foreground rules, while the task is in the foreground.
@@ -100,7 +102,7 @@ impl Life {
         foreground.filter(|_| self.task.placement() == Placement::Foreground)
     }
 
-    pub(super) fn foreground_timed_out(&mut self, now: Timestamp) -> Vec<Effect> {
+    pub(super) fn foreground_timed_out(&mut self, now: Moment) -> Vec<Effect> {
         match self.foreground().map(|foreground| foreground.on_timeout) {
             Some(OnForegroundTimeout::Detach) => {
                 self.detach(DetachCause::ForegroundTimeout, detach_by_server(), now)
@@ -110,7 +112,7 @@ impl Life {
         }
     }
 
-    pub(super) fn client_disconnected(&mut self, now: Timestamp) -> Vec<Effect> {
+    pub(super) fn client_disconnected(&mut self, now: Moment) -> Vec<Effect> {
         let on_disconnect = match (self.foreground(), self.clients) {
             (Some(foreground), Clients::None(_)) => foreground.on_disconnect,
             (None, _) | (_, Clients::Attached) => return Vec::new(),
@@ -126,22 +128,22 @@ impl Life {
 
     pub(super) fn silence(
         &mut self,
-        last_output: Timestamp,
+        last_output: Option<Monotonic>,
         output_bytes: u64,
-        now: Timestamp,
+        now: Moment,
     ) -> Vec<Effect> {
         self.last_output = self.last_output.max(last_output);
         let Some(since) = self.silent_since().filter(|_| self.task.stop.is_none()) else {
             return Vec::new();
         };
         let spec = &self.task.spec;
-        let is_over = |span| now >= since.saturating_add(span);
+        let is_over = |span| now.mono >= since.saturating_add(span);
         let stale = spec.silence.filter(|silence| is_over(silence.stale_after));
         let is_idle = spec.idle_timeout.is_some_and(is_over)
             || stale.is_some_and(|silence| silence.on_stale == OnStale::Cancel);
         let mut effects = Vec::new();
         if stale.is_some() && self.task.stale.is_none() {
-            self.task.stale = Some(now);
+            self.task.stale = Some(now.wall);
             self.task.output_bytes = self.task.output_bytes.max(output_bytes);
             effects.extend([Effect::Record(EventKind::Stale), Effect::FollowOutput]);
         }
@@ -151,11 +153,11 @@ impl Life {
         effects
     }
 
-    pub(super) fn output_written(&mut self, now: Timestamp) -> Vec<Effect> {
+    pub(super) fn output_written(&mut self, now: Moment) -> Vec<Effect> {
         if self.task.stop.is_some() || self.task.stale.take().is_none() {
             return Vec::new();
         }
-        self.last_output = now;
+        self.last_output = Some(now.mono);
         vec![Effect::Record(EventKind::Active)]
     }
 }

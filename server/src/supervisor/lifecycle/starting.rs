@@ -1,16 +1,16 @@
 //! The way from the queue to a running leader.
 
 use super::{Clients, Effect, Life, TreeEnded};
-use crate::task::{EventKind, LeaderEnd, Outcome, ProofMethod, SpawnFailure, Started, Timestamp};
+use crate::task::{EventKind, LeaderEnd, Moment, Outcome, ProofMethod, SpawnFailure, Started};
 
 impl Life {
-    pub(super) fn admitted(&mut self, now: Timestamp) -> Vec<Effect> {
+    pub(super) fn admitted(&mut self, now: Moment) -> Vec<Effect> {
         match &mut self.task.queued {
             Some(queued) if queued.admitted.is_none() && self.task.stop.is_none() => {
-                queued.admitted = Some(now);
+                queued.admitted = Some(now.wall);
                 // The reattach window starts now: a queued task has nothing to attach to.
                 if let Clients::None(_) = self.clients {
-                    self.clients = Clients::None(now);
+                    self.clients = Clients::None(now.mono);
                 }
                 vec![Effect::Record(EventKind::Admitted)]
             }
@@ -23,7 +23,7 @@ impl Life {
         self.task.is_waiting() && self.task.stop.is_some() && !self.is_tree_gone()
     }
 
-    pub(super) fn stopped_while_queued(&mut self, now: Timestamp) -> Vec<Effect> {
+    pub(super) fn stopped_while_queued(&mut self, now: Moment) -> Vec<Effect> {
         match self.is_stopped_while_queued() {
             true => self.never_started(None, now),
             false => Vec::new(),
@@ -38,7 +38,7 @@ impl Life {
         vec![Effect::Record(EventKind::Started)]
     }
 
-    pub(super) fn spawn_failed(&mut self, failure: SpawnFailure, now: Timestamp) -> Vec<Effect> {
+    pub(super) fn spawn_failed(&mut self, failure: SpawnFailure, now: Moment) -> Vec<Effect> {
         let end = LeaderEnd {
             outcome: Outcome::SpawnFailed(failure),
             at: now,
@@ -46,8 +46,8 @@ impl Life {
         self.never_started(Some(end), now)
     }
 
-    fn never_started(&mut self, leader: Option<LeaderEnd>, now: Timestamp) -> Vec<Effect> {
-        let end = TreeEnded::unobserved(leader, ProofMethod::NeverStarted, 0, now);
-        self.tree_ended(end, now)
+    fn never_started(&mut self, leader: Option<LeaderEnd>, now: Moment) -> Vec<Effect> {
+        let end = TreeEnded::unobserved(leader, ProofMethod::NeverStarted, 0, now.wall);
+        self.tree_ended(end, now.wall)
     }
 }

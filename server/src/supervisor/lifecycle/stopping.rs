@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::{Children, Effect, KILL_DEADLINE, Life};
 use crate::task::{
-    Actor, EventKind, OrphanPolicy, Proof, SentSignal, Signal, SignalTarget, Stop, StopCause,
-    StopMode, Survivor, Timestamp,
+    Actor, EventKind, Moment, OrphanPolicy, Proof, SentSignal, Signal, SignalTarget, Stop,
+    StopCause, StopMode, Survivor,
 };
 
 const SIGKILL: Signal = Signal(9);
@@ -51,7 +51,7 @@ impl Life {
         }
     }
 
-    pub(super) fn stop_requested(&mut self, request: StopRequest, now: Timestamp) -> Vec<Effect> {
+    pub(super) fn stop_requested(&mut self, request: StopRequest, now: Moment) -> Vec<Effect> {
         match self.task.stop {
             None => self.begin_stop(request, now),
             Some(_) => self.escalate_stop(&request, now),
@@ -59,7 +59,7 @@ impl Life {
     }
 
     /// Stops the task for a cause of the server's own, unless it is being stopped already.
-    pub(super) fn stop_because_of(&mut self, cause: StopCause, now: Timestamp) -> Vec<Effect> {
+    pub(super) fn stop_because_of(&mut self, cause: StopCause, now: Moment) -> Vec<Effect> {
         if self.task.stop.is_some() || self.tree_ended.is_some() {
             return Vec::new();
         }
@@ -73,7 +73,7 @@ impl Life {
         self.begin_stop(request, now)
     }
 
-    fn begin_stop(&mut self, request: StopRequest, now: Timestamp) -> Vec<Effect> {
+    fn begin_stop(&mut self, request: StopRequest, now: Moment) -> Vec<Effect> {
         let mode = request.mode;
         self.task.stop = Some(Stop {
             cause: request.cause,
@@ -108,7 +108,7 @@ impl Life {
 
     /// A second request can only force the stop or extend it to the children. The stop keeps its
     /// cause, and its grace is not restarted.
-    fn escalate_stop(&mut self, request: &StopRequest, now: Timestamp) -> Vec<Effect> {
+    fn escalate_stop(&mut self, request: &StopRequest, now: Moment) -> Vec<Effect> {
         let is_waiting = self.task.is_waiting();
         let Some(stop) = &mut self.task.stop else {
             return Vec::new();
@@ -134,7 +134,7 @@ impl Life {
         effects
     }
 
-    pub(super) fn grace_over(&mut self, now: Timestamp) -> Vec<Effect> {
+    pub(super) fn grace_over(&mut self, now: Moment) -> Vec<Effect> {
         match &self.task.stop {
             Some(stop) if !stop.killed && !self.is_tree_gone() && !self.task.is_waiting() => {
                 self.kill(now)
@@ -143,13 +143,13 @@ impl Life {
         }
     }
 
-    fn kill(&mut self, now: Timestamp) -> Vec<Effect> {
-        self.kill_deadline = Some(now.saturating_add(KILL_DEADLINE));
+    fn kill(&mut self, now: Moment) -> Vec<Effect> {
+        self.kill_deadline = Some(now.mono.saturating_add(KILL_DEADLINE));
         if let Some(stop) = &mut self.task.stop {
             stop.killed = true;
             stop.signals.push(SentSignal {
                 signal: SIGKILL,
-                at: now,
+                at: now.wall,
                 target: SignalTarget::Tree,
             });
         }
@@ -168,9 +168,11 @@ impl Life {
     }
 
     /// Names the survivors, each once. A kill without a stop (of orphans) has no one to report to.
-    pub(super) fn kill_overdue(&mut self, survivors: Vec<Survivor>, now: Timestamp) -> Vec<Effect> {
+    pub(super) fn kill_overdue(&mut self, survivors: Vec<Survivor>, now: Moment) -> Vec<Effect> {
         self.kill_deadline = match survivors.is_empty() {
-            true => self.kill_deadline.map(|_| now.saturating_add(LOOK_AGAIN)),
+            true => self
+                .kill_deadline
+                .map(|_| now.mono.saturating_add(LOOK_AGAIN)),
             false => None,
         };
         let Some(stop) = &mut self.task.stop else {
@@ -183,7 +185,7 @@ impl Life {
             return Vec::new();
         }
         let survivors = named.iter().cloned().chain(new).collect();
-        stop.proof = Some(Proof::survivors(survivors, now));
+        stop.proof = Some(Proof::survivors(survivors, now.wall));
         vec![Effect::Record(EventKind::KillOverdue)]
     }
 }

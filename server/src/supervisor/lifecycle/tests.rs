@@ -7,10 +7,20 @@ use super::*;
 use crate::task::{
     Command, Containment, EndReason, EndState, Foreground, IdKey, Kind, OnDisconnect,
     OnForegroundTimeout, OrphanPolicy, Outcome, ProofResult, Queued, Seq, SignalTarget, Spec,
-    State, Stop, StopMode, StopPolicy,
+    State, Stop, StopMode, StopPolicy, Timestamp,
 };
 
 const GRACE: Duration = Duration::from_secs(5);
+/// The wall clock at the boot of the machine: the two clocks differ.
+const BOOT: Timestamp = Timestamp(1_763_000_000_000_000);
+
+/// The moment this many microseconds after the boot.
+fn moment(micros: u64) -> Moment {
+    Moment {
+        wall: Timestamp(BOOT.0 + micros),
+        mono: Monotonic(micros),
+    }
+}
 
 fn created(timeout: Option<Duration>) -> Life {
     let spec = Spec {
@@ -18,7 +28,7 @@ fn created(timeout: Option<Duration>) -> Life {
         ..Spec::new(Command::Argv(vec!["true".to_owned()]))
     };
     let id = IdKey(1).task_id(Kind::Shell, Seq(1));
-    Life::new(Task::new(Seq(1), id, spec, Timestamp(0)), Timestamp(0))
+    Life::new(Task::new(Seq(1), id, spec, Timestamp(0)), Monotonic(0))
 }
 
 fn started() -> Input {
@@ -26,7 +36,7 @@ fn started() -> Input {
     Input::Started(Started {
         pid: 7,
         start_ticks: 1,
-        at: Timestamp(10),
+        at: moment(10),
         containment,
     })
 }
@@ -34,7 +44,7 @@ fn started() -> Input {
 fn exited(code: i32) -> LeaderEnd {
     LeaderEnd {
         outcome: Outcome::Exited(code),
-        at: Timestamp(20),
+        at: moment(20),
     }
 }
 
@@ -70,7 +80,7 @@ fn graceful(grace: Duration) -> StopMode {
 
 fn running() -> Life {
     let mut life = created(None);
-    life.step(started(), Timestamp(10));
+    life.step(started(), moment(10));
     life
 }
 
@@ -100,7 +110,7 @@ fn end_of(life: &Life) -> Option<(EndState, EndReason)> {
 #[test]
 fn exit_zero_after_a_cancel_is_still_cancelled() {
     let mut life = running();
-    let effects = life.step(stop(graceful(GRACE), false), Timestamp(100));
+    let effects = life.step(stop(graceful(GRACE), false), moment(100));
     assert_eq!(
         effects,
         [
@@ -109,7 +119,7 @@ fn exit_zero_after_a_cancel_is_still_cancelled() {
         ]
     );
     assert_eq!(
-        life.step(tree_ended(0), Timestamp(200)),
+        life.step(tree_ended(0), moment(200)),
         [Effect::Record(EventKind::Ended)]
     );
     assert_eq!(
@@ -123,10 +133,10 @@ fn exit_zero_after_a_cancel_is_still_cancelled() {
 fn an_end_after_the_deadline_is_timed_out_whatever_the_code() {
     for code in [0, 143] {
         let mut life = created(Some(Duration::from_secs(1)));
-        life.step(started(), Timestamp(10));
-        assert_eq!(life.timer(), Some((Timestamp(1_000_010), Timer::Deadline)));
-        life.step(Input::DeadlineReached, Timestamp(1_000_010));
-        life.step(tree_ended(code), Timestamp(1_000_020));
+        life.step(started(), moment(10));
+        assert_eq!(life.timer(), Some((Monotonic(1_000_010), Timer::Deadline)));
+        life.step(Input::DeadlineReached, moment(1_000_010));
+        life.step(tree_ended(code), moment(1_000_020));
         assert_eq!(
             end_of(&life),
             Some((EndState::TimedOut, EndReason::Timeout)),
@@ -139,13 +149,13 @@ fn an_end_after_the_deadline_is_timed_out_whatever_the_code() {
 #[test]
 fn the_kill_comes_when_the_grace_is_over() {
     let mut life = running();
-    life.step(stop(graceful(GRACE), false), Timestamp(100));
-    assert_eq!(life.timer(), Some((Timestamp(5_000_100), Timer::Grace)));
+    life.step(stop(graceful(GRACE), false), moment(100));
+    assert_eq!(life.timer(), Some((Monotonic(5_000_100), Timer::Grace)));
     assert_eq!(
-        life.step(Input::GraceOver, Timestamp(5_000_100)),
+        life.step(Input::GraceOver, moment(5_000_100)),
         [Effect::Kill]
     );
-    let deadline = Timestamp(15_000_100);
+    let deadline = Monotonic(15_000_100);
     assert_eq!(life.timer(), Some((deadline, Timer::KillDeadline)));
 }
 
@@ -167,16 +177,16 @@ fn named_survivors(life: &Life) -> Vec<i32> {
 #[test]
 fn each_survivor_of_an_overdue_kill_is_named_once() {
     let mut life = running();
-    life.step(stop(StopMode::Force, false), Timestamp(100));
+    life.step(stop(StopMode::Force, false), moment(100));
     let overdue = [Effect::Record(EventKind::KillOverdue)];
     let input = Input::KillOverdue(vec![survivor(8)]);
-    assert_eq!(life.step(input.clone(), Timestamp(200)), overdue);
+    assert_eq!(life.step(input.clone(), moment(200)), overdue);
     assert_eq!(life.timer(), None);
-    assert_eq!(life.step(input, Timestamp(300)), []);
+    assert_eq!(life.step(input, moment(300)), []);
     let input = Input::KillOverdue(vec![survivor(8), survivor(9)]);
-    assert_eq!(life.step(input, Timestamp(400)), overdue);
+    assert_eq!(life.step(input, moment(400)), overdue);
     assert_eq!(named_survivors(&life), [8, 9]);
-    life.step(tree_ended(0), Timestamp(500));
+    life.step(tree_ended(0), moment(500));
     assert!(!life.task.has_survivors());
 }
 
@@ -184,11 +194,11 @@ fn each_survivor_of_an_overdue_kill_is_named_once() {
 #[test]
 fn an_overdue_kill_without_a_survivor_is_looked_at_again() {
     let mut life = running();
-    life.step(stop(StopMode::Force, false), Timestamp(100));
+    life.step(stop(StopMode::Force, false), moment(100));
     let empty = Input::KillOverdue(Vec::new());
-    assert_eq!(life.step(empty, Timestamp(10_000_100)), []);
+    assert_eq!(life.step(empty, moment(10_000_100)), []);
     assert!(!life.task.has_survivors());
-    let again = Timestamp(11_000_100);
+    let again = Monotonic(11_000_100);
     assert_eq!(life.timer(), Some((again, Timer::KillDeadline)));
 }
 
@@ -196,9 +206,9 @@ fn an_overdue_kill_without_a_survivor_is_looked_at_again() {
 #[test]
 fn the_kill_deadline_starts_again_with_a_new_server() {
     let mut life = running();
-    life.step(stop(StopMode::Force, false), Timestamp(100));
-    let resumed = Life::new(life.task, Timestamp(60_000_000));
-    let deadline = Timestamp(70_000_000);
+    life.step(stop(StopMode::Force, false), moment(100));
+    let resumed = Life::new(life.task, Monotonic(60_000_000));
+    let deadline = Monotonic(70_000_000);
     assert_eq!(resumed.timer(), Some((deadline, Timer::KillDeadline)));
 }
 
@@ -206,21 +216,21 @@ fn the_kill_deadline_starts_again_with_a_new_server() {
 #[test]
 fn force_skips_the_signal_and_cuts_a_grace_short() {
     let mut life = running();
-    let effects = life.step(stop(StopMode::Force, false), Timestamp(100));
+    let effects = life.step(stop(StopMode::Force, false), moment(100));
     assert_eq!(effects, [Effect::Record(EventKind::Stopping), Effect::Kill]);
 
     let mut life = running();
-    life.step(stop(graceful(GRACE), false), Timestamp(100));
-    let effects = life.step(stop(StopMode::Force, false), Timestamp(200));
+    life.step(stop(graceful(GRACE), false), moment(100));
+    let effects = life.step(stop(StopMode::Force, false), moment(200));
     assert_eq!(effects, [Effect::Record(EventKind::Stopping), Effect::Kill]);
-    assert_eq!(life.step(stop(StopMode::Force, false), Timestamp(300)), []);
+    assert_eq!(life.step(stop(StopMode::Force, false), moment(300)), []);
 }
 
 /// S14
 #[test]
 fn a_cancel_before_the_start_kills_at_once() {
     let mut life = created(None);
-    let effects = life.step(stop(graceful(GRACE), false), Timestamp(5));
+    let effects = life.step(stop(graceful(GRACE), false), moment(5));
     assert_eq!(effects, [Effect::Record(EventKind::Stopping), Effect::Kill]);
 }
 
@@ -228,10 +238,10 @@ fn a_cancel_before_the_start_kills_at_once() {
 #[test]
 fn a_cascade_waits_for_the_children() {
     let mut life = running();
-    let effects = life.step(stop(StopMode::Force, true), Timestamp(100));
+    let effects = life.step(stop(StopMode::Force, true), moment(100));
     assert!(effects.contains(&Effect::StopChildren));
-    assert_eq!(life.step(tree_ended(0), Timestamp(200)), []);
-    let effects = life.step(Input::ChildrenFinished, Timestamp(300));
+    assert_eq!(life.step(tree_ended(0), moment(200)), []);
+    let effects = life.step(Input::ChildrenFinished, moment(300));
     assert_eq!(effects, [Effect::Record(EventKind::Ended)]);
 }
 
@@ -239,13 +249,13 @@ fn a_cascade_waits_for_the_children() {
 #[test]
 fn a_second_request_can_force_a_stop_and_extend_it_to_children() {
     let mut life = running();
-    life.step(stop(graceful(GRACE), false), Timestamp(100));
-    let effects = life.step(stop(graceful(GRACE), true), Timestamp(200));
+    life.step(stop(graceful(GRACE), false), moment(100));
+    let effects = life.step(stop(graceful(GRACE), true), moment(200));
     assert_eq!(
         effects,
         [Effect::Record(EventKind::Stopping), Effect::StopChildren]
     );
-    let effects = life.step(stop(StopMode::Force, true), Timestamp(300));
+    let effects = life.step(stop(StopMode::Force, true), moment(300));
     assert_eq!(
         effects,
         [
@@ -254,20 +264,20 @@ fn a_second_request_can_force_a_stop_and_extend_it_to_children() {
             Effect::Kill
         ]
     );
-    assert_eq!(life.step(stop(StopMode::Force, true), Timestamp(400)), []);
+    assert_eq!(life.step(stop(StopMode::Force, true), moment(400)), []);
 }
 
 /// C11
 #[test]
 fn sent_signals_are_listed_in_the_order_of_sending() {
     let mut life = running();
-    life.step(stop(graceful(Duration::ZERO), false), Timestamp(100));
+    life.step(stop(graceful(Duration::ZERO), false), moment(100));
     let term = SentSignal {
         signal: Signal(15),
         at: Timestamp(150),
         target: SignalTarget::Processes(2),
     };
-    life.step(Input::SignalSent(term), Timestamp(160));
+    life.step(Input::SignalSent(term), moment(160));
     let sent = life.task.stop.expect("a stop").signals;
     let numbers: Vec<i32> = sent.iter().map(|sent| sent.signal.0).collect();
     assert_eq!(numbers, [15, 9]);
@@ -277,10 +287,10 @@ fn sent_signals_are_listed_in_the_order_of_sending() {
 #[test]
 fn a_stop_of_an_earlier_server_keeps_its_grace_deadline() {
     let mut life = running();
-    life.step(stop(graceful(GRACE), false), Timestamp(100));
-    let resumed = Life::new(life.task.clone(), Timestamp(0));
+    life.step(stop(graceful(GRACE), false), moment(100));
+    let resumed = Life::new(life.task.clone(), Monotonic(0));
     assert_eq!(resumed.stop_order(), Some(StopOrder::Signal(Signal(15))));
-    assert_eq!(resumed.timer(), Some((Timestamp(5_000_100), Timer::Grace)));
+    assert_eq!(resumed.timer(), Some((Monotonic(5_000_100), Timer::Grace)));
 }
 
 #[test]
@@ -290,7 +300,7 @@ fn exit_zero_with_a_capture_error_is_failed() {
         unreachable!("tree_ended makes this variant")
     };
     end.capture_error = Some("No space left on device".to_owned());
-    life.step(Input::TreeEnded(end), Timestamp(100));
+    life.step(Input::TreeEnded(end), moment(100));
     assert_eq!(end_of(&life), Some((EndState::Failed, EndReason::Exited)));
 }
 
@@ -298,18 +308,18 @@ fn exit_zero_with_a_capture_error_is_failed() {
 #[test]
 fn the_longest_durations_neither_overflow_nor_fire() {
     let mut life = created(Some(Duration::MAX));
-    life.step(started(), Timestamp(10));
-    assert_eq!(life.timer(), Some((Timestamp(u64::MAX), Timer::Deadline)));
-    life.step(stop(graceful(Duration::MAX), false), Timestamp(100));
-    assert_eq!(life.timer(), Some((Timestamp(u64::MAX), Timer::Grace)));
+    life.step(started(), moment(10));
+    assert_eq!(life.timer(), Some((Monotonic(u64::MAX), Timer::Deadline)));
+    life.step(stop(graceful(Duration::MAX), false), moment(100));
+    assert_eq!(life.timer(), Some((Monotonic(u64::MAX), Timer::Grace)));
 }
 
 /// T2
 #[test]
 fn a_finished_task_has_no_timer() {
     let mut life = created(Some(GRACE));
-    life.step(started(), Timestamp(10));
-    life.step(tree_ended(0), Timestamp(100));
+    life.step(started(), moment(10));
+    life.step(tree_ended(0), moment(100));
     assert_eq!(life.timer(), None);
 }
 
@@ -318,11 +328,11 @@ fn a_finished_task_has_no_timer() {
 fn admission_is_recorded_once_and_before_the_start() {
     let mut life = queued();
     assert_eq!(life.task.state(), State::Queued);
-    let effects = life.step(Input::Admitted, Timestamp(5));
+    let effects = life.step(Input::Admitted, moment(5));
     assert_eq!(effects, [Effect::Record(EventKind::Admitted)]);
     assert_eq!(life.task.state(), State::Starting);
-    assert_eq!(life.step(Input::Admitted, Timestamp(6)), []);
-    life.step(started(), Timestamp(10));
+    assert_eq!(life.step(Input::Admitted, moment(6)), []);
+    life.step(started(), moment(10));
     assert_eq!(life.task.state(), State::Running);
 }
 
@@ -331,8 +341,8 @@ fn admission_is_recorded_once_and_before_the_start() {
 fn a_queued_task_has_no_timer() {
     let mut life = queued();
     assert_eq!(life.timer(), None);
-    life.step(Input::Admitted, Timestamp(5_000_000));
-    assert_eq!(life.timer(), Some((Timestamp(6_000_000), Timer::Reattach)));
+    life.step(Input::Admitted, moment(5_000_000));
+    assert_eq!(life.timer(), Some((Monotonic(6_000_000), Timer::Reattach)));
 }
 
 /// X1
@@ -341,13 +351,13 @@ fn a_stop_of_a_queued_task_sends_no_signal() {
     for mode in [graceful(GRACE), graceful(Duration::ZERO), StopMode::Force] {
         let mut life = queued();
         assert!(!life.is_stopped_while_queued());
-        let effects = life.step(stop(mode, false), Timestamp(5));
+        let effects = life.step(stop(mode, false), moment(5));
         assert_eq!(effects, [Effect::Record(EventKind::Stopping)]);
         assert_eq!((life.timer(), life.stop_order()), (None, None));
-        assert_eq!(life.step(Input::Admitted, Timestamp(6)), [], "too late");
-        let resumed = Life::new(life.task.clone(), Timestamp(6));
+        assert_eq!(life.step(Input::Admitted, moment(6)), [], "too late");
+        let resumed = Life::new(life.task.clone(), Monotonic(6));
         assert!(life.is_stopped_while_queued() && resumed.is_stopped_while_queued());
-        let effects = life.step(Input::StoppedWhileQueued, Timestamp(7));
+        let effects = life.step(Input::StoppedWhileQueued, moment(7));
         assert_eq!(effects, [Effect::Record(EventKind::Ended)]);
         assert_eq!(
             end_of(&life),
@@ -365,22 +375,22 @@ fn a_stop_of_a_queued_task_sends_no_signal() {
 #[test]
 fn a_stopped_queued_task_waits_for_its_children() {
     let mut life = queued();
-    let effects = life.step(stop(StopMode::Force, true), Timestamp(5));
+    let effects = life.step(stop(StopMode::Force, true), moment(5));
     assert_eq!(
         effects,
         [Effect::Record(EventKind::Stopping), Effect::StopChildren]
     );
-    assert_eq!(life.step(Input::StoppedWhileQueued, Timestamp(6)), []);
+    assert_eq!(life.step(Input::StoppedWhileQueued, moment(6)), []);
     assert!(!life.is_stopped_while_queued());
-    let effects = life.step(Input::ChildrenFinished, Timestamp(7));
+    let effects = life.step(Input::ChildrenFinished, moment(7));
     assert_eq!(effects, [Effect::Record(EventKind::Ended)]);
 }
 
 #[test]
 fn a_running_task_ignores_inputs_of_the_queue() {
     let mut life = running();
-    assert_eq!(life.step(Input::Admitted, Timestamp(20)), []);
-    assert_eq!(life.step(Input::StoppedWhileQueued, Timestamp(20)), []);
-    life.step(stop(graceful(GRACE), false), Timestamp(30));
-    assert_eq!(life.step(Input::StoppedWhileQueued, Timestamp(40)), []);
+    assert_eq!(life.step(Input::Admitted, moment(20)), []);
+    assert_eq!(life.step(Input::StoppedWhileQueued, moment(20)), []);
+    life.step(stop(graceful(GRACE), false), moment(30));
+    assert_eq!(life.step(Input::StoppedWhileQueued, moment(40)), []);
 }

@@ -7,14 +7,14 @@ use crate::{
         STORAGE_RETRY,
         lifecycle::{Effect, Input},
     },
-    task::{EventKind, Timestamp},
+    task::{EventKind, Moment},
 };
 
 impl TaskActor {
     /// Applies a fact. A fact cannot be refused: while it cannot be recorded, the actor retries and
     /// does nothing else.
     pub(super) async fn apply(&mut self, input: Input) {
-        for effect in self.life.step(input, Timestamp::now()) {
+        for effect in self.life.step(input, Moment::now()) {
             while let Err(error) = self.carry_out(effect).await {
                 let task = &self.life.task.id;
                 tracing::error!(%task, %error, "cannot record an event; will retry");
@@ -30,7 +30,7 @@ impl TaskActor {
     /// Applies a request. If it cannot be recorded, the request fails and changes nothing.
     pub(super) async fn apply_or_undo(&mut self, input: Input) -> Result<(), JournalError> {
         let before = self.life.clone();
-        for effect in self.life.step(input, Timestamp::now()) {
+        for effect in self.life.step(input, Moment::now()) {
             if let Err(error) = self.carry_out(effect).await {
                 self.life = before;
                 return Err(error);

@@ -1,27 +1,38 @@
 //! The output of the task, as far as its actor needs it.
 
+use std::io;
+
 use tokio::task::spawn_blocking;
 
 use super::TaskActor;
 use crate::{
-    supervisor::tails,
-    task::{Placement, Timestamp},
+    process::task_file::LastOutput,
+    supervisor::lifecycle::Input,
+    task::{Monotonic, Placement},
 };
 
 impl TaskActor {
-    /// The time of the latest output, and its size. Output that cannot be read is not silence.
-    pub(super) fn last_output(&self) -> (Timestamp, u64) {
-        match tails::read_tail(&self.shared.parts.task_dir, &self.life.task, 1) {
-            Ok(tail) => {
-                let tail = tail.unwrap_or_default();
-                let last = tail.chunks.last().map(|chunk| chunk.at);
-                (last.unwrap_or_default(), tail.end)
-            }
+    /// Looks up the latest output, for [`Input::Silence`]. Output that cannot be read is not silence.
+    pub(super) fn silence(&self) -> Input {
+        match self.last_output() {
+            Ok(LastOutput { at, end }) => Input::Silence {
+                last_output: at.map(|at| at.mono),
+                output_bytes: end,
+            },
             Err(error) => {
                 tracing::warn!(task = %self.life.task.id, %error, "cannot read output");
-                (Timestamp::now(), self.life.task.output_bytes)
+                Input::Silence {
+                    last_output: Some(Monotonic::now()),
+                    output_bytes: self.life.task.output_bytes,
+                }
             }
         }
+    }
+
+    fn last_output(&self) -> io::Result<LastOutput> {
+        let task = &self.life.task;
+        let file = self.shared.parts.task_dir.open_own(&task.id, task.uid)?;
+        file.map_or(Ok(LastOutput::default()), |file| file.last_output())
     }
 
     /// Cleans up the output of a finished foreground task: its share of memory shrinks to the size of

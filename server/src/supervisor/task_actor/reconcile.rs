@@ -21,7 +21,9 @@ use crate::{
         case::{Boot, Case, FileSeen, Lock, Loss, NotStarted, Seen, StartKnown, Tree, classify},
         lifecycle::{Input, KILL_DEADLINE},
     },
-    task::{LeaderEnd, Outcome, ProofMethod, SpawnFailure, SpawnStage, Survivor, Timestamp},
+    task::{
+        LeaderEnd, Moment, Outcome, ProofMethod, SpawnFailure, SpawnStage, Survivor, Timestamp,
+    },
 };
 
 /// The longest sweep before the actor handles other events again.
@@ -83,7 +85,10 @@ impl TaskActor {
         match finding.case {
             Case::Ended { end, leader } => self.apply_tree_end(end, leader).await,
             Case::StartFailed { stage, errno } => self.start_failed(stage, errno).await,
-            Case::ShimAlive => self.connect().await,
+            Case::ShimAlive => {
+                self.is_of_this_boot = true;
+                self.connect().await;
+            }
             Case::NeverStarted(NotStarted::Prevented)
                 if std::mem::take(&mut self.is_launch_uncertain) =>
             {
@@ -93,6 +98,7 @@ impl TaskActor {
                 self.apply(Input::SpawnFailed(not_started(reason))).await;
             }
             Case::TreeAlive { leader, loss } => {
+                self.is_of_this_boot = true;
                 self.stop_unwatched(&finding.sweep, leader, loss, output_bytes)
                     .await;
             }
@@ -288,7 +294,7 @@ impl TaskActor {
         crash::point("end.swept");
         let unknown = || LeaderEnd {
             outcome: Outcome::Unknown(lost),
-            at: Timestamp::now(),
+            at: Moment::now(),
         };
         let end = leader.map_or_else(unknown, leader_end);
         self.apply(Input::EndedUnobserved {

@@ -6,7 +6,7 @@ use super::TaskActor;
 use crate::{
     crash,
     process::{
-        Moment, errno_text,
+        errno_text,
         task_file::{CgroupPath, Exit, Identity, LeaderExit, Records, Stage, Start, TreeEnd},
         tree::{
             self,
@@ -15,8 +15,8 @@ use crate::{
     },
     supervisor::lifecycle::{Input, TreeEnded},
     task::{
-        Command, Containment, LeaderEnd, OrphanPolicy, Outcome, ProofMethod, Signal, SpawnFailure,
-        SpawnStage, Started, Survivor, Task, Timestamp,
+        Command, Containment, LeaderEnd, Moment, OrphanPolicy, Outcome, ProofMethod, Signal,
+        SpawnFailure, SpawnStage, Started, Survivor, Task,
     },
 };
 
@@ -114,7 +114,7 @@ impl TaskActor {
                 let started = Started {
                     pid,
                     start_ticks,
-                    at: Moment::from(time).wall,
+                    at: time.into(),
                     containment: match in_cgroup {
                         true => Containment::Cgroup,
                         false => Containment::Subreaper,
@@ -199,7 +199,7 @@ pub(super) fn leader_end(exit: LeaderExit) -> LeaderEnd {
     };
     LeaderEnd {
         outcome,
-        at: Moment::from(exit.time).wall,
+        at: exit.time.into(),
     }
 }
 
@@ -208,7 +208,7 @@ fn lost_leader() -> LeaderEnd {
     let outcome = Outcome::Unknown("the record of its exit cannot be read".to_owned());
     LeaderEnd {
         outcome,
-        at: Timestamp::now(),
+        at: Moment::now(),
     }
 }
 

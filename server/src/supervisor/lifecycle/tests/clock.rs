@@ -7,9 +7,13 @@ use crate::task::{
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// The time this many seconds after the start.
-fn at(seconds: u64) -> Timestamp {
-    Timestamp(10).saturating_add(SECOND * seconds as u32)
+/// The moment this many seconds after the start.
+fn at(seconds: u64) -> Moment {
+    moment(10 + seconds * 1_000_000)
+}
+
+fn mono(seconds: u64) -> Monotonic {
+    at(seconds).mono
 }
 
 fn foreground() -> Foreground {
@@ -29,7 +33,7 @@ fn plain() -> Spec {
 fn running_with(spec: Spec) -> Life {
     let mut life = created(None);
     life.task.spec = spec.into();
-    life.step(started(), Timestamp(10));
+    life.step(started(), moment(10));
     life
 }
 
@@ -63,9 +67,9 @@ fn a_detach_replaces_the_foreground_deadline_by_the_timeout() {
         (Some(5 * SECOND), Some(600 * SECOND)),
     ] {
         let mut life = attached(foreground(), at_spawn);
-        assert_eq!(life.timer(), Some((at(60), Timer::Foreground)));
+        assert_eq!(life.timer(), Some((mono(60), Timer::Foreground)));
         assert_eq!(life.step(detach(at_detach), at(50)), DETACHED);
-        assert_eq!(life.timer(), Some((at(650), Timer::Deadline)));
+        assert_eq!(life.timer(), Some((mono(650), Timer::Deadline)));
         assert_eq!(
             life.step(Input::ForegroundTimedOut, at(60)),
             [],
@@ -107,10 +111,10 @@ fn the_foreground_deadline_detaches_or_cancels() {
 #[test]
 fn a_client_that_reattaches_within_the_window_keeps_the_task() {
     let mut life = attached(foreground(), None);
-    life.step(Input::Clients(Clients::None(at(5))), at(5));
-    assert_eq!(life.timer(), Some((at(15), Timer::Reattach)));
+    life.step(Input::Clients(Clients::None(mono(5))), at(5));
+    assert_eq!(life.timer(), Some((mono(15), Timer::Reattach)));
     life.step(Input::Clients(Clients::Attached), at(14));
-    assert_eq!(life.timer(), Some((at(60), Timer::Foreground)));
+    assert_eq!(life.timer(), Some((mono(60), Timer::Foreground)));
     assert_eq!(
         life.step(Input::ClientDisconnected, at(15)),
         [],
@@ -129,7 +133,7 @@ fn on_disconnect_applies_once_when_no_client_comes_back() {
             },
             None,
         );
-        life.step(Input::Clients(Clients::None(at(5))), at(5));
+        life.step(Input::Clients(Clients::None(mono(5))), at(5));
         life
     };
     let mut cancelled = disconnected(OnDisconnect::Cancel);
@@ -144,7 +148,7 @@ fn on_disconnect_applies_once_when_no_client_comes_back() {
     assert_eq!(detached.step(Input::ClientDisconnected, at(15)), DETACHED);
     assert_eq!(detached.timer(), None);
     let kept = disconnected(OnDisconnect::Keep);
-    assert_eq!(kept.timer(), Some((at(60), Timer::Foreground)));
+    assert_eq!(kept.timer(), Some((mono(60), Timer::Foreground)));
 }
 
 /// F7
@@ -175,7 +179,7 @@ fn tracked_orphans_run_in_the_background_after_the_leader_exits() {
         [Effect::Record(EventKind::LeaderExited), Effect::Spill]
     );
     assert!(life.task.is_out_of_foreground() && life.task.is_live());
-    assert_eq!(life.timer(), Some((at(107), Timer::Deadline)));
+    assert_eq!(life.timer(), Some((mono(107), Timer::Deadline)));
     life.step(tree_ended(3), at(8));
     assert!(!life.task.is_live());
     assert_eq!(life.task.placement(), Placement::Background);
@@ -225,9 +229,9 @@ fn stale_after(stale_after: Duration, on_stale: OnStale) -> Spec {
     }
 }
 
-fn silence(last_output: Timestamp) -> Input {
+fn silence(last_output: Monotonic) -> Input {
     Input::Silence {
-        last_output,
+        last_output: Some(last_output),
         output_bytes: 5,
     }
 }
@@ -240,10 +244,10 @@ fn output_postpones_the_idle_deadline() {
         ..plain()
     };
     let mut life = running_with(spec);
-    assert_eq!(life.timer(), Some((at(10), Timer::Silence)));
-    assert_eq!(life.step(silence(at(4)), at(10)), [], "there was output");
-    assert_eq!(life.timer(), Some((at(14), Timer::Silence)));
-    let effects = life.step(silence(at(4)), at(14));
+    assert_eq!(life.timer(), Some((mono(10), Timer::Silence)));
+    assert_eq!(life.step(silence(mono(4)), at(10)), [], "there was output");
+    assert_eq!(life.timer(), Some((mono(14), Timer::Silence)));
+    let effects = life.step(silence(mono(4)), at(14));
     assert_eq!(effects[0], Effect::Record(EventKind::Stopping));
     life.step(tree_ended(0), at(15));
     assert_eq!(
@@ -257,9 +261,9 @@ fn output_postpones_the_idle_deadline() {
 fn stale_is_recorded_once_for_each_silence() {
     const STALE: [Effect; 2] = [Effect::Record(EventKind::Stale), Effect::FollowOutput];
     let mut life = running_with(stale_after(10 * SECOND, OnStale::Notify));
-    assert_eq!(life.step(silence(at(0)), at(10)), STALE);
+    assert_eq!(life.step(silence(mono(0)), at(10)), STALE);
     assert_eq!(life.timer(), None, "only output ends the silence");
-    assert_eq!(life.step(silence(at(0)), at(30)), [], "the same silence");
+    assert_eq!(life.step(silence(mono(0)), at(30)), [], "the same silence");
     let active = [Effect::Record(EventKind::Active)];
     assert_eq!(life.step(Input::OutputWritten, at(40)), active);
     assert_eq!(
@@ -267,16 +271,16 @@ fn stale_is_recorded_once_for_each_silence() {
         [],
         "the task is active already"
     );
-    assert_eq!(life.timer(), Some((at(50), Timer::Silence)));
-    assert_eq!(life.step(silence(at(41)), at(50)), []);
-    assert_eq!(life.step(silence(at(41)), at(51)), STALE);
+    assert_eq!(life.timer(), Some((mono(50), Timer::Silence)));
+    assert_eq!(life.step(silence(mono(41)), at(50)), []);
+    assert_eq!(life.step(silence(mono(41)), at(51)), STALE);
 }
 
 /// T5
 #[test]
 fn a_stale_task_is_stopped_if_the_policy_is_cancel() {
     let mut life = running_with(stale_after(10 * SECOND, OnStale::Cancel));
-    let effects: Vec<Effect> = life.step(silence(at(0)), at(10));
+    let effects: Vec<Effect> = life.step(silence(mono(0)), at(10));
     assert!(effects.contains(&Effect::Record(EventKind::Stale)));
     assert!(effects.contains(&Effect::Signal(Signal(15))));
     life.step(tree_ended(0), at(11));
@@ -292,7 +296,66 @@ fn endless_durations_never_fire() {
     let mut endless = foreground();
     endless.timeout = Duration::MAX;
     let mut life = attached(endless, Some(Duration::MAX));
-    assert_eq!(life.timer(), Some((Timestamp(u64::MAX), Timer::Foreground)));
+    assert_eq!(life.timer(), Some((Monotonic(u64::MAX), Timer::Foreground)));
     life.step(detach(None), at(1));
-    assert_eq!(life.timer(), Some((Timestamp(u64::MAX), Timer::Deadline)));
+    assert_eq!(life.timer(), Some((Monotonic(u64::MAX), Timer::Deadline)));
+}
+
+/// The same moment, after the wall clock was set this many days forward.
+fn days_ahead(days: i64, moment: Moment) -> Moment {
+    let micros = days * 24 * 3600 * 1_000_000;
+    Moment {
+        wall: Timestamp(moment.wall.0.saturating_add_signed(micros)),
+        ..moment
+    }
+}
+
+/// T6
+#[test]
+fn a_wall_clock_that_is_set_changes_no_timer() {
+    for days in [-1, 1] {
+        let later = |seconds| days_ahead(days, at(seconds));
+        let mut life = attached(foreground(), Some(600 * SECOND));
+        life.step(Input::Clients(Clients::None(mono(5))), later(5));
+        assert_eq!(life.timer(), Some((mono(15), Timer::Reattach)));
+        life.step(Input::Clients(Clients::Attached), later(6));
+        assert_eq!(life.timer(), Some((mono(60), Timer::Foreground)));
+        life.step(detach(None), later(50));
+        assert_eq!(life.timer(), Some((mono(650), Timer::Deadline)));
+        life.step(stop(graceful(GRACE), false), at(100));
+        assert_eq!(life.timer(), Some((mono(105), Timer::Grace)));
+        let mut resumed = Life::new(life.task, later(101).mono);
+        assert_eq!(resumed.timer(), Some((mono(105), Timer::Grace)));
+        resumed.step(Input::GraceOver, later(105));
+        assert_eq!(resumed.timer(), Some((mono(115), Timer::KillDeadline)));
+    }
+}
+
+/// T6, T4
+#[test]
+fn a_wall_clock_that_is_set_makes_no_task_idle_and_keeps_none_from_it() {
+    for days in [-1, 1] {
+        let later = |seconds| days_ahead(days, at(seconds));
+        let mut life = running_with(Spec {
+            idle_timeout: Some(10 * SECOND),
+            ..plain()
+        });
+        assert_eq!(life.step(silence(mono(4)), later(10)), []);
+        assert_eq!(life.timer(), Some((mono(14), Timer::Silence)));
+        assert_ne!(life.step(silence(mono(4)), later(14)), []);
+        assert_eq!(life.timer(), Some((mono(19), Timer::Grace)));
+    }
+}
+
+/// T6, X1: the monotonic clock of the earlier boot was ahead of the present one.
+#[test]
+fn a_task_detached_in_an_earlier_boot_while_queued_times_out_after_its_start() {
+    let mut life = queued();
+    assert_eq!(life.step(detach(None), at(1_000_000)), DETACHED);
+    let mut resumed = Life::new(life.task, mono(0));
+    assert_eq!(resumed.timer(), None);
+    resumed.step(Input::Admitted, at(0));
+    assert_eq!(resumed.timer(), None);
+    resumed.step(started(), at(0));
+    assert_eq!(resumed.timer(), Some((mono(1), Timer::Deadline)));
 }

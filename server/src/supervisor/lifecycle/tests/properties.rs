@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::task::SpawnStage;
+use crate::task::{OnStale, Silence, SpawnStage};
 
 fn any_input() -> impl Strategy<Value = Input> {
     prop_oneof![
@@ -30,7 +30,7 @@ fn any_input() -> impl Strategy<Value = Input> {
         Just(Input::ForegroundTimedOut),
         Just(Input::ClientDisconnected),
         Just(Input::Clients(Clients::Attached)),
-        Just(Input::Clients(Clients::None(Timestamp(0)))),
+        Just(Input::Clients(Clients::None(Monotonic(0)))),
         Just(Input::OutputWritten),
         Just(Input::Detach(DetachRequest {
             actor: Actor::default(),
@@ -38,7 +38,7 @@ fn any_input() -> impl Strategy<Value = Input> {
             timeout: None,
         })),
         Just(Input::Silence {
-            last_output: Timestamp(3),
+            last_output: Some(Monotonic(3)),
             output_bytes: 0,
         }),
         Just(Input::GraceOver),
@@ -53,7 +53,7 @@ fn any_input() -> impl Strategy<Value = Input> {
         Just(Input::EndedUnobserved {
             end: LeaderEnd {
                 outcome: Outcome::Unknown("gone".to_owned()),
-                at: Timestamp(1),
+                at: moment(1),
             },
             method: ProofMethod::Sweep,
             output_bytes: 0
@@ -61,7 +61,51 @@ fn any_input() -> impl Strategy<Value = Input> {
     ]
 }
 
+/// A task with every kind of time limit.
+fn limited() -> Life {
+    let mut life = queued();
+    let spec = Spec {
+        idle_timeout: Some(2 * GRACE),
+        silence: Some(Silence {
+            stale_after: GRACE,
+            on_stale: OnStale::Notify,
+        }),
+        ..Spec::clone(&life.task.spec)
+    };
+    life.task.spec = spec.into();
+    life.task.queued = None;
+    life
+}
+
+/// The same input, recorded by a shim whose wall clock shows another time.
+fn recorded_at(mut input: Input, wall: Timestamp) -> Input {
+    if let Input::Started(started) = &mut input {
+        started.at.wall = wall;
+    }
+    if let Input::LeaderExited { end, .. } = &mut input {
+        end.at.wall = wall;
+    }
+    input
+}
+
 proptest! {
+    /// T6
+    #[test]
+    fn no_timer_and_no_effect_depends_on_the_wall_clock(
+        inputs in prop::collection::vec((any_input(), 0..20_000_000_u64, any::<u64>()), 0..40),
+    ) {
+        let (mut steady, mut set) = (limited(), limited());
+        let mut now = 10;
+        for (input, passed, wall) in inputs {
+            now += passed;
+            let wall = Timestamp(wall);
+            let effects = steady.step(input.clone(), moment(now));
+            let now = Moment { wall, mono: Monotonic(now) };
+            prop_assert_eq!(set.step(recorded_at(input, wall), now), effects);
+            prop_assert_eq!(set.timer(), steady.timer());
+        }
+    }
+
     /// E1, S13
     #[test]
     fn every_task_starts_at_most_once_and_ends_once_and_last(
@@ -72,7 +116,7 @@ proptest! {
         // In the end the tree is empty and the children are finished.
         let end = [tree_ended(0), Input::ChildrenFinished];
         for (at, input) in inputs.into_iter().chain(end).enumerate() {
-            effects.extend(life.step(input, Timestamp(at as u64)));
+            effects.extend(life.step(input, moment(at as u64)));
         }
         let recorded: Vec<EventKind> = effects
             .iter()
@@ -110,7 +154,7 @@ proptest! {
             if life.task.is_waiting() && is_from_the_tree {
                 continue;
             }
-            let effects = life.step(input, Timestamp(at as u64));
+            let effects = life.step(input, moment(at as u64));
             if life.task.is_waiting() {
                 prop_assert!(!effects.iter().any(|effect| matches!(effect, Effect::Signal(_) | Effect::Kill)));
             }
@@ -131,7 +175,7 @@ proptest! {
         let mut life = created(Some(GRACE));
         let mut intent = false;
         for (at, input) in inputs.into_iter().enumerate() {
-            for effect in life.step(input, Timestamp(at as u64)) {
+            for effect in life.step(input, moment(at as u64)) {
                 match effect {
                     Effect::Record(EventKind::Stopping) => intent = true,
                     Effect::Record(_) | Effect::Spill | Effect::Abandon | Effect::FollowOutput => {}
@@ -149,10 +193,10 @@ proptest! {
     ) {
         let mut life = created(None);
         for (at, input) in inputs.into_iter().chain([tree_ended(1), Input::ChildrenFinished]).enumerate() {
-            life.step(input, Timestamp(at as u64));
+            life.step(input, moment(at as u64));
         }
         let finished = life.clone();
-        prop_assert_eq!(life.step(later, Timestamp(1000)), []);
+        prop_assert_eq!(life.step(later, moment(1000)), []);
         prop_assert_eq!(life, finished);
     }
 }
