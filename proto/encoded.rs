@@ -12,8 +12,6 @@ use prost::{
 #[derive(Debug)]
 pub struct Encoded<M> {
     bytes: Bytes,
-    /// More fields of the same message, sent right behind `bytes`.
-    appended: Bytes,
     message: PhantomData<fn() -> M>,
 }
 
@@ -41,35 +39,18 @@ impl<M> Encoded<M> {
     pub fn from_bytes(bytes: Bytes) -> Self {
         Self {
             bytes,
-            appended: Bytes::new(),
             message: PhantomData,
         }
     }
 
-    /// Appends encoded fields of an `M`; the first time without a copy.
-    pub fn append(&mut self, fields: Bytes) {
-        self.appended = match self.appended.is_empty() {
-            true => fields,
-            false => [&*self.appended, &*fields].concat().into(),
-        };
-    }
-
-    /// The bytes.
     pub fn into_bytes(self) -> Bytes {
-        if self.appended.is_empty() {
-            return self.bytes;
-        }
-        [self.bytes, self.appended].concat().into()
+        self.bytes
     }
 }
 
 impl<M> Clone for Encoded<M> {
     fn clone(&self) -> Self {
-        Self {
-            bytes: self.bytes.clone(),
-            appended: self.appended.clone(),
-            message: PhantomData,
-        }
+        Self::from_bytes(self.bytes.clone())
     }
 }
 
@@ -77,7 +58,6 @@ impl<M> Clone for Encoded<M> {
 impl<M> Message for Encoded<M> {
     fn encode_raw(&self, to: &mut impl BufMut) {
         to.put_slice(&self.bytes);
-        to.put_slice(&self.appended);
     }
 
     fn merge_field(
@@ -91,11 +71,10 @@ impl<M> Message for Encoded<M> {
     }
 
     fn encoded_len(&self) -> usize {
-        self.bytes.len() + self.appended.len()
+        self.bytes.len()
     }
 
     fn clear(&mut self) {
         self.bytes.clear();
-        self.appended.clear();
     }
 }

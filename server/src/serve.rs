@@ -183,7 +183,7 @@ fn stop_for_shutdown() -> CancelRequest {
     CancelRequest {
         cause: StopCause::Shutdown,
         mode: None,
-        actor: Actor::default(),
+        actor: Actor::heeler(),
         reason: None,
         cascade: Cascade::Alone,
     }

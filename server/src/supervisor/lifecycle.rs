@@ -52,6 +52,9 @@ pub(super) struct Life {
     /// The latest time of output that the actor has looked up.
     last_output: Option<Monotonic>,
     clients: Clients,
+    /// The survivors in the tree, and those of child tasks, as last looked up.
+    survivors: Vec<Survivor>,
+    child_survivors: Vec<Survivor>,
     /// The time at which the survivors of a kill are looked up.
     kill_deadline: Option<Monotonic>,
 }
@@ -119,6 +122,8 @@ pub(super) enum Input {
     /// The kill deadline has passed. Without a survivor the last process has just ended, or could
     /// not be looked up.
     KillOverdue(Vec<Survivor>),
+    /// The kill deadline of a child task has passed; these are its survivors.
+    ChildKillOverdue(Vec<Survivor>),
     /// Every child task has finished.
     ChildrenFinished,
 }
@@ -166,6 +171,8 @@ impl Life {
             children,
             last_output: None,
             clients: Clients::None(now),
+            survivors: Vec::new(),
+            child_survivors: Vec::new(),
         }
     }
 
@@ -219,6 +226,7 @@ impl Life {
             Input::GraceOver => self.grace_over(now),
             Input::SignalSent(sent) => self.signal_sent(sent),
             Input::KillOverdue(survivors) => self.kill_overdue(survivors, now),
+            Input::ChildKillOverdue(survivors) => self.child_kill_overdue(survivors, now),
             Input::ChildrenFinished => self.children_finished(now.wall),
         }
     }

@@ -12,7 +12,7 @@
 //! no file. So from the moment a removal is announced, no reader gets a tail of the task.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, hash_map::Entry},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -40,7 +40,8 @@ pub(crate) type EncodeTail = fn(&Tail) -> Bytes;
 #[derive(Debug)]
 pub(super) struct TailCache {
     slots: Vec<Mutex<Option<(Seq, Bytes)>>>,
-    being_removed: Mutex<HashSet<Seq>>,
+    /// The number of removals of each task that are under way.
+    being_removed: Mutex<HashMap<Seq, usize>>,
 }
 
 /// Keeps the tails of some tasks out of the cache while the tasks are removed.
@@ -103,7 +104,12 @@ impl TailCache {
 
     /// Clears the tails of these tasks, and keeps them out until the returned value is dropped.
     pub(super) fn begin_removal(&self, seqs: Vec<Seq>) -> Removal<'_> {
-        lock(&self.being_removed).extend(&seqs);
+        {
+            let mut being_removed = lock(&self.being_removed);
+            for seq in &seqs {
+                *being_removed.entry(*seq).or_default() += 1;
+            }
+        }
         for seq in &seqs {
             lock(self.slot(*seq)).take_if(|(kept, _)| kept == seq);
         }
@@ -124,7 +130,7 @@ impl TailCache {
         {
             return Some(tail.clone());
         }
-        if lock(&self.being_removed).contains(&seq) {
+        if lock(&self.being_removed).contains_key(&seq) {
             return None;
         }
         let tail = read()?;
@@ -141,7 +147,12 @@ impl Drop for Removal<'_> {
     fn drop(&mut self) {
         let mut being_removed = lock(&self.cache.being_removed);
         for seq in &self.seqs {
-            being_removed.remove(seq);
+            if let Entry::Occupied(mut removals) = being_removed.entry(*seq) {
+                *removals.get_mut() -= 1;
+                if *removals.get() == 0 {
+                    removals.remove();
+                }
+            }
         }
     }
 }
@@ -224,6 +235,7 @@ mod tests {
             cache.get_or_read(seq, || bytes("tail"));
         }
         let removal = cache.begin_removal(vec![removed]);
+        drop(cache.begin_removal(vec![removed]));
         assert_eq!(cache.get(removed), None);
         assert_eq!(cache.get_or_read(removed, || bytes("tail")), None);
         assert_eq!(cache.get(kept), bytes("tail"));

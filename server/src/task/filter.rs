@@ -1,6 +1,9 @@
 //! A selection of tasks.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Component, Path, PathBuf},
+};
 
 use super::{Fact, Kind, Placement, State, Task, TaskId};
 
@@ -96,10 +99,11 @@ impl Filter {
 
     /// The part of [`Filter::matches`] for which the journal has no column.
     pub fn matches_record(&self, task: &Task) -> bool {
-        let directory = &task.spec.working_directory;
+        let directory = normalised(&task.spec.working_directory);
         is_unset_or(&self.stale, &task.stale.is_some())
             && is_unset_or(&self.placement, &task.placement())
-            && (self.directory.as_ref()).is_none_or(|wanted| directory.starts_with(wanted))
+            && (self.directory.as_ref())
+                .is_none_or(|wanted| directory.starts_with(normalised(wanted)))
             && (self.queue.is_none() || self.queue == task.spec.queue)
     }
 }
@@ -110,4 +114,38 @@ fn is_unset_or<T: PartialEq>(wanted: &Option<T>, actual: &T) -> bool {
 
 fn is_empty_or_has<T: PartialEq>(wanted: &[T], actual: &T) -> bool {
     wanted.is_empty() || wanted.contains(actual)
+}
+
+/// Resolves `.` and `..` by name, so that `/a/../b` is not below `/a`.
+fn normalised(path: &Path) -> PathBuf {
+    let mut normalised = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                normalised.pop();
+            }
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => {
+                normalised.push(part);
+            }
+        }
+    }
+    normalised
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// L8
+    #[test]
+    fn a_directory_is_compared_by_its_resolved_name() {
+        let below = |path: &str, directory: &str| {
+            normalised(Path::new(path)).starts_with(normalised(Path::new(directory)))
+        };
+        assert!(below("/d11/../d1/./x", "/d1"));
+        assert!(!below("/d11/../d1", "/d11"));
+        assert!(!below("/d11", "/d1"), "a name is not a prefix");
+        assert!(below("/../../a", "/a/"));
+    }
 }

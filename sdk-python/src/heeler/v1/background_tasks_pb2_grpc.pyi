@@ -7,8 +7,10 @@ Conventions that hold for every call:
 
 - A refusal is a gRPC status with a google.rpc.ErrorInfo whose domain is `heeler.dev` and whose
   reason is a value of ErrorReason without its prefix. A bad argument also has a
-  google.rpc.BadRequest that names the field. A refused call has changed nothing, with one
-  exception: a start that the system refused leaves a FAILED task with the details.
+  google.rpc.BadRequest that names the field. A refused call has changed nothing, with two
+  exceptions: a start that the system refused leaves a FAILED task with the details; and a call
+  that acts on several tasks (Cancel, Detach, Remove) and is refused because one of them could not
+  be recorded has acted on the others. Repeating it is safe.
 - A field that is absent or zero means its default, which the field's comment states.
 - A zero duration is refused where it would expire at once.
 - A caller's deadline or disconnect ends the call. It never ends a task, except a foreground task

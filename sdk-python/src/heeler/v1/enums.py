@@ -140,12 +140,12 @@ class ErrorReason(OpenEnum):
     operation, revision. Or a part of the journal's file is damaged. Metadata: operation."""
 
     STORAGE_FULL = 17
-    """RESOURCE_EXHAUSTED: the disk of the state directory is full. Nothing was changed; the same call
-    succeeds once there is space. Metadata: operation; also task_id if a FAILED task has the details."""
+    """RESOURCE_EXHAUSTED: the disk of the state directory is full. The same call succeeds once there is
+    space. Metadata: operation; for a Spawn that left a FAILED task with the details, also task_id."""
 
     STORAGE_READ_ONLY = 18
-    """UNAVAILABLE: the disk of the state directory is read-only. Nothing was changed; the same call
-    succeeds once it is writable. Metadata: operation; also task_id if a FAILED task has the details."""
+    """UNAVAILABLE: the disk of the state directory is read-only. The same call succeeds once it is
+    writable. Metadata: operation; for a Spawn that left a FAILED task with the details, also task_id."""
 
     TOKEN_REFUSED = 19
     """UNAUTHENTICATED: a call over TCP has no token or a wrong one. Every call, including health checks

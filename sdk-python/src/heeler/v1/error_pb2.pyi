@@ -64,12 +64,12 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     operation, revision. Or a part of the journal's file is damaged. Metadata: operation.
     """
     ERROR_REASON_STORAGE_FULL: _ErrorReason.ValueType  # 17
-    """RESOURCE_EXHAUSTED: the disk of the state directory is full. Nothing was changed; the same call
-    succeeds once there is space. Metadata: operation; also task_id if a FAILED task has the details.
+    """RESOURCE_EXHAUSTED: the disk of the state directory is full. The same call succeeds once there is
+    space. Metadata: operation; for a Spawn that left a FAILED task with the details, also task_id.
     """
     ERROR_REASON_STORAGE_READ_ONLY: _ErrorReason.ValueType  # 18
-    """UNAVAILABLE: the disk of the state directory is read-only. Nothing was changed; the same call
-    succeeds once it is writable. Metadata: operation; also task_id if a FAILED task has the details.
+    """UNAVAILABLE: the disk of the state directory is read-only. The same call succeeds once it is
+    writable. Metadata: operation; for a Spawn that left a FAILED task with the details, also task_id.
     """
     ERROR_REASON_TOKEN_REFUSED: _ErrorReason.ValueType  # 19
     """UNAUTHENTICATED: a call over TCP has no token or a wrong one. Every call, including health checks
@@ -139,12 +139,12 @@ DATA_LOSS: the record of one revision is damaged; a watch can continue after it.
 operation, revision. Or a part of the journal's file is damaged. Metadata: operation.
 """
 ERROR_REASON_STORAGE_FULL: ErrorReason.ValueType  # 17
-"""RESOURCE_EXHAUSTED: the disk of the state directory is full. Nothing was changed; the same call
-succeeds once there is space. Metadata: operation; also task_id if a FAILED task has the details.
+"""RESOURCE_EXHAUSTED: the disk of the state directory is full. The same call succeeds once there is
+space. Metadata: operation; for a Spawn that left a FAILED task with the details, also task_id.
 """
 ERROR_REASON_STORAGE_READ_ONLY: ErrorReason.ValueType  # 18
-"""UNAVAILABLE: the disk of the state directory is read-only. Nothing was changed; the same call
-succeeds once it is writable. Metadata: operation; also task_id if a FAILED task has the details.
+"""UNAVAILABLE: the disk of the state directory is read-only. The same call succeeds once it is
+writable. Metadata: operation; for a Spawn that left a FAILED task with the details, also task_id.
 """
 ERROR_REASON_TOKEN_REFUSED: ErrorReason.ValueType  # 19
 """UNAUTHENTICATED: a call over TCP has no token or a wrong one. Every call, including health checks

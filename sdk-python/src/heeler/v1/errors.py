@@ -132,15 +132,15 @@ class StorageFailedError(RefusedError):
 
 
 class StorageFullError(RefusedError):
-    """RESOURCE_EXHAUSTED: the disk of the state directory is full. Nothing was changed; the same call
-    succeeds once there is space. Metadata: operation; also task_id if a FAILED task has the details."""
+    """RESOURCE_EXHAUSTED: the disk of the state directory is full. The same call succeeds once there is
+    space. Metadata: operation; for a Spawn that left a FAILED task with the details, also task_id."""
 
     REASON = "STORAGE_FULL"
 
 
 class StorageReadOnlyError(RefusedError):
-    """UNAVAILABLE: the disk of the state directory is read-only. Nothing was changed; the same call
-    succeeds once it is writable. Metadata: operation; also task_id if a FAILED task has the details."""
+    """UNAVAILABLE: the disk of the state directory is read-only. The same call succeeds once it is
+    writable. Metadata: operation; for a Spawn that left a FAILED task with the details, also task_id."""
 
     REASON = "STORAGE_READ_ONLY"
 

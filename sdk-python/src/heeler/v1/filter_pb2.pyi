@@ -69,7 +69,9 @@ class TaskFilter(_message.Message):
     placement: _task_pb2.Placement.ValueType
     """In the foreground, or in the background."""
     directory: _builtins.str
-    """Started in this directory or below it: an absolute path."""
+    """Started in this directory or below it: an absolute path. Paths are compared by name, with `.` and `..`
+    resolved; symbolic links are not followed.
+    """
     queue: _builtins.str
     """In this queue."""
     @_builtins.property

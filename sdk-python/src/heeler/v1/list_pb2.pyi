@@ -33,7 +33,9 @@ class ListRequest(_message.Message):
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     INCLUDE_FINISHED_FOREGROUND_FIELD_NUMBER: _builtins.int
     include_finished: _builtins.bool
-    """Includes finished tasks. `filter.states`, if set, takes precedence."""
+    """Includes finished tasks, except those that finished in the foreground. `filter.states`, if set, takes
+    precedence.
+    """
     page_size: _builtins.int
     """Maximum number of tasks in a page. 0: 50. More than 1000 is taken as 1000."""
     page_token: _builtins.str
@@ -41,8 +43,8 @@ class ListRequest(_message.Message):
     page.
     """
     include_finished_foreground: _builtins.bool
-    """Includes tasks that finished in the foreground, which are hidden otherwise unless the filter names
-    them by id.
+    """With `include_finished` or a terminal state in `filter.states`: also includes tasks that finished in
+    the foreground. Otherwise they are listed only if the filter names them by id.
     """
     @_builtins.property
     def filter(self) -> _filter_pb2.TaskFilter:

@@ -106,8 +106,8 @@ class WaitResponse(_message.Message):
     """The revision at which this was true."""
     @_builtins.property
     def met(self) -> _containers.RepeatedCompositeFieldContainer[_task_pb2.BackgroundTask]:
-        """The tasks that meet the condition, in the order of the request; for a session, the tasks that
-        finished during the wait, the latest first.
+        """The tasks that meet the condition, in the order of the request; for a session, its live tasks that
+        meet it, then the tasks that finished during the wait, the latest first.
         """
 
     @_builtins.property

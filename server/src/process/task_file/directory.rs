@@ -11,11 +11,9 @@ use std::{
 use super::{MemoryDir, TaskFile, open_if_exists};
 use crate::{
     process::host::disk,
+    strays,
     task::{TaskId, TaskUid},
 };
-
-/// The directory for files that belong to no task, beside the directory of task files.
-const STRAYS: &str = "strays";
 
 /// The task files of a state directory, and their memory files.
 #[derive(Debug, Clone)]
@@ -139,23 +137,13 @@ impl TaskDir {
 
     /// The path of a set-aside file with this task's name.
     pub(crate) fn stray(&self, id: &TaskId) -> PathBuf {
-        self.strays().join(id.as_str())
+        strays::directory(self.state_dir()).join(id.as_str())
     }
 
     /// Moves a file that belongs to no task out of the way, with its output, and returns its new path.
     pub(crate) fn set_aside(&self, id: &TaskId) -> io::Result<PathBuf> {
         self.spill(id)?;
-        let strays = self.strays();
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&strays)?;
-        let mut to = self.stray(id);
-        let mut number = 1;
-        while to.try_exists()? {
-            number += 1;
-            to = strays.join(format!("{id}.{number}"));
-        }
+        let to = strays::unused_path(self.state_dir(), id.as_str())?;
         fs::rename(self.path(id), &to)?;
         Ok(to)
     }
@@ -170,8 +158,8 @@ impl TaskDir {
         })
     }
 
-    fn strays(&self) -> PathBuf {
-        self.path.with_file_name(STRAYS)
+    fn state_dir(&self) -> &Path {
+        self.path.parent().unwrap_or(&self.path)
     }
 }
 

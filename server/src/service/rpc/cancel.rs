@@ -57,8 +57,8 @@ fn mode(how: Option<How>) -> Result<Option<CancelMode>, Refusal> {
     }
 }
 
-/// A task that cannot be stopped now does not keep the others running. If none can be, that is the
-/// answer.
+/// Cancels every task, also if the stop of another could not be recorded. Then the call is refused: a
+/// client must not take a part of the tasks for all of them.
 async fn cancel_all(
     service: &Service,
     tasks: &[Arc<Task>],
@@ -72,18 +72,7 @@ async fn cancel_all(
         }
     })
     .await;
-    let mut cancelled = Vec::new();
-    let mut refusal = None;
-    for result in results {
-        match result {
-            Ok(one) => cancelled.push(one),
-            Err(error) => refusal = Some(error),
-        }
-    }
-    match refusal {
-        Some(refusal) if cancelled.is_empty() => Err(refusal),
-        Some(_) | None => Ok(cancelled),
-    }
+    results.into_iter().collect()
 }
 
 /// Waits until every task is finished, or its kill is overdue and the survivors are named. If the caller

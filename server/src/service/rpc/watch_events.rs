@@ -219,7 +219,9 @@ impl Watcher {
         if !tasks.is_empty() {
             let tails = self.supervisor.tails(tasks, encodings::tail).await;
             for (index, tail) in with_tail.into_iter().zip(tails) {
-                messages[index].append(tail.unwrap_or_default());
+                if let Some(tail) = tail {
+                    messages[index] = encodings::with_tail(messages[index].clone(), &tail);
+                }
             }
         }
         messages

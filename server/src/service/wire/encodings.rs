@@ -9,7 +9,12 @@ use heeler_proto::{
     Encoded,
     v1::{self, watch_events_response::Item},
 };
-use prost::{Message, bytes::Bytes};
+use prost::{
+    Message,
+    bytes::Bytes,
+    decode_length_delimiter,
+    encoding::{decode_key, encode_key, encode_varint},
+};
 
 use super::{convert, task};
 use crate::task::{Fact, Revision, Seq, Tail, Task};
@@ -18,6 +23,9 @@ use crate::task::{Fact, Revision, Seq, Tail, Task};
 const SLOTS: usize = 1024;
 /// Maximum size of an entry. An ordinary event fits several times over.
 const LARGEST: usize = 8 << 10;
+
+/// The longest encoding of a number.
+const MAX_VARINT: usize = 10;
 
 /// The cache, one for the whole server.
 #[derive(Debug)]
@@ -63,14 +71,31 @@ impl Encodings {
     }
 }
 
-/// The output tail of an ENDED event, to be appended to the event's own bytes.
+/// The output tail of an ENDED event, as a field of it.
 pub(crate) fn tail(tail: &Tail) -> Bytes {
     let event = v1::TaskEvent {
         output_tail: Some(convert::tail(tail)),
         ..v1::TaskEvent::default()
     };
-    let item = Some(Item::Event(event));
-    v1::WatchEventsResponse { item }.encode_to_vec().into()
+    event.encode_to_vec().into()
+}
+
+/// Adds an encoded tail to an event. The event stays one field of the message: some decoders replace a
+/// field that occurs twice instead of merging it.
+pub(crate) fn with_tail(
+    message: Encoded<v1::WatchEventsResponse>,
+    tail: &Bytes,
+) -> Encoded<v1::WatchEventsResponse> {
+    let mut event = message.into_bytes();
+    let (field, wire_type) = decode_key(&mut event).expect("a message of this server");
+    decode_length_delimiter(&mut event).expect("its only field, the event, has a length");
+    let len = event.len() + tail.len();
+    let mut bytes = Vec::with_capacity(len + 2 * MAX_VARINT);
+    encode_key(field, wire_type, &mut bytes);
+    encode_varint(len as u64, &mut bytes);
+    bytes.extend_from_slice(&event);
+    bytes.extend_from_slice(tail);
+    Encoded::from_bytes(bytes.into())
 }
 
 /// A direct-mapped cache: each key has one slot, and the latest entry replaces the one before it.
@@ -162,6 +187,18 @@ mod tests {
         assert_eq!(sent.item, Some(Item::Event(convert::fact(&event))));
     }
 
+    /// The number of top-level fields of a message.
+    fn fields_of(mut message: &[u8]) -> usize {
+        let mut fields = 0;
+        while !message.is_empty() {
+            decode_key(&mut message).expect("a key");
+            let len = decode_length_delimiter(&mut message).expect("a length");
+            message = &message[len..];
+            fields += 1;
+        }
+        fields
+    }
+
     /// E5
     #[test]
     fn an_event_and_its_tail_decode_as_one_event() {
@@ -185,8 +222,9 @@ mod tests {
             chunks: vec![chunk],
             end: 6,
         };
-        let mut message = encodings.event(&event);
-        message.append(tail(&read));
+        let message = with_tail(encodings.event(&event), &tail(&read));
+        let events = fields_of(&message.encode_to_vec());
+        assert_eq!(events, 1, "one field");
         let decoded = v1::WatchEventsResponse::decode(&*message.encode_to_vec());
         let expected = v1::TaskEvent {
             output_tail: Some(convert::tail(&read)),

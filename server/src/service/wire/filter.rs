@@ -10,6 +10,8 @@ use crate::task::{EndState, EventKind, FactKind, Filter, Kind, Placement, State,
 
 /// Maximum number of ids.
 const IDS: usize = 1000;
+/// More values than any of the enums has.
+const VALUES: usize = 100;
 
 /// The filter of a call that reads: absent, it selects everything.
 pub(crate) fn reading(filter: Option<v1::TaskFilter>) -> Result<Filter, Refusal> {
@@ -110,6 +112,10 @@ fn each<E: TryFrom<i32>, T>(
     values: &[i32],
     convert: impl Fn(E) -> Option<T>,
 ) -> Result<Vec<T>, Refusal> {
+    if values.len() > VALUES {
+        let problem = format!("has more than {VALUES} values");
+        return Err(Refusal::field(field, problem));
+    }
     let read = |(at, value): (usize, &i32)| {
         let field = format!("{field}[{at}]");
         let value = convert(check::enumerated(&field, *value)?);

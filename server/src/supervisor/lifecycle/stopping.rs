@@ -167,7 +167,7 @@ impl Life {
         Vec::new()
     }
 
-    /// Names the survivors, each once. A kill without a stop (of orphans) has no one to report to.
+    /// Looks again after a while if no survivor was found.
     pub(super) fn kill_overdue(&mut self, survivors: Vec<Survivor>, now: Moment) -> Vec<Effect> {
         self.kill_deadline = match survivors.is_empty() {
             true => self
@@ -175,17 +175,37 @@ impl Life {
                 .map(|_| now.mono.saturating_add(LOOK_AGAIN)),
             false => None,
         };
+        self.survivors = survivors;
+        self.name_survivors(now)
+    }
+
+    pub(super) fn child_kill_overdue(
+        &mut self,
+        survivors: Vec<Survivor>,
+        now: Moment,
+    ) -> Vec<Effect> {
+        self.child_survivors.extend(survivors);
+        self.name_survivors(now)
+    }
+
+    /// Records the present survivors if one of them was not named before. A kill without a stop, of
+    /// orphans, has no one to report to.
+    fn name_survivors(&mut self, now: Moment) -> Vec<Effect> {
         let Some(stop) = &mut self.task.stop else {
             return Vec::new();
         };
+        let present: Vec<Survivor> = self
+            .survivors
+            .iter()
+            .chain(&self.child_survivors)
+            .cloned()
+            .collect();
         let named = stop.survivors();
-        let is_new = |survivor: &Survivor| named.iter().all(|one| one.pid != survivor.pid);
-        let new: Vec<Survivor> = survivors.into_iter().filter(is_new).collect();
-        if new.is_empty() {
+        let is_named = |survivor: &Survivor| named.iter().any(|one| one.pid == survivor.pid);
+        if present.iter().all(is_named) {
             return Vec::new();
         }
-        let survivors = named.iter().cloned().chain(new).collect();
-        stop.proof = Some(Proof::survivors(survivors, now.wall));
+        stop.proof = Some(Proof::survivors(present, now.wall));
         vec![Effect::Record(EventKind::KillOverdue)]
     }
 }

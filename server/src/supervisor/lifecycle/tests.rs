@@ -186,8 +186,27 @@ fn each_survivor_of_an_overdue_kill_is_named_once() {
     let input = Input::KillOverdue(vec![survivor(8), survivor(9)]);
     assert_eq!(life.step(input, moment(400)), overdue);
     assert_eq!(named_survivors(&life), [8, 9]);
+    let input = Input::KillOverdue(vec![survivor(9), survivor(10)]);
+    assert_eq!(life.step(input, moment(450)), overdue);
+    assert_eq!(named_survivors(&life), [9, 10], "8 is dead");
     life.step(tree_ended(0), moment(500));
     assert!(!life.task.has_survivors());
+}
+
+/// C12, C17
+#[test]
+fn the_survivors_of_a_child_are_named_and_the_own_deadline_stays() {
+    let mut life = running();
+    life.step(stop(StopMode::Force, true), moment(100));
+    let own_deadline = life.timer();
+    let child = Input::ChildKillOverdue(vec![survivor(8)]);
+    assert_eq!(
+        life.step(child, moment(200)),
+        [Effect::Record(EventKind::KillOverdue)]
+    );
+    assert_eq!(life.timer(), own_deadline);
+    life.step(Input::KillOverdue(vec![survivor(9)]), moment(300));
+    assert_eq!(named_survivors(&life), [9, 8]);
 }
 
 /// C17

@@ -44,7 +44,7 @@ impl TaskActor {
             }
             Message::FollowOutput { beyond } => self.follow_output(beyond).await,
             Message::ChildKillOverdue(survivors) => {
-                self.apply(Input::KillOverdue(survivors)).await;
+                self.apply(Input::ChildKillOverdue(survivors)).await;
             }
         }
     }

@@ -144,16 +144,16 @@ export enum ErrorReason {
   STORAGE_FAILED = 16,
 
   /**
-   * RESOURCE_EXHAUSTED: the disk of the state directory is full. Nothing was changed; the same call
-   * succeeds once there is space. Metadata: operation; also task_id if a FAILED task has the details.
+   * RESOURCE_EXHAUSTED: the disk of the state directory is full. The same call succeeds once there is
+   * space. Metadata: operation; for a Spawn that left a FAILED task with the details, also task_id.
    *
    * @generated from enum value: ERROR_REASON_STORAGE_FULL = 17;
    */
   STORAGE_FULL = 17,
 
   /**
-   * UNAVAILABLE: the disk of the state directory is read-only. Nothing was changed; the same call
-   * succeeds once it is writable. Metadata: operation; also task_id if a FAILED task has the details.
+   * UNAVAILABLE: the disk of the state directory is read-only. The same call succeeds once it is
+   * writable. Metadata: operation; for a Spawn that left a FAILED task with the details, also task_id.
    *
    * @generated from enum value: ERROR_REASON_STORAGE_READ_ONLY = 18;
    */

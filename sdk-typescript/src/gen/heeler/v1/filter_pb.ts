@@ -84,7 +84,8 @@ export type TaskFilter = Message<"heeler.v1.TaskFilter"> & {
   placement: Placement;
 
   /**
-   * Started in this directory or below it: an absolute path.
+   * Started in this directory or below it: an absolute path. Paths are compared by name, with `.` and `..`
+   * resolved; symbolic links are not followed.
    *
    * @generated from field: string directory = 9;
    */

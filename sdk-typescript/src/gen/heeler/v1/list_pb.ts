@@ -34,7 +34,8 @@ export type ListRequest = Message<"heeler.v1.ListRequest"> & {
   filter?: TaskFilter | undefined;
 
   /**
-   * Includes finished tasks. `filter.states`, if set, takes precedence.
+   * Includes finished tasks, except those that finished in the foreground. `filter.states`, if set, takes
+   * precedence.
    *
    * @generated from field: bool include_finished = 2;
    */
@@ -56,8 +57,8 @@ export type ListRequest = Message<"heeler.v1.ListRequest"> & {
   pageToken: string;
 
   /**
-   * Includes tasks that finished in the foreground, which are hidden otherwise unless the filter names
-   * them by id.
+   * With `include_finished` or a terminal state in `filter.states`: also includes tasks that finished in
+   * the foreground. Otherwise they are listed only if the filter names them by id.
    *
    * @generated from field: bool include_finished_foreground = 5;
    */

@@ -78,8 +78,8 @@ export type WaitResponse = Message<"heeler.v1.WaitResponse"> & {
   satisfied: boolean;
 
   /**
-   * The tasks that meet the condition, in the order of the request; for a session, the tasks that
-   * finished during the wait, the latest first.
+   * The tasks that meet the condition, in the order of the request; for a session, its live tasks that
+   * meet it, then the tasks that finished during the wait, the latest first.
    *
    * @generated from field: repeated heeler.v1.BackgroundTask met = 2;
    */

@@ -44,6 +44,7 @@ fn any_input() -> impl Strategy<Value = Input> {
         Just(Input::GraceOver),
         Just(Input::ChildrenFinished),
         Just(Input::KillOverdue(Vec::new())),
+        (10..12).prop_map(|pid| Input::ChildKillOverdue(vec![survivor(pid)])),
         (8..10).prop_map(|pid| Input::KillOverdue(vec![survivor(pid)])),
         Just(Input::SignalSent(SentSignal {
             signal: Signal(15),
