@@ -186,6 +186,13 @@ async fn the_leaders_exit_ends_the_attach_while_children_live() {
     let task = api.ended(&fixture.id).await;
     assert_eq!(task.state(), TaskState::Failed);
     assert_eq!(exit_code(&task), 7);
+    assert_eq!(task.placement(), Placement::Background, "after its end");
+    let request = ListRequest {
+        include_finished: true,
+        ..Default::default()
+    };
+    let listed = api.list(request).await.unwrap().tasks;
+    assert_eq!(listed.len(), 1, "hidden like a task of the foreground");
 }
 
 /// F11

@@ -5,3 +5,4 @@
 mod attach;
 mod detach;
 mod memory;
+mod retention;

@@ -9,18 +9,18 @@ use heeler_tests::{
 const MIB: u64 = 1 << 20;
 
 /// A foreground request that runs a script.
-fn foreground_script(script: impl Into<String>) -> SpawnRequest {
+pub(super) fn foreground_script(script: impl Into<String>) -> SpawnRequest {
     foreground().with_command_of(shell(script))
 }
 
 /// The bytes of a task file on disk, without the page of records.
-fn on_disk(daemon: &Daemon, id: &str) -> u64 {
+pub(super) fn on_disk(daemon: &Daemon, id: &str) -> u64 {
     let found = fs::metadata(daemon.task_file(id)).unwrap();
     (found.blocks() * 512).saturating_sub(4096)
 }
 
 /// The bytes of a memory file.
-fn in_memory(daemon: &Daemon, id: &str) -> u64 {
+pub(super) fn in_memory(daemon: &Daemon, id: &str) -> u64 {
     fs::metadata(daemon.memory_file(id)).map_or(0, |found| found.blocks() * 512)
 }
 

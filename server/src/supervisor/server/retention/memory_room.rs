@@ -35,8 +35,8 @@ use crate::{
 
 /// One part in this many of the memory is kept free, and room for one task at least.
 const SPARE_PART: u64 = 8;
-/// The longest wait of a Spawn for room. A removal takes a millisecond or two.
-const WAIT: Duration = Duration::from_millis(200);
+/// The longest wait of a Spawn for room. A removal takes a millisecond or two, unless the disk stalls.
+const WAIT: Duration = Duration::from_millis(500);
 /// A task whose end was not delivered keeps its memory this long: its client may be reading the output,
 /// or has lost its connection and comes back.
 const UNDELIVERED: Duration = Duration::from_secs(60);
