@@ -1,4 +1,4 @@
-//! Crash points: named places at which a test lets the server die, `crash::point("spawn.recorded")`.
+//! Crash points: named places at which a test lets the server die, `crash::point("spawn.intent-recorded")`.
 //!
 //! They exist only in debug builds with the feature `crash-points`, which the tests enable; everywhere
 //! else a point compiles to nothing. `HEELER_CRASH_AT` names the point: `NAME` or `NAME:NTH`, where `*`
