@@ -58,7 +58,7 @@ use self::{
 use crate::task::{Event, EventKind, IdKey, QueueSettings, Seq, SpawnRequest, Task, TaskId};
 
 pub(crate) use error::{DiskTrouble, ReadError};
-pub use error::{JournalError, RecordError};
+pub(crate) use error::{JournalError, RecordError};
 pub(crate) use prune::{Candidate, FinishedClass, FinishedTotals};
 pub(crate) use read::{ListQuery, Position};
 
@@ -79,7 +79,7 @@ pub struct Boot(pub [u8; 16]);
 /// A fact to append.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// Any kind but Removed, which is for [`Journal::remove`] alone.
+    /// Any kind but Removed, which is for `Journal::remove` alone.
     pub kind: EventKind,
     /// The task right after the event; its revision is ignored.
     pub task: Task,

@@ -16,28 +16,12 @@
 
 mod config;
 mod crash;
-#[allow(
-    unreachable_pub,
-    unused_imports,
-    reason = "its items say pub for the whole crate"
-)]
 mod journal;
-#[allow(
-    unreachable_pub,
-    unused_imports,
-    reason = "its items say pub for the whole crate"
-)]
 mod process;
 mod serve;
-#[allow(unreachable_pub, reason = "its items say pub for the whole crate")]
 mod service;
 mod strays;
 mod supervisor;
-#[allow(
-    unreachable_pub,
-    unused_imports,
-    reason = "its items say pub for the whole crate"
-)]
 mod task;
 mod wall_clock;
 

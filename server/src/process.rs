@@ -16,12 +16,12 @@
 
 #![allow(unsafe_code)]
 
-pub mod containment;
-pub mod launch;
-pub mod shim;
-pub mod socket;
-pub mod task_file;
-pub mod tree;
+pub(crate) mod containment;
+pub(crate) mod launch;
+pub(crate) mod shim;
+pub(crate) mod socket;
+pub(crate) mod task_file;
+pub(crate) mod tree;
 
 mod host;
 

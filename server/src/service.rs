@@ -18,7 +18,7 @@ use std::sync::Arc;
 use heeler_proto::v1;
 use tokio::sync::{Notify, watch};
 
-pub use transport::{Edge, Gate, ListenError, Listener, Tcp};
+pub(crate) use transport::{Edge, Gate, ListenError, Listener, Tcp};
 
 use crate::{
     journal::Journal,
@@ -28,11 +28,11 @@ use crate::{
 use wire::{convert, encodings::Encodings, refusal::Refusal};
 
 /// The service's name, as in health checks and paths.
-pub const NAME: &str = "heeler.v1.BackgroundTasks";
+pub(crate) const NAME: &str = "heeler.v1.BackgroundTasks";
 
 /// The service.
 #[derive(Debug, Clone)]
-pub struct Service {
+pub(crate) struct Service {
     supervisor: Supervisor,
     /// For reading only.
     journal: Journal,
@@ -44,11 +44,11 @@ pub struct Service {
 
 /// Announces that the server is shutting down.
 #[derive(Debug, Clone)]
-pub struct Closing(watch::Receiver<bool>);
+pub(crate) struct Closing(watch::Receiver<bool>);
 
 impl Closing {
     /// Begins when the sender sends true or is dropped.
-    pub fn new(closing: watch::Receiver<bool>) -> Self {
+    pub(crate) fn new(closing: watch::Receiver<bool>) -> Self {
         Self(closing)
     }
 
@@ -57,7 +57,7 @@ impl Closing {
     }
 
     /// Waits until the server is shutting down.
-    pub async fn begun(&self) {
+    pub(crate) async fn begun(&self) {
         let mut closing = self.0.clone();
         let _ = closing.wait_for(|closing| *closing).await;
     }
@@ -65,7 +65,7 @@ impl Closing {
 
 /// The request of a call to end the server.
 #[derive(Debug, Clone, Default)]
-pub struct End(Arc<Notify>);
+pub(crate) struct End(Arc<Notify>);
 
 impl End {
     fn request(&self) {
@@ -73,14 +73,19 @@ impl End {
     }
 
     /// Waits until a call has requested the end.
-    pub async fn requested(&self) {
+    pub(crate) async fn requested(&self) {
         self.0.notified().await;
     }
 }
 
 impl Service {
     /// Serves a supervisor that has recovered its tasks.
-    pub fn new(supervisor: Supervisor, journal: Journal, closing: Closing, end: End) -> Self {
+    pub(crate) fn new(
+        supervisor: Supervisor,
+        journal: Journal,
+        closing: Closing,
+        end: End,
+    ) -> Self {
         Self {
             supervisor,
             journal,

@@ -4,7 +4,7 @@
 //! was requested, it ended. Its [`State`] is not stored but read off those facts, so that no two of
 //! them can disagree.
 
-pub mod ampersand;
+pub(crate) mod ampersand;
 mod event;
 mod filter;
 mod id;
@@ -23,25 +23,28 @@ use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-pub use event::{Event, EventKind, EventRole, Revision};
-pub use filter::Filter;
-pub use id::{IdKey, ParseTaskIdError, Seq, TaskId, TaskUid};
-pub use outcome::{LeaderEnd, Outcome, SpawnFailure, SpawnStage};
-pub use output::{Chunk, Stream, Tail};
-pub use policy::{
-    DEFAULT_FOREGROUND_TIMEOUT, DEFAULT_GRACE, DEFAULT_REATTACH_WINDOW, Environment,
-    EnvironmentDefaults, Exclusive, ExclusiveMode, Foreground, OnDisconnect, OnForegroundTimeout,
-    OnStale, OrphanPolicy, Silence, StopPolicy,
+pub use event::EventKind;
+pub(crate) use event::{Event, EventRole, Revision};
+pub(crate) use filter::Filter;
+pub use id::{IdKey, Seq, TaskId, TaskUid};
+pub use outcome::{LeaderEnd, Outcome};
+pub(crate) use outcome::{SpawnFailure, SpawnStage};
+pub(crate) use output::{Chunk, Stream, Tail};
+pub(crate) use policy::{
+    DEFAULT_FOREGROUND_TIMEOUT, DEFAULT_REATTACH_WINDOW, Environment, EnvironmentDefaults,
+    Exclusive, ExclusiveMode, Foreground, OnDisconnect, OnForegroundTimeout, OnStale, OrphanPolicy,
+    Silence,
 };
-pub use proof::{Proof, ProofMethod, ProofResult, Survivor};
-pub use queue::QueueSettings;
-pub use session::{Activity, Fact, FactKind, SessionIdle};
-pub use spec::{Command, Kind, SpawnRequest, Spec};
-pub use state::{
-    AttachEnd, Containment, DetachCause, Detached, EndReason, EndState, Ended, Placement, Queued,
-    Started, State,
-};
-pub use stop::{Actor, SentSignal, Signal, SignalTarget, Stop, StopCause, StopMode};
+pub use policy::{DEFAULT_GRACE, StopPolicy};
+pub(crate) use proof::{Proof, ProofMethod, ProofResult, Survivor};
+pub(crate) use queue::QueueSettings;
+pub(crate) use session::{Activity, Fact, FactKind, SessionIdle};
+pub(crate) use spec::SpawnRequest;
+pub use spec::{Command, Kind, Spec};
+pub(crate) use state::{AttachEnd, DetachCause, Detached, Placement, Queued, State};
+pub use state::{Containment, EndReason, EndState, Ended, Started};
+pub use stop::Signal;
+pub(crate) use stop::{Actor, SentSignal, SignalTarget, Stop, StopCause, StopMode};
 pub use time::{Moment, Monotonic, Timestamp};
 
 /// One unit of supervised work, as it is after its latest event.

@@ -3,8 +3,9 @@
 mod environment;
 mod program;
 
-pub use environment::{BaseEnv, EnvBlock};
-pub use program::Unusable;
+pub(crate) use environment::BaseEnv;
+pub use environment::EnvBlock;
+pub(crate) use program::Unusable;
 
 pub(crate) use environment::{RESERVED_PREFIX, ServerAddress};
 pub(crate) use program::{Executable, check_directory, resolve};

@@ -23,8 +23,11 @@ use heeler_shim::log::BLOCKS_START;
 pub(crate) use claim::FileState;
 pub use directory::TaskDir;
 pub(crate) use directory::TaskDirEntry;
-pub use memory::{MemoryDir, MemoryError};
-pub use records::{CgroupPath, Exit, Identity, LeaderExit, Records, Slot, Stage, Start, TreeEnd};
+pub use memory::MemoryDir;
+pub(crate) use records::{CgroupPath, Identity, LeaderExit, Stage};
+#[cfg(test)]
+pub(crate) use records::Slot;
+pub use records::{Exit, Records, Start, TreeEnd};
 
 use crate::task::{Chunk, Moment, Tail, TaskUid};
 use output::{Output, read_up_to};

@@ -11,9 +11,9 @@ mod tls;
 mod token;
 mod unauthenticated;
 
-pub use layer::{Edge, Gate};
-pub use listen::{ListenError, Listener};
-pub use tcp::Tcp;
+pub(crate) use layer::{Edge, Gate};
+pub(crate) use listen::{ListenError, Listener};
+pub(crate) use tcp::Tcp;
 
 use tonic::Request;
 

@@ -36,7 +36,7 @@ const BLANK: [char; 2] = [' ', '\t'];
 /// Returns the script without its trailing `&`, if it has one: the operator, not quoted and not part of
 /// anything else. The blanks before it are removed too; everything else, including a comment after it,
 /// stays. `shell` is the program that will run the script, if one was chosen.
-pub fn trailing(script: &str, shell: Option<&Path>) -> Option<String> {
+pub(crate) fn trailing(script: &str, shell: Option<&Path>) -> Option<String> {
     let worth_parsing = script.len() <= LONGEST
         && may_end_in_operator(script)
         && is_known(shell)

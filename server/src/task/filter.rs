@@ -9,7 +9,7 @@ use super::{Fact, Kind, Placement, State, Task, TaskId};
 
 /// A selection of tasks: a task is selected if it matches every field that is set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Filter {
+pub(crate) struct Filter {
     /// One of these ids.
     pub ids: Vec<TaskId>,
     pub session_id: Option<String>,
@@ -30,7 +30,7 @@ pub struct Filter {
 
 impl Filter {
     /// The names of the fields that are set, as in the contract.
-    pub fn set_fields(&self) -> Vec<&'static str> {
+    pub(crate) fn set_fields(&self) -> Vec<&'static str> {
         let Self {
             ids,
             session_id,
@@ -60,13 +60,13 @@ impl Filter {
     }
 
     /// True if it can match an event of a session: no field but the session is set.
-    pub fn admits_sessions(&self) -> bool {
+    pub(crate) fn admits_sessions(&self) -> bool {
         let fields = self.set_fields();
         fields.iter().all(|field| *field == "session_id")
     }
 
     /// True if it matches the event's task or, for an event of a session, the session.
-    pub fn admits(&self, fact: &Fact) -> bool {
+    pub(crate) fn admits(&self, fact: &Fact) -> bool {
         match fact {
             Fact::Task(event) => self.matches(&event.task),
             Fact::SessionIdle(idle) => {
@@ -75,7 +75,7 @@ impl Filter {
         }
     }
 
-    pub fn matches(&self, task: &Task) -> bool {
+    pub(crate) fn matches(&self, task: &Task) -> bool {
         let spec = &task.spec;
         is_empty_or_has(&self.ids, &task.id)
             && is_unset_or(&self.session_id, &spec.session_id)
@@ -90,7 +90,7 @@ impl Filter {
     }
 
     /// True if a field is set for which the journal has no column.
-    pub fn has_record_fields(&self) -> bool {
+    pub(crate) fn has_record_fields(&self) -> bool {
         self.stale.is_some()
             || self.placement.is_some()
             || self.directory.is_some()
@@ -98,7 +98,7 @@ impl Filter {
     }
 
     /// The part of [`Filter::matches`] for which the journal has no column.
-    pub fn matches_record(&self, task: &Task) -> bool {
+    pub(crate) fn matches_record(&self, task: &Task) -> bool {
         let directory = normalised(&task.spec.working_directory);
         is_unset_or(&self.stale, &task.stale.is_some())
             && is_unset_or(&self.placement, &task.placement())

@@ -9,9 +9,9 @@ use super::Signal;
 /// Default time between the stop signal and the kill.
 pub const DEFAULT_GRACE: Duration = Duration::from_secs(5);
 /// Default time in the foreground.
-pub const DEFAULT_FOREGROUND_TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const DEFAULT_FOREGROUND_TIMEOUT: Duration = Duration::from_secs(60);
 /// Default time for a client to attach first, or again.
-pub const DEFAULT_REATTACH_WINDOW: Duration = Duration::from_secs(10);
+pub(crate) const DEFAULT_REATTACH_WINDOW: Duration = Duration::from_secs(10);
 
 const SIGTERM: Signal = Signal(15);
 

@@ -2,7 +2,7 @@
 
 /// The settings of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct QueueSettings {
+pub(crate) struct QueueSettings {
     /// Maximum number of its tasks that run at a time.
     pub slots: u32,
     /// True if no further task is admitted.

@@ -45,7 +45,7 @@ impl Activity {
 
 /// The event that a session has no live task left.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SessionIdle {
+pub(crate) struct SessionIdle {
     pub revision: Revision,
     /// The time at which it became durable.
     pub at: Timestamp,
@@ -55,27 +55,27 @@ pub struct SessionIdle {
 
 /// An entry of the journal: an event of a task or of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fact {
+pub(crate) enum Fact {
     Task(Arc<Event>),
     SessionIdle(Arc<SessionIdle>),
 }
 
 /// The kind of a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FactKind {
+pub(crate) enum FactKind {
     Task(EventKind),
     SessionIdle,
 }
 
 impl Fact {
-    pub fn kind(&self) -> FactKind {
+    pub(crate) fn kind(&self) -> FactKind {
         match self {
             Self::Task(event) => FactKind::Task(event.kind),
             Self::SessionIdle(_) => FactKind::SessionIdle,
         }
     }
 
-    pub fn revision(&self) -> Revision {
+    pub(crate) fn revision(&self) -> Revision {
         match self {
             Self::Task(event) => event.revision,
             Self::SessionIdle(idle) => idle.revision,
@@ -83,7 +83,7 @@ impl Fact {
     }
 
     /// The event, if it is one of a task.
-    pub fn event(&self) -> Option<&Arc<Event>> {
+    pub(crate) fn event(&self) -> Option<&Arc<Event>> {
         match self {
             Self::Task(event) => Some(event),
             Self::SessionIdle(_) => None,

@@ -38,7 +38,7 @@ const NON_INTERACTIVE: [(&str, &str); 13] = [
 
 /// The variables that every task inherits: the server's own, without Heeler's.
 #[derive(Debug, Clone)]
-pub struct BaseEnv {
+pub(crate) struct BaseEnv {
     plain: Layer,
     non_interactive: Layer,
     server: ServerAddress,

@@ -25,7 +25,7 @@ pub(crate) struct Executable {
 /// A command that cannot be run.
 #[derive(Debug, thiserror::Error)]
 #[error("{program}: {}", error_text(source))]
-pub struct Unusable {
+pub(crate) struct Unusable {
     /// The program as it was requested.
     pub(crate) program: String,
     pub(crate) source: io::Error,

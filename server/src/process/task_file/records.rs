@@ -5,7 +5,8 @@ use heeler_shim::{
     record::{SLOT, SlotBytes, Unreadable, VERSION, position},
 };
 
-pub use heeler_shim::record::{CgroupPath, Exit, Identity, LeaderExit, Stage, Start, TreeEnd};
+pub(crate) use heeler_shim::record::{CgroupPath, Identity, LeaderExit, Stage};
+pub use heeler_shim::record::{Exit, Start, TreeEnd};
 
 /// The page with the records.
 pub(super) type HeaderPage = [u8; BLOCKS_START as usize];

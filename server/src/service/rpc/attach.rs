@@ -30,7 +30,7 @@ const PIECE: usize = 32 * 1024;
 
 /// The stream of one attached client.
 #[derive(Debug)]
-pub struct Attachment {
+pub(crate) struct Attachment {
     service: Service,
     read: Read,
     stage: Stage,

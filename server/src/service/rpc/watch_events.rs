@@ -47,7 +47,7 @@ type Message = Encoded<v1::WatchEventsResponse>;
 
 /// One watcher.
 #[derive(Debug)]
-pub struct Watcher {
+pub(crate) struct Watcher {
     supervisor: Supervisor,
     journal: Journal,
     encodings: Arc<Encodings>,

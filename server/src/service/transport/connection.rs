@@ -17,7 +17,7 @@ use super::unauthenticated::{Authentication, Guarded};
 
 /// A connection that carries calls.
 #[derive(Debug)]
-pub enum Connection {
+pub(crate) enum Connection {
     Unix(UnixStream),
     /// TCP without TLS.
     Tcp(Guarded<TcpStream>),
@@ -27,7 +27,7 @@ pub enum Connection {
 
 /// The peer of a connection.
 #[derive(Debug, Clone)]
-pub enum Peer {
+pub(crate) enum Peer {
     /// A process that the kernel identifies.
     Local(UdsConnectInfo),
     /// A client that must present the token.

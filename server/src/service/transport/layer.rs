@@ -37,14 +37,14 @@ const REQUEST_ID: &str = "x-request-id";
 
 /// Admits calls while it is open: from the end of recovery to the beginning of a shutdown.
 #[derive(Debug, Clone, Default)]
-pub struct Gate(Arc<AtomicBool>);
+pub(crate) struct Gate(Arc<AtomicBool>);
 
 impl Gate {
-    pub fn open(&self) {
+    pub(crate) fn open(&self) {
         self.0.store(true, Ordering::Release);
     }
 
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         self.0.store(false, Ordering::Release);
     }
 
@@ -61,7 +61,7 @@ pub(crate) struct CallPermit(
 
 /// The layer, one for the whole server.
 #[derive(Debug, Clone)]
-pub struct Edge {
+pub(crate) struct Edge {
     gate: Gate,
     token: Option<Arc<Token>>,
     largest_request: usize,
@@ -72,7 +72,7 @@ pub struct Edge {
 
 /// A service behind the [`Edge`].
 #[derive(Debug, Clone)]
-pub struct EdgeService<S> {
+pub(crate) struct EdgeService<S> {
     edge: Edge,
     inner: S,
 }
@@ -80,7 +80,7 @@ pub struct EdgeService<S> {
 impl Edge {
     /// Callers over TCP must present the token. A request with more than `largest_request` bytes is not
     /// read.
-    pub fn new(gate: Gate, token: Option<Token>, largest_request: usize) -> Self {
+    pub(crate) fn new(gate: Gate, token: Option<Token>, largest_request: usize) -> Self {
         Self {
             gate,
             token: token.map(Arc::new),

@@ -45,14 +45,17 @@ pub enum ListenError {
 
 /// The listening sockets.
 #[derive(Debug)]
-pub struct Listener {
+pub(crate) struct Listener {
     unix: Vec<(PrivateSocket, UnixListener)>,
     tcp: Tcp,
 }
 
 impl Listener {
     /// Binds every path, in addition to the TCP sockets that are bound already.
-    pub fn bind<'a>(paths: impl Iterator<Item = &'a Path>, tcp: Tcp) -> Result<Self, ListenError> {
+    pub(crate) fn bind<'a>(
+        paths: impl Iterator<Item = &'a Path>,
+        tcp: Tcp,
+    ) -> Result<Self, ListenError> {
         let bind = |path: &Path| {
             let (socket, listener) = PrivateSocket::bind(path)?;
             Ok((socket, UnixListener::from_std(listener)?))
@@ -70,7 +73,7 @@ impl Listener {
     }
 
     /// Accepts connections until the server shuts down.
-    pub fn connections(self, closing: &Closing) -> ReceiverStream<io::Result<Connection>> {
+    pub(crate) fn connections(self, closing: &Closing) -> ReceiverStream<io::Result<Connection>> {
         let (sender, connections) = mpsc::channel(BACKLOG);
         self.tcp.open(&sender, closing);
         for (socket, listener) in self.unix {

@@ -26,7 +26,7 @@ use crate::{
 
 /// The listening TCP sockets, if there are any.
 #[derive(Debug, Default)]
-pub struct Tcp {
+pub(crate) struct Tcp {
     sockets: Vec<TcpSocket>,
     secret: Option<Secret>,
 }
@@ -47,7 +47,7 @@ struct TcpSocket {
 
 impl Tcp {
     /// Binds every configured TCP address. Connections wait until they are served.
-    pub fn bind(config: &Config) -> Result<Self, ListenError> {
+    pub(crate) fn bind(config: &Config) -> Result<Self, ListenError> {
         let addresses: Vec<SocketAddr> = config.listen.iter().filter_map(Listen::tcp).collect();
         if addresses.is_empty() {
             return Ok(Self::default());
@@ -77,25 +77,25 @@ impl Tcp {
     }
 
     /// The addresses for clients, in the order of the configuration.
-    pub fn addresses(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = String> {
         self.sockets
             .iter()
             .map(|socket| socket.name_of(socket.address))
     }
 
     /// The address for the server's own tasks.
-    pub fn own_address(&self) -> Option<String> {
+    pub(crate) fn own_address(&self) -> Option<String> {
         let socket = self.sockets.first()?;
         Some(socket.name_of(reachable(socket.address)))
     }
 
     /// The token that callers must present.
-    pub fn token(&self) -> Option<Token> {
+    pub(crate) fn token(&self) -> Option<Token> {
         self.secret.as_ref().map(|secret| secret.token.clone())
     }
 
     /// The path of the token file.
-    pub fn token_file(&self) -> Option<PathBuf> {
+    pub(crate) fn token_file(&self) -> Option<PathBuf> {
         self.secret.as_ref().map(|secret| secret.token_file.clone())
     }
 

@@ -47,7 +47,7 @@ pub enum TokenError {
 }
 
 #[derive(Clone)]
-pub struct Token(Box<[u8]>);
+pub(crate) struct Token(Box<[u8]>);
 
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -57,12 +57,12 @@ impl fmt::Debug for Token {
 
 impl Token {
     /// The path of the token file.
-    pub fn file(state_dir: &Path) -> PathBuf {
+    pub(crate) fn file(state_dir: &Path) -> PathBuf {
         state_dir.join(FILE)
     }
 
     /// Reads the token of this state directory, or creates it. The caller has the directory's lock.
-    pub fn of(state_dir: &Path) -> Result<Self, TokenError> {
+    pub(crate) fn of(state_dir: &Path) -> Result<Self, TokenError> {
         let path = Self::file(state_dir);
         match File::open(&path) {
             Ok(file) => Self::read(file, path),

@@ -30,7 +30,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 /// The state of a connection: authenticated or not. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct Authentication(Arc<AtomicBool>);
+pub(crate) struct Authentication(Arc<AtomicBool>);
 
 impl Authentication {
     pub(super) fn succeed(&self) {
@@ -105,7 +105,7 @@ impl Unauthenticated {
 
 /// A connection that is closed unless it authenticates in time.
 #[derive(Debug)]
-pub struct Guarded<S> {
+pub(crate) struct Guarded<S> {
     stream: S,
     authentication: Authentication,
     stage: Stage,

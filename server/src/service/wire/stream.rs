@@ -14,7 +14,7 @@ use tonic::Status;
 use super::refusal::Refusal;
 
 /// The source of a stream's messages.
-pub trait Source: Sized + Send + 'static {
+pub(crate) trait Source: Sized + Send + 'static {
     type Message: Send + Unpin;
 
     /// Returns the next messages as soon as there are any; none at the end.
@@ -22,7 +22,7 @@ pub trait Source: Sized + Send + 'static {
 }
 
 /// The stream of a source.
-pub struct Messages<S: Source> {
+pub(crate) struct Messages<S: Source> {
     /// Messages that wait for the client.
     ahead: vec::IntoIter<S::Message>,
     /// `None` once the source has failed or ended.
