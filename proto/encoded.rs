@@ -1,4 +1,4 @@
-//! A message that has been encoded already.
+//! A message in its encoded form.
 
 use std::marker::PhantomData;
 
@@ -8,7 +8,7 @@ use prost::{
     encoding::{DecodeContext, WireType, skip_field},
 };
 
-/// The bytes of an `M`, to be sent as they are and as often as need be; its clones are the same bytes.
+/// The bytes of an `M`, sent as they are. Clones share the bytes.
 #[derive(Debug)]
 pub struct Encoded<M> {
     bytes: Bytes,
@@ -23,8 +23,8 @@ impl<M: Message> Encoded<M> {
         Self::from_parts(&[], message)
     }
 
-    /// Pieces of the message that were encoded before, and the rest of it: messages that stand one
-    /// behind the other are one message, with the fields of all of them.
+    /// Joins encoded parts of a message and the rest of it. Encoded messages that are concatenated decode as
+    /// one message with the fields of all.
     pub fn from_parts(parts: &[Bytes], rest: &M) -> Self {
         let len: usize = parts.iter().map(Bytes::len).sum();
         let mut bytes = Vec::with_capacity(len + rest.encoded_len());
@@ -37,7 +37,7 @@ impl<M: Message> Encoded<M> {
 }
 
 impl<M> Encoded<M> {
-    /// What somebody has encoded.
+    /// Wraps bytes that are an encoded `M`.
     pub fn from_bytes(bytes: Bytes) -> Self {
         Self {
             bytes,

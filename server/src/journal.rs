@@ -59,10 +59,10 @@ use crate::task::{Event, EventKind, IdKey, QueueSettings, Seq, SpawnRequest, Tas
 
 pub(crate) use error::{DiskTrouble, ReadError};
 pub use error::{JournalError, RecordError};
-pub(crate) use prune::{Candidate, FinishedTotals};
+pub(crate) use prune::{Candidate, FinishedClass, FinishedTotals};
 pub(crate) use read::{ListQuery, Position};
 
-/// What an append has to survive.
+/// The failures that an append survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
     /// The death of any process.
@@ -99,7 +99,7 @@ pub(crate) struct PriorRequest {
     pub(crate) answer: Option<Arc<Event>>,
 }
 
-/// What the journal remembers of an id that belongs to no task.
+/// The journal's memory of an id that belongs to no task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Memory {
     /// Its task was removed.

@@ -80,6 +80,7 @@ use crate::{
 };
 use queues::QueueChanges;
 use registry::Registry;
+use server::MemoryRoom;
 use spawn::Requests;
 use tails::TailCache;
 
@@ -114,6 +115,7 @@ struct Shared {
     requests: Requests,
     queue_changes: QueueChanges,
     tails: TailCache,
+    memory_room: MemoryRoom,
     /// True once no new task is accepted.
     closed: AtomicBool,
     /// Finds processes that no shim watches.
@@ -174,6 +176,7 @@ impl Supervisor {
             requests: Requests::default(),
             queue_changes: QueueChanges::default(),
             tails: TailCache::new(),
+            memory_room: MemoryRoom::default(),
             closed: AtomicBool::new(false),
             sweeper: Sweeper::default(),
             jobs: watch::Sender::new(0),

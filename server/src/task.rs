@@ -61,6 +61,9 @@ pub struct Task {
     pub started: Option<Started>,
     /// The end of the leader, or its failure to start.
     pub leader_end: Option<LeaderEnd>,
+    /// True once orphans are tracked after the leader's exit: the task is out of the foreground.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub orphans_tracked: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detached: Option<Detached>,
     /// The time at which it became stale, while it is.
@@ -91,6 +94,7 @@ impl Task {
             queued: None,
             started: None,
             leader_end: None,
+            orphans_tracked: false,
             detached: None,
             stale: None,
             abandoned: Vec::new(),
@@ -144,22 +148,16 @@ impl Task {
     /// Its relation to clients. A task that finished in the foreground stays there.
     pub fn placement(&self) -> Placement {
         match (&self.spec.foreground, &self.detached) {
-            (Some(_), None) if !self.is_outlived() => Placement::Foreground,
+            (Some(_), None) if !self.orphans_tracked => Placement::Foreground,
             (Some(_), Some(_) | None) | (None, _) => Placement::Background,
         }
-    }
-
-    /// True while tracked orphans outlive the leader. With other policies the end follows at once.
-    fn is_outlived(&self) -> bool {
-        let tracks = self.spec.orphan_policy == OrphanPolicy::Track;
-        self.is_live() && self.leader_end.is_some() && tracks
     }
 
     /// The reason to end an Attach that began in this placement; `None` while it continues.
     pub fn attach_end(&self, from: Placement) -> Option<AttachEnd> {
         if !self.is_live() {
             Some(AttachEnd::Finished)
-        } else if self.is_outlived() {
+        } else if self.orphans_tracked {
             Some(AttachEnd::LeaderExited)
         } else if from == Placement::Foreground && self.placement() == Placement::Background {
             Some(AttachEnd::Detached)

@@ -1,15 +1,20 @@
 //! Pruning: selects finished tasks and old events to delete, and counts what there is.
 //!
-//! How much is kept is decided by the supervisor. A task whose end was delivered goes before one whose
+//! The supervisor decides how much is kept. A task whose end was delivered goes before one whose
 //! end was not. Every step is one short transaction; a crash leaves the state before it or after it.
 
 mod delivered;
 mod events;
 mod totals;
 
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::{Journal, JournalError, record::uint, sql, write::Change};
+use super::{
+    Journal, JournalError,
+    record::{int, uint},
+    sql,
+    write::Change,
+};
 use crate::task::{Revision, Task, TaskId, Timestamp};
 
 pub(super) use delivered::{Delivered, mark_delivered};
@@ -23,10 +28,35 @@ pub(crate) use totals::FinishedTotals;
 const DELIVERED_AT_ONCE: usize = 256;
 const EVENTS_AT_ONCE: u64 = 256;
 
+/// A class of finished tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FinishedClass {
+    All,
+    /// The end was delivered.
+    Delivered,
+    /// Finished in the foreground.
+    Foreground,
+    /// Finished in the foreground, and the end was delivered.
+    DeliveredForeground,
+}
+
+impl FinishedClass {
+    fn statement(self) -> &'static str {
+        match self {
+            Self::All => sql::OLDEST_FINISHED,
+            Self::Delivered => sql::OLDEST_DELIVERED,
+            Self::Foreground => sql::OLDEST_FINISHED_FOREGROUND,
+            Self::DeliveredForeground => sql::OLDEST_DELIVERED_FOREGROUND,
+        }
+    }
+}
+
 /// A finished task that could be removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Candidate {
     pub(crate) id: TaskId,
+    /// The revision of its end.
+    pub(crate) end: Revision,
     /// 1970 if it cannot be read.
     pub(crate) ended: Timestamp,
     pub(crate) output_bytes: u64,
@@ -87,36 +117,22 @@ impl Journal {
         Ok(())
     }
 
-    /// How many finished tasks there are, and how much output they have.
+    /// The number of finished tasks, and the amount of their output.
     pub(crate) fn finished_totals(&self) -> FinishedTotals {
         self.shared.totals.finished()
     }
 
-    /// The finished tasks that ended first among those whose end was delivered.
-    pub(crate) async fn oldest_delivered(
-        &self,
-        limit: usize,
-    ) -> Result<Vec<Candidate>, JournalError> {
-        self.candidates(sql::OLDEST_DELIVERED, limit).await
-    }
-
-    /// The finished tasks that ended first, delivered or not.
+    /// The tasks of this class that ended first, after a revision.
     pub(crate) async fn oldest_finished(
         &self,
-        limit: usize,
-    ) -> Result<Vec<Candidate>, JournalError> {
-        self.candidates(sql::OLDEST_FINISHED, limit).await
-    }
-
-    async fn candidates(
-        &self,
-        statement: &'static str,
+        class: FinishedClass,
+        after: Revision,
         limit: usize,
     ) -> Result<Vec<Candidate>, JournalError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let select = move |connection: &Connection| {
-            let mut select = connection.prepare_cached(statement)?;
-            let mut rows = select.query([limit])?;
+            let mut select = connection.prepare_cached(class.statement())?;
+            let mut rows = select.query([int(after.0), limit])?;
             let mut found = Vec::new();
             while let Some(row) = rows.next()? {
                 found.extend(candidate(row));
@@ -124,6 +140,22 @@ impl Journal {
             Ok(found)
         };
         let failed = || JournalError::storage("looking for the oldest tasks");
+        let read = move |connection: &Connection| select(connection).map_err(failed());
+        self.shared.pool.read_long(move |_, c| read(c)).await
+    }
+
+    /// The newest end among the delivered ones of foreground tasks that are older than the latest
+    /// `kept`; `None` if there are no more than that.
+    pub(crate) async fn delivered_foreground_before(
+        &self,
+        kept: u32,
+    ) -> Result<Option<Revision>, JournalError> {
+        let select = move |connection: &Connection| {
+            let mut select = connection.prepare_cached(sql::DELIVERED_FOREGROUND_BEFORE)?;
+            let end = select.query_row([kept], |row| row.get(0)).optional()?;
+            Ok(end.map(|revision| Revision(uint(revision))))
+        };
+        let failed = || JournalError::storage("counting delivered foreground tasks");
         let read = move |connection: &Connection| select(connection).map_err(failed());
         self.shared.pool.read_long(move |_, c| read(c)).await
     }
@@ -149,5 +181,6 @@ fn candidate(row: &Row<'_>) -> Option<Candidate> {
         id: id.parse().ok()?,
         output_bytes: row.get(1).map_or(0, uint),
         ended: Timestamp(row.get(2).map_or(0, uint)),
+        end: Revision(row.get(3).map_or(0, uint)),
     })
 }

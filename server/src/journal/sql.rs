@@ -48,7 +48,7 @@ statements! {
         WHERE seq = ?1 AND end_revision IS NULL";
     END_TASK = "UPDATE tasks
         SET revision = ?2, started_revision = coalesce(started_revision, ?3),
-            end_revision = ?2, end_state = ?4, output_bytes = ?5
+            end_revision = ?2, end_state = ?4, output_bytes = ?5, foreground = ?6
         WHERE seq = ?1 AND end_revision IS NULL";
     INSERT_LABEL = "INSERT INTO labels (key, value, seq) VALUES (?1, ?2, ?3)";
     INSERT_REQUEST = "INSERT INTO requests (seq, format, body, request_id)
@@ -89,17 +89,31 @@ statements! {
             AND ?1 IN (t.revision, t.created_revision, t.started_revision))";
     SET_OLDEST_REVISION = "UPDATE journal SET oldest_revision = ?1";
     /// Inserts nothing for a task that was removed meanwhile.
-    MARK_DELIVERED = "INSERT OR IGNORE INTO delivered (end_revision, seq)
-        SELECT end_revision, seq FROM tasks WHERE seq = ?1 AND end_revision IS NOT NULL";
+    MARK_DELIVERED = "INSERT OR IGNORE INTO delivered (end_revision, seq, foreground)
+        SELECT end_revision, seq, foreground FROM tasks WHERE seq = ?1 AND end_revision IS NOT NULL";
 
-    OLDEST_DELIVERED = "SELECT t.id, t.output_bytes, e.at
+    OLDEST_DELIVERED = "SELECT t.id, t.output_bytes, e.at, t.end_revision
         FROM delivered AS d CROSS JOIN tasks AS t ON t.seq = d.seq
             LEFT JOIN events AS e ON e.revision = t.end_revision
-        WHERE d.end_revision > 0 ORDER BY d.end_revision LIMIT ?1";
-    OLDEST_FINISHED = "SELECT t.id, t.output_bytes, e.at
+        WHERE d.end_revision > ?1 ORDER BY d.end_revision LIMIT ?2";
+    OLDEST_FINISHED = "SELECT t.id, t.output_bytes, e.at, t.end_revision
         FROM tasks AS t INDEXED BY tasks_ended
             LEFT JOIN events AS e ON e.revision = t.end_revision
-        WHERE t.end_revision > 0 ORDER BY t.end_revision LIMIT ?1";
+        WHERE t.end_revision > ?1 ORDER BY t.end_revision LIMIT ?2";
+    OLDEST_DELIVERED_FOREGROUND = "SELECT t.id, t.output_bytes, e.at, t.end_revision
+        FROM delivered AS d INDEXED BY delivered_foreground
+            CROSS JOIN tasks AS t ON t.seq = d.seq
+            LEFT JOIN events AS e ON e.revision = t.end_revision
+        WHERE d.foreground = 1 AND d.end_revision > ?1 ORDER BY d.end_revision LIMIT ?2";
+    OLDEST_FINISHED_FOREGROUND = "SELECT t.id, t.output_bytes, e.at, t.end_revision
+        FROM tasks AS t INDEXED BY tasks_foreground
+            LEFT JOIN events AS e ON e.revision = t.end_revision
+        WHERE t.foreground = 1 AND t.end_revision > ?1 ORDER BY t.end_revision LIMIT ?2";
+    /// The end that this many delivered ends of foreground tasks follow.
+    DELIVERED_FOREGROUND_BEFORE = "SELECT end_revision
+        FROM delivered INDEXED BY delivered_foreground
+        WHERE foreground = 1 AND end_revision > 0
+        ORDER BY end_revision DESC LIMIT 1 OFFSET ?1";
 
     EVENT_AT = "SELECT revision, at, kind, format, record, activity
         FROM events WHERE revision = ?1";

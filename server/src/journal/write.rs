@@ -68,7 +68,7 @@ pub(super) struct Writer {
     waker: thread::Thread,
 }
 
-/// What the appenders and the writer thread share.
+/// State shared by the appenders and the writer thread.
 #[derive(Debug)]
 struct Shared {
     batcher: Mutex<WriteBatcher>,

@@ -73,9 +73,13 @@ fn open_journal(config: &Config, task_dir: &TaskDir) -> Result<Journal, RunError
     Ok(journal)
 }
 
-/// Adds the directory in memory. Where there is none, output goes to disk.
+/// Adds the directory in memory, after those of deleted state directories are removed. Where there is
+/// none, output goes to disk.
 fn with_memory(task_dir: TaskDir, config: &Config, journal: &Journal) -> TaskDir {
     let path = MemoryDir::of(journal.directory_id(), config.memory_dir.as_deref());
+    for stale in MemoryDir::remove_stale(&path, &config.state_dir) {
+        tracing::info!(path = %stale.display(), "removed output in memory: its state directory is gone");
+    }
     match MemoryDir::open(&path, &config.state_dir, config.memory_output) {
         Ok(memory) => task_dir.with_memory(memory),
         Err(error) => {

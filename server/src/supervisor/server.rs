@@ -5,7 +5,7 @@
 //! | `recovery` | at start-up: takes over the live tasks of an earlier server |
 //! | `lost_tasks` | at start-up: skips the ids of tasks that the journal has lost |
 //! | `leftovers` | after start-up: files, memory and cgroups that belong to no task |
-//! | `retention` | all the time: prunes finished tasks and old events |
+//! | `retention` | all the time: prunes finished tasks and old events, and keeps room in memory |
 //! | `shutdown` | at the end: stops the tasks, or leaves them to the next server |
 
 mod leftovers;
@@ -13,3 +13,5 @@ mod lost_tasks;
 pub(super) mod recovery;
 mod retention;
 pub(super) mod shutdown;
+
+pub(super) use retention::MemoryRoom;

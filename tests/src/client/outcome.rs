@@ -1,4 +1,4 @@
-//! How a task ended, and how its end was proven.
+//! The end of a task, and the proof of it.
 
 use heeler_proto::v1::{
     BackgroundTask, CancelResult, EndReason, Proof, ProofMethod, SignalOutcome, TaskState,

@@ -178,6 +178,11 @@ impl LoneTask {
     }
 
     /// All output.
+    pub fn last_output(&self) -> LastOutput {
+        let file = self.dir.open(&self.id).unwrap().unwrap();
+        file.last_output().unwrap()
+    }
+
     pub fn output(&self) -> Vec<u8> {
         let chunks = self.read(0).chunks.into_iter();
         chunks.flat_map(|chunk| chunk.data).collect()

@@ -266,6 +266,7 @@ async fn everything(api: &Api) -> BTreeMap<String, BackgroundTask> {
     loop {
         let request = ListRequest {
             include_finished: true,
+            include_finished_foreground: true,
             page_size: 500,
             page_token,
             ..Default::default()

@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, fmt, fs, marker::PhantomData, pin::Pin, sync::Mutex};
 
 use heeler_tests::{Daemon, Process, eventually};
+use nix::sys::signal::Signal;
 use serde_json::Value;
 use tokio::sync::RwLock;
 
@@ -97,7 +98,9 @@ impl<C: Client> Stage<C> {
             touched: Mutex::default(),
             client: PhantomData,
         };
-        match Box::pin(stage.steps(&client, case.steps)).await {
+        let done = Box::pin(stage.steps(&client, case.steps)).await;
+        end_abandoned(&*stage.daemon.read().await).await;
+        match done {
             Ok(()) => Verdict::Passed,
             Err(other) => other,
         }
@@ -198,4 +201,19 @@ impl<C: Client> Stage<C> {
     fn fill(&self, value: &Value) -> Value {
         self.names.lock().expect("no panic").fill(value)
     }
+}
+
+/// Kills the processes that tasks have abandoned: the daemon leaves them alone, and the clean-up of a
+/// test reports them.
+async fn end_abandoned(daemon: &Daemon) {
+    let tasks = daemon.api().await.all().await;
+    let abandoned = tasks.iter().flat_map(|task| &task.abandoned);
+    let pids: BTreeSet<i32> = abandoned.map(|process| process.pid).collect();
+    let mut left = daemon.processes();
+    left.retain(|process| pids.contains(&process.pid));
+    for process in &left {
+        process.signal(Signal::SIGKILL);
+    }
+    let gone = || left.iter().all(Process::is_gone);
+    eventually("the end of abandoned processes", gone).await;
 }

@@ -7,7 +7,7 @@ use std::{
 
 use heeler_tests::{Api, Daemon, SpawnRequestExt as _, foreground, output, shell, v1::*};
 
-/// What the tasks write. Their commands have it in two halves, so only the output contains it whole.
+/// The output of the tasks. Their commands have it in two halves, so only the output contains it whole.
 const WRITTEN: &str = "hush-7b1f0c9d2e";
 
 fn script() -> String {

@@ -2,12 +2,9 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use heeler_server::process::{
-    Moment, Monotonic,
-    task_file::{Start, TreeEnd},
-};
+use heeler_server::internal::{Moment, Start, TreeEnd};
 use heeler_tests::{
-    Daemon, Process, Setting, SpawnRequestExt as _, argv, eventually, eventually_some,
+    Daemon, LoneShims, Process, Setting, SpawnRequestExt as _, argv, eventually, eventually_some,
     in_each_setting,
     outcome::{exit_code, proof_in},
     process::shims_of,
@@ -201,8 +198,7 @@ async fn every_recorded_time_is_taken_from_both_clocks() {
             "{moment:?}"
         );
     }
-    let written: Monotonic = output.mono;
-    let silence = written.since(Moment::from(started).mono);
+    let silence = output.mono.since(Moment::from(started).mono);
     assert!(silence >= Duration::from_millis(50), "{silence:?}");
 }
 

@@ -307,7 +307,7 @@ class TaskSpec(_message.Message):
 
     @_builtins.property
     def stop(self) -> Global___StopPolicy:
-        """How the task is stopped, whatever the cause. Absent: SIGTERM and a grace of 5 s."""
+        """The way to stop the task, whatever the cause. Absent: SIGTERM and a grace of 5 s."""
 
     @_builtins.property
     def foreground(self) -> Global___ForegroundPolicy:

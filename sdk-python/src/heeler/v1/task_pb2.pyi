@@ -164,7 +164,8 @@ class BackgroundTask(_message.Message):
     """The point in the task's life. A terminal state never changes."""
     placement: Global___Placement.ValueType
     """FOREGROUND while an attached client is expected to wait for the task. A task that finished in the
-    foreground stays FOREGROUND.
+    foreground stays FOREGROUND; one that left it, by a Detach or because tracked orphans outlived its
+    leader, is BACKGROUND for good.
     """
     stale: _builtins.bool
     """True while the task has written no output for longer than `spec.silence.stale_after`."""

@@ -20,7 +20,8 @@ pub(in crate::journal) const VERSION: i32 = 1;
 ///   how many tasks of its session are live.
 /// - The columns by which a finished task is found are indexed when it ends; a live one is found in
 ///   memory. So the start of a task pays for no index but the one that start-up reads.
-/// - `labels` holds those of finished tasks; `output_bytes` is set when a task ends.
+/// - `labels` holds those of finished tasks; `output_bytes` and `foreground` are set when a task ends.
+///   `foreground` is 1 for a task that finished in the foreground, and 0 for any other.
 /// - `waiting` holds the requests, secrets included, of tasks that have not started, unless `requests`
 ///   has them. They go when the task starts or ends.
 /// - `answer_revision` is the event with which Spawn was answered, where that was before the start.
@@ -60,7 +61,8 @@ CREATE TABLE tasks (
     answer_revision INTEGER,
     end_revision INTEGER,
     end_state TEXT,
-    output_bytes INTEGER
+    output_bytes INTEGER,
+    foreground INTEGER
 );
 CREATE INDEX tasks_live ON tasks (seq) WHERE end_revision IS NULL;
 CREATE UNIQUE INDEX tasks_id ON tasks (id) WHERE end_revision IS NOT NULL;
@@ -70,6 +72,7 @@ CREATE INDEX tasks_session ON tasks (session_id, seq)
     WHERE end_revision IS NOT NULL AND session_id <> '';
 CREATE INDEX tasks_parent ON tasks (parent_id, seq)
     WHERE end_revision IS NOT NULL AND parent_id IS NOT NULL;
+CREATE INDEX tasks_foreground ON tasks (end_revision) WHERE foreground = 1;
 CREATE TABLE labels (
     key TEXT NOT NULL,
     value TEXT NOT NULL,
@@ -94,8 +97,10 @@ CREATE TABLE queues (
 ) WITHOUT ROWID;
 CREATE TABLE delivered (
     end_revision INTEGER PRIMARY KEY,
-    seq INTEGER NOT NULL
+    seq INTEGER NOT NULL,
+    foreground INTEGER NOT NULL
 );
+CREATE INDEX delivered_foreground ON delivered (end_revision) WHERE foreground = 1;
 ";
 
 /// The identity of a state directory.

@@ -28,7 +28,7 @@ use rusqlite::{Connection, OpenFlags, config::DbConfig};
 use self::format::{Frames, Index};
 use crate::{journal::JournalError, strays};
 
-/// How much of the WAL can be used.
+/// The usable part of the WAL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Soundness {
     /// Everything that was ever committed, as far as can be told.

@@ -1,4 +1,4 @@
-//! What a journal has to read before it can serve: its bounds, and the live tasks.
+//! The reads before a journal can serve: its bounds, and the live tasks.
 
 use std::{error::Error, sync::Arc};
 

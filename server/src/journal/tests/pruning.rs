@@ -1,7 +1,10 @@
 //! Pruning of events and finished tasks.
 
 use super::*;
-use crate::journal::{JournalError, ReadError};
+use crate::{
+    journal::{Candidate, FinishedClass, JournalError, ReadError},
+    task::{Foreground, OnDisconnect, OnForegroundTimeout, TaskId},
+};
 
 async fn prune(journal: &Journal, up_to: u64) {
     while journal.prune_events(Revision(up_to)).await.unwrap() {}
@@ -12,7 +15,12 @@ fn rows(dir: &Path, table: &str) -> i64 {
     raw(dir).query_row(&count, [], |row| row.get(0)).unwrap()
 }
 
-fn ids(found: &[crate::journal::Candidate]) -> Vec<crate::task::TaskId> {
+async fn oldest(journal: &Journal, class: FinishedClass, limit: usize) -> Vec<Candidate> {
+    let found = journal.oldest_finished(class, Revision(0), limit).await;
+    found.unwrap()
+}
+
+fn ids(found: &[Candidate]) -> Vec<TaskId> {
     found.iter().map(|candidate| candidate.id.clone()).collect()
 }
 
@@ -123,19 +131,80 @@ async fn delivered_ends_are_pruned_before_undelivered_ones() {
     }
     journal.write_delivered().await.unwrap();
     for journal in [journal.clone(), open(dir.path())] {
-        let delivered = journal.oldest_delivered(10).await.unwrap();
+        let delivered = oldest(&journal, FinishedClass::Delivered, 10).await;
         assert_eq!(ids(&delivered), [tasks[1].id.clone(), tasks[3].id.clone()]);
         assert!(delivered[0].ended <= delivered[1].ended);
         assert!(delivered[0].ended > Timestamp(0));
-        let all = journal.oldest_finished(2).await.unwrap();
+        let all = oldest(&journal, FinishedClass::All, 2).await;
         assert_eq!(ids(&all), [tasks[0].id.clone(), tasks[1].id.clone()]);
     }
     journal
-        .remove(ids(&journal.oldest_delivered(10).await.unwrap()))
+        .remove(ids(&oldest(&journal, FinishedClass::Delivered, 10).await))
         .await
         .unwrap();
-    assert!(journal.oldest_delivered(10).await.unwrap().is_empty());
+    assert!(
+        oldest(&journal, FinishedClass::Delivered, 10)
+            .await
+            .is_empty()
+    );
     assert_eq!(rows(dir.path(), "delivered"), 0);
+}
+
+/// Finishes a task that was spawned in the foreground.
+async fn finish_in_foreground(journal: &Journal, change: impl FnOnce(&mut Task)) -> Task {
+    let mut task = new_task(journal);
+    let spec = Spec {
+        foreground: Some(Foreground {
+            timeout: Duration::from_secs(60),
+            on_timeout: OnForegroundTimeout::Detach,
+            on_disconnect: OnDisconnect::Cancel,
+            reattach_window: Duration::ZERO,
+        }),
+        ..Spec::clone(&task.spec)
+    };
+    task.spec = Arc::new(spec);
+    append(journal, EventKind::Created, &task).await;
+    start(&mut task);
+    change(&mut task);
+    end(&mut task, EndState::Completed);
+    task.revision = append(journal, EventKind::Ended, &task).await.revision;
+    task
+}
+
+/// F12
+#[tokio::test]
+async fn tasks_that_finished_in_the_foreground_are_found_oldest_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path());
+    let mut tasks = Vec::new();
+    for _ in 0..4 {
+        finish_one(&journal).await;
+        finish_in_foreground(&journal, |task| task.orphans_tracked = true).await;
+        tasks.push(finish_in_foreground(&journal, |_| {}).await);
+    }
+    for task in [&tasks[3], &tasks[0], &tasks[2]] {
+        journal.note_delivered(task);
+    }
+    journal.note_delivered(&finish_one(&journal).await);
+    journal.write_delivered().await.unwrap();
+    let id = |number: usize| tasks[number].id.clone();
+    for journal in [journal.clone(), open(dir.path())] {
+        let all = oldest(&journal, FinishedClass::Foreground, 10).await;
+        assert_eq!(ids(&all), [id(0), id(1), id(2), id(3)]);
+        let delivered = oldest(&journal, FinishedClass::DeliveredForeground, 10).await;
+        assert_eq!(ids(&delivered), [id(0), id(2), id(3)]);
+        assert_eq!(delivered[1].end, tasks[2].revision);
+        let class = FinishedClass::DeliveredForeground;
+        let next = journal.oldest_finished(class, delivered[0].end, 1).await;
+        assert_eq!(ids(&next.unwrap()), [id(2)]);
+        for (kept, before) in [(0, Some(3)), (1, Some(2)), (2, Some(0)), (3, None)] {
+            let found = journal.delivered_foreground_before(kept).await.unwrap();
+            assert_eq!(found, before.map(|number: usize| tasks[number].revision));
+        }
+    }
+    journal.remove(vec![id(0), id(2)]).await.unwrap();
+    let left = oldest(&journal, FinishedClass::DeliveredForeground, 10).await;
+    assert_eq!(ids(&left), [id(3)]);
 }
 
 /// L7

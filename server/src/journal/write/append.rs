@@ -13,7 +13,7 @@ use crate::{
         record::{self, FORMAT, int},
         sql,
     },
-    task::{Activity, EventKind, EventRole, Revision, Task, TaskId},
+    task::{Activity, EventKind, EventRole, Placement, Revision, Task, TaskId},
 };
 
 /// Appends an event and, if it ends the last live task of a session, that the session is idle.
@@ -122,6 +122,7 @@ fn change(connection: &Connection, draft: &Draft, revision: Revision) -> Result<
                     started,
                     record::end_state_name(ended.state),
                     int(task.output_bytes),
+                    task.placement() == Placement::Foreground,
                 ])
             }),
     };

@@ -50,7 +50,7 @@ pub(in crate::journal) struct Batch<'a> {
     pub(in crate::journal) oldest: Revision,
     pub(super) next_revision: Revision,
     pub(super) facts: Vec<SizedFact>,
-    /// How much it adds to the WAL, in events, beside the facts.
+    /// Its weight in the WAL, in events, beside the facts.
     pub(in crate::journal) upkeep: u64,
 }
 

@@ -1,4 +1,4 @@
-//! How many tasks of each session are live. Counted where the order of facts is made, so each event
+//! The number of live tasks of each session. It is counted where the order of facts is made, so each event
 //! carries the counts that are true right after it, and an idle session is reported once.
 //!
 //! Only sessions with a live task cost memory. A task without a session is not counted.
@@ -64,7 +64,7 @@ impl SessionCounts {
 
 impl PendingCounts<'_> {
     /// Counts an event, and returns the counts of its session after it; none if they stay the same.
-    /// Whether the event may follow the one before it is checked elsewhere.
+    /// The order of a task's events is checked elsewhere.
     pub(super) fn count(&mut self, role: EventRole, task: &Task) -> Option<Activity> {
         let spec = &task.spec;
         let session = &spec.session_id;

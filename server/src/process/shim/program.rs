@@ -26,12 +26,12 @@ use crate::process::task_file::TaskDir;
 
 static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/heeler-shim"));
 
-/// Whether a shim waits for the disk when it writes the record of an end.
+/// The durability of the records that a shim writes at an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordSync {
-    /// No: the record survives the death of any process.
+    /// The record survives the death of any process.
     Cached,
-    /// Yes: the record survives a power cut too.
+    /// The record survives a power cut too.
     Synced,
 }
 

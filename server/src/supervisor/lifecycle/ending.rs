@@ -55,6 +55,7 @@ impl Life {
         }
         let was_foreground = self.task.placement() == Placement::Foreground;
         self.task.leader_end = Some(end);
+        self.task.orphans_tracked = self.task.spec.orphan_policy == OrphanPolicy::Track;
         self.task.output_bytes = output_bytes;
         self.task.abandoned = orphans;
         let mut effects = vec![Effect::Record(EventKind::LeaderExited)];

@@ -23,7 +23,7 @@ use crate::{
         lifecycle::KILL_DEADLINE,
         task_actor::cgroup_path,
     },
-    task::{Task, TaskId, TaskUid},
+    task::{Placement, Task, TaskId, TaskUid},
 };
 
 /// The number of ids in one query of the journal.
@@ -81,12 +81,13 @@ async fn clear_files(shared: &Shared) -> Result<(), LeftoverError> {
 }
 
 /// Deletes output in memory that has neither a task nor a file: it was moved to disk. The output of a
-/// detached task that is finished is moved to disk; that of a live one is moved by its shim.
+/// finished task that left the foreground is moved to disk; that of a live one is moved by its shim.
 async fn clear_memory(shared: &Shared) -> Result<(), LeftoverError> {
     let found = in_task_dir(shared, |task_dir| task_dir.tasks_in_memory()).await?;
     for id in found.clone() {
         let task = shared.parts.journal.task(&id).await?;
-        let is_due = |task: &Arc<Task>| !task.is_live() && task.detached.is_some();
+        let is_due =
+            |task: &Arc<Task>| !task.is_live() && task.placement() == Placement::Background;
         if task.as_ref().is_some_and(is_due) {
             in_task_dir(shared, move |task_dir| task_dir.spill(&id)).await?;
         }

@@ -148,7 +148,7 @@ impl TaskActor {
             parts.containment.leaf(&task.id),
         );
         let memory = match task.placement() {
-            Placement::Foreground => parts.task_dir.reserve_memory(&task.id),
+            Placement::Foreground => self.shared.reserve_memory(&task.id).await,
             Placement::Background => None,
         };
         let launch = Launch {

@@ -5,7 +5,11 @@ use std::io;
 use tokio::task::spawn_blocking;
 
 use super::TaskActor;
-use crate::{process::task_file::LastOutput, supervisor::lifecycle::Input, task::Monotonic};
+use crate::{
+    process::task_file::LastOutput,
+    supervisor::lifecycle::Input,
+    task::{Monotonic, Placement},
+};
 
 impl TaskActor {
     /// Looks up the latest output, for [`Input::Silence`]. Output that cannot be read is not silence.
@@ -32,15 +36,16 @@ impl TaskActor {
     }
 
     /// Cleans up the output of a finished foreground task: its share of memory shrinks to the size of
-    /// the output. The output of a detached task goes to disk, if its shim has not moved it.
+    /// the output. That of a task that left the foreground goes to disk, if its shim has not moved it.
     pub(super) async fn settle_output(&self) {
         let task = &self.life.task;
         if task.spec.foreground.is_none() {
             return;
         }
         self.shared.parts.task_dir.settle_memory(&task.id);
-        if task.detached.is_none() {
-            return;
+        match task.placement() {
+            Placement::Foreground => return,
+            Placement::Background => {}
         }
         let (task_dir, id) = (self.shared.parts.task_dir.clone(), task.id.clone());
         let spilled = spawn_blocking(move || task_dir.spill(&id)).await;

@@ -37,7 +37,9 @@ async fn a_detach_by_another_client_prints_the_id_and_keeps_the_task() {
         (after.state(), after.placement()),
         (TaskState::Running, Placement::Background)
     );
-    assert_eq!(after.timeout(), Some(heeler_tests::secs(600)));
+    assert_eq!(after.timeout(), None, "the specification stays");
+    let timeout = after.detachment.unwrap().timeout;
+    assert_eq!(timeout, Some(heeler_tests::secs(600)));
     let again = daemon.heeler(["detach", &task.id]).await.ok();
     assert!(again.stdout.contains("already in the background"));
     let nothing = daemon.heeler(["detach", "--session", "s"]).await.ok();

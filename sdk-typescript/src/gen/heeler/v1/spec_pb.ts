@@ -116,7 +116,7 @@ export type TaskSpec = Message<"heeler.v1.TaskSpec"> & {
   idleTimeout?: Duration | undefined;
 
   /**
-   * How the task is stopped, whatever the cause. Absent: SIGTERM and a grace of 5 s.
+   * The way to stop the task, whatever the cause. Absent: SIGTERM and a grace of 5 s.
    *
    * @generated from field: heeler.v1.StopPolicy stop = 12;
    */

@@ -61,7 +61,8 @@ export type BackgroundTask = Message<"heeler.v1.BackgroundTask"> & {
 
   /**
    * FOREGROUND while an attached client is expected to wait for the task. A task that finished in the
-   * foreground stays FOREGROUND.
+   * foreground stays FOREGROUND; one that left it, by a Detach or because tracked orphans outlived its
+   * leader, is BACKGROUND for good.
    *
    * @generated from field: heeler.v1.Placement placement = 5;
    */

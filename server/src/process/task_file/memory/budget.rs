@@ -28,6 +28,20 @@ impl Budget {
         self.total.saturating_add(needed).saturating_sub(limit)
     }
 
+    /// The bytes of a task that are settled.
+    pub(super) fn settled(&self, id: &TaskId) -> u64 {
+        match self.shares.get(id) {
+            Some(Share::Settled(bytes)) => *bytes,
+            Some(Share::Reserved) | None => 0,
+        }
+    }
+
+    /// Returns whether any task's share is settled.
+    pub(super) fn has_settled(&self) -> bool {
+        let is_settled = |share: &Share| matches!(share, Share::Settled(_));
+        self.shares.values().any(is_settled)
+    }
+
     /// Sets a task's share; returns its bytes before.
     pub(super) fn set(&mut self, id: TaskId, share: Option<Share>) -> u64 {
         let before = match share {

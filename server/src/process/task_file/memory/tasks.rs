@@ -14,7 +14,7 @@ use std::{
     path::PathBuf,
 };
 
-use heeler_shim::log::BLOCKS_START;
+use heeler_shim::{log::BLOCKS_START, memory_file::MEMORY_FILE_LIMIT};
 use nix::{
     fcntl::{Flock, FlockArg},
     libc,
@@ -65,6 +65,24 @@ impl TaskDir {
             0 => budget.shortage(tasks, memory.limit),
             _ => 0,
         }
+    }
+
+    /// The number of tasks whose output fits in memory at once.
+    pub(crate) fn memory_capacity(&self) -> u64 {
+        let memory = self.memory.as_deref();
+        memory.map_or(0, |memory| memory.limit / MEMORY_FILE_LIMIT)
+    }
+
+    /// The bytes in memory of a finished task; zero for a live one.
+    pub(crate) fn settled_memory(&self, id: &TaskId) -> u64 {
+        let memory = self.memory.as_deref();
+        memory.map_or(0, |memory| memory.budget().settled(id))
+    }
+
+    /// Returns whether any finished task has output in memory.
+    pub(crate) fn has_settled_memory(&self) -> bool {
+        let memory = self.memory.as_deref();
+        memory.is_some_and(|memory| memory.budget().has_settled())
     }
 
     /// Reduces the reservation of a finished task to the size of its memory file.

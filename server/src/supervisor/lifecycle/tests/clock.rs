@@ -180,6 +180,9 @@ fn tracked_orphans_run_in_the_background_after_the_leader_exits() {
     );
     assert!(life.task.is_out_of_foreground() && life.task.is_live());
     assert_eq!(life.timer(), Some((mono(107), Timer::Deadline)));
+    life.step(tree_ended(3), at(8));
+    assert!(!life.task.is_live());
+    assert_eq!(life.task.placement(), Placement::Background);
 }
 
 /// F11
