@@ -6,6 +6,7 @@
 mod boot;
 mod builder;
 mod cleanup;
+mod clock;
 pub mod containment;
 pub mod crash;
 

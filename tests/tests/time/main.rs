@@ -1,6 +1,7 @@
-//! Time: deadlines and silence.
+//! Time: clocks, deadlines and silence.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod clock;
 mod deadline;
 mod silence;
