@@ -24,9 +24,9 @@ pub(crate) use claim::FileState;
 pub use directory::TaskDir;
 pub(crate) use directory::TaskDirEntry;
 pub use memory::MemoryDir;
-pub(crate) use records::{CgroupPath, Identity, LeaderExit, Stage};
 #[cfg(test)]
 pub(crate) use records::Slot;
+pub(crate) use records::{CgroupPath, Identity, LeaderExit, Stage};
 pub use records::{Exit, Records, Start, TreeEnd};
 
 use crate::task::{Chunk, Moment, Tail, TaskUid};

@@ -101,11 +101,13 @@ async fn invalid_filters_of_detach_are_named() {
     edge.refuses(cases).await;
 }
 
+/// Sets one field of a filter.
+type Set = fn(&mut TaskFilter);
+
 /// S2, L4
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn wait_takes_ids_alone_or_a_session_alone() {
     let edge = Edge::new().await;
-    type Set = fn(&mut TaskFilter);
     let others: [(&str, Set); 8] = [
         ("filter.kinds", |filter| filter.kinds = vec![1]),
         ("filter.states", |filter| filter.states = vec![3]),
