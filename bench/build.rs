@@ -1,5 +1,5 @@
 //! Compiles the smallest program there is: it needs no loader and no C library, and exits with 0. A
-//! spawn of it shows what the starting costs, less what is started.
+//! spawn of it measures the cost of a start without the cost of a program.
 
 use std::{env, path::PathBuf, process::Command};
 

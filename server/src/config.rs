@@ -86,7 +86,7 @@ pub struct TlsFiles {
     pub key: PathBuf,
 }
 
-/// The fate of live tasks when a signal ends the server. A Shutdown call has its own option.
+/// The treatment of live tasks when a signal ends the server. A Shutdown call has its own option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnExit {
     /// They run on, and the next server takes them over.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  open the state directory ─> assemble ─> listen ─> recover ─> serve ─> close ─> close the journal
-//!                                            └─ calls wait at the gate ─┘
+//!                                            └─ calls are refused ───┘
 //! ```
 
 mod assemble;
@@ -202,7 +202,7 @@ struct Running {
 }
 
 impl Running {
-    /// Listens on every address; calls wait at the gate.
+    /// Listens on every address. The gate refuses calls until recovery is done.
     async fn listen(
         config: &Config,
         tcp: Tcp,

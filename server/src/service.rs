@@ -79,7 +79,7 @@ impl End {
 }
 
 impl Service {
-    /// Serves a supervisor that has recovered its tasks.
+    /// Serves a supervisor. The gate refuses calls until it has recovered its tasks.
     pub(crate) fn new(
         supervisor: Supervisor,
         journal: Journal,

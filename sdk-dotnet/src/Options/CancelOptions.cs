@@ -45,7 +45,7 @@ public sealed class CancelOptions
         return request;
     }
 
-    /// <summary>Returns the result of this task: with a cascade there are others beside it.</summary>
+    /// <summary>Returns the result of this task.</summary>
     internal static CancelResult ResultOf(string taskId, CancelResponse answer) =>
         answer.Results.FirstOrDefault(result => result.Task?.Id == taskId)
         ?? throw new IncompleteAnswerException("results");

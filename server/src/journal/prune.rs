@@ -1,4 +1,4 @@
-//! Pruning: selects finished tasks and old events to delete, and counts what there is.
+//! Pruning: selects finished tasks and old events to delete, and counts the finished tasks and their output.
 //!
 //! The supervisor decides how much is kept. A task whose end was delivered goes before one whose
 //! end was not. Every step is one short transaction; a crash leaves the state before it or after it.

@@ -45,7 +45,7 @@ use crate::task::Event;
 
 pub(super) use operation::{Batch, Change};
 
-/// Operations that may wait. More would not be written sooner; appenders are held back instead.
+/// Operations that may wait. A longer queue would not make writes faster, so further appenders wait.
 const QUEUE: usize = 1024;
 
 /// Operations in one transaction: beyond this the commit is no longer what costs.
@@ -54,7 +54,7 @@ const BATCH: usize = 256;
 /// Operations that an appender writes itself, in the time of a whole runtime worker.
 const BATCH_IN_PLACE: usize = 32;
 
-/// Length of the WAL, in pages, at which appenders are held up to empty it: 32 MiB.
+/// Length of the WAL, in pages, at which appenders wait while it is emptied: 32 MiB.
 const LONG_WAL: i64 = 8192;
 
 /// Accepts write operations.

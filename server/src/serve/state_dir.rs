@@ -30,7 +30,7 @@ pub(super) fn open(config: &Config) -> Result<StateLock, RunError> {
         });
     }
     if found.mode() & 0o077 != 0 {
-        tracing::warn!(path = %path.display(), "the state directory was open to others: now 0700");
+        tracing::warn!(path = %path.display(), "the state directory was accessible to other users; its mode is now 0700");
         fs::set_permissions(path, fs::Permissions::from_mode(0o700))
             .map_err(failed("set the mode of the state directory"))?;
     }

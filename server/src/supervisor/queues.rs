@@ -27,7 +27,7 @@ pub(super) struct QueueChanges(tokio::sync::Mutex<()>);
 
 impl Supervisor {
     /// Changes a queue, and admits the tasks that can start because of it. The change is durable when
-    /// this returns. It runs to its end though the caller leaves.
+    /// this returns. It completes even if the caller disconnects.
     pub(crate) async fn update_queue(
         &self,
         name: String,

@@ -2,7 +2,7 @@
 //!
 //! A [`TaskId`] is a task's sequence number under a keyed permutation of 50 bits, written as ten
 //! characters. The journal never assigns a sequence number twice, so no id is ever reused and no lookup
-//! is needed to ensure it. The ids look random, so that a typing error names no other task.
+//! is needed to ensure it. The ids look random, so that a mistyped id does not match another task.
 
 use std::{fmt, str::FromStr};
 

@@ -11,9 +11,14 @@ mod sdk;
 mod stage;
 mod table;
 
-use std::{collections::BTreeMap, fs, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    sync::Arc,
+};
 
 use heeler_tests::binary;
+use prost_reflect::DescriptorPool;
 use serde_json::json;
 use tokio::{sync::Semaphore, task::JoinSet};
 
@@ -32,6 +37,26 @@ async fn the_rust_client_passes_every_case() {
 async fn grpcurl_passes_every_case_that_it_can() {
     if heeler_tests::grpcurl::program().is_some() {
         run::<grpcurl::Grpcurl>("grpcurl").await;
+    }
+}
+
+/// The RPCs that no case calls: Shutdown ends the daemon of the case.
+const WITHOUT_A_CASE: [&str; 1] = ["Shutdown"];
+
+#[test]
+fn every_rpc_has_a_case() {
+    let contract = DescriptorPool::decode(heeler_proto::FILE_DESCRIPTOR_SET).unwrap();
+    let service = contract.get_service_by_name("heeler.v1.BackgroundTasks");
+    let called: BTreeSet<String> = Case::all()
+        .iter()
+        .flat_map(|case| &case.steps)
+        .filter_map(|step| case::rpc(&contract, step["do"].as_str()?))
+        .map(|method| method.name().to_owned())
+        .chain(WITHOUT_A_CASE.map(str::to_owned))
+        .collect();
+    for method in service.unwrap().methods() {
+        let name = method.name();
+        assert!(called.contains(name), "add a case for {name} to cases.json");
     }
 }
 

@@ -65,7 +65,7 @@ async fn a_state_directory_open_to_others_is_closed_and_logged() {
     daemon.restart().await;
     let mode = fs::metadata(daemon.state_dir()).unwrap().permissions();
     assert_eq!(mode.mode() & 0o777, 0o700);
-    daemon.logged("was open to others").await;
+    daemon.logged("was accessible to other users").await;
 }
 
 /// N1

@@ -225,7 +225,7 @@ Global___SpawnError: _TypeAlias = SpawnError  # noqa: Y015
 
 @_typing.final
 class UnknownOutcome(_message.Message):
-    """An end of which there is no record."""
+    """An end that was not recorded."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -1,4 +1,4 @@
-//! Old facts that were read from the file lately. Bounded; what it lacks is read again.
+//! A bounded cache of events read from the file. A miss reads the file again.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

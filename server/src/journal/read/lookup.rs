@@ -14,7 +14,7 @@ use crate::{
     task::{IdKey, Revision, Seq, TaskId},
 };
 
-/// Where a finished task's records are.
+/// The revisions of a finished task's records.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::journal) struct FinishedTask {
     pub(in crate::journal) latest: Revision,

@@ -37,7 +37,7 @@ impl Journal {
             let mut select = connection.prepare(sql::QUEUES)?;
             let rows = select.query_map([], queue)?;
             let readable = rows.filter_map(|row| {
-                row.inspect_err(|error| tracing::error!(%error, "a queue's settings are lost"))
+                row.inspect_err(|error| tracing::error!(%error, "cannot read the settings of a queue; the defaults apply"))
                     .ok()
             });
             Ok(readable.collect())

@@ -1,4 +1,4 @@
-//! The newest facts, in memory. Bounded; what it lacks is read from the file.
+//! A bounded buffer of the newest events. Older events are read from the file.
 
 use std::collections::VecDeque;
 

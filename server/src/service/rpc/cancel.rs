@@ -91,9 +91,11 @@ async fn wait_for_stops(
                 () = service.closing.begun() => None,
             };
             one.task = stopped.ok_or_else(Refusal::shutting_down)?;
-        } else if one.task.is_live() {
-            one.task = service.find(&id).await?;
         }
+    }
+    // A task whose kill was overdue may have finished while the next one was waited for.
+    for one in cancelled.iter_mut().filter(|one| one.task.is_live()) {
+        one.task = service.find(&one.task.id).await?;
     }
     Ok(cancelled)
 }

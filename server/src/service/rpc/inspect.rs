@@ -26,8 +26,10 @@ pub(super) async fn inspect(
     }
     let task = service.find(&id).await?;
     let observed = service.supervisor.observe(&task, tail_bytes as usize).await;
-    let Observed { tail, tree } =
+    let Observed { mut tail, tree } =
         observed.map_err(|error| Refusal::storage("read the task's file", &error))?;
+    // Output that is lost, as after a restart of the machine, still counts.
+    tail.end = tail.end.max(task.output_bytes);
     service.note_delivered(&task);
     let rest = v1::InspectResponse {
         task: None,

@@ -99,7 +99,7 @@ fn check(request: v1::ReadOutputRequest) -> Result<Read, Refusal> {
     })
 }
 
-/// Reads what there is now, and moves on to the next piece.
+/// Reads the available output and advances the start of the next read.
 pub(super) async fn piece(
     service: &Service,
     read: &mut Read,

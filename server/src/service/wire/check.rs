@@ -136,7 +136,7 @@ pub(crate) fn signal(field: &str, value: &str) -> Result<Option<Signal>, Refusal
     }
 }
 
-/// The id of a task that must be named. A malformed id is that of no task.
+/// The id of a task that must be named. A malformed id is treated as unknown.
 pub(crate) fn task_id(field: &str, value: &str) -> Result<TaskId, Refusal> {
     if value.is_empty() {
         return Err(Refusal::field(field, "is required"));

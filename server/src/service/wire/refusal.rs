@@ -10,7 +10,7 @@ use super::task;
 use crate::task::Task;
 
 const DOMAIN: &str = "heeler.dev";
-/// Maximum length of a message. Errors travel in headers, of which clients accept a few kilobytes.
+/// Maximum length of a message. Errors are sent in headers, which clients limit to a few kilobytes.
 const LONGEST_MESSAGE: usize = 1024;
 /// Maximum length of a value or a field's path.
 const LONGEST_VALUE: usize = 256;
@@ -109,7 +109,11 @@ impl Refusal {
 
     pub(crate) fn storage(operation: &str, error: &dyn Error) -> Self {
         let error = chain(error);
-        tracing::error!(operation, error, "could not use the state directory");
+        tracing::error!(
+            operation,
+            error,
+            "could not read or write the state directory"
+        );
         let message = format!("could not {operation}: {error}");
         Self::new(Code::Internal, ErrorReason::StorageFailed, message).with("operation", operation)
     }

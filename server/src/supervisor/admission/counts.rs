@@ -1,4 +1,4 @@
-//! The bookkeeping: which claims are admitted or wait, and what they count towards.
+//! The bookkeeping: which claims are admitted or wait, and the limits that they count towards.
 
 use std::{borrow::Borrow, collections::HashMap, hash::Hash};
 

@@ -9,7 +9,7 @@ use crate::task::{
 };
 
 const SIGKILL: Signal = Signal(9);
-/// The interval of further looks at an overdue kill of which no survivor could be named.
+/// The retry interval while an overdue kill has no known survivors.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -318,8 +318,14 @@ fn lost(loss: Loss, then: &str) -> String {
 
 fn not_started(reason: NotStarted) -> SpawnFailure {
     let (stage, message) = match reason {
-        NotStarted::Prevented => (SpawnStage::Shim, "the shim ended before it began"),
-        NotStarted::PlaceTaken => (SpawnStage::TaskFile, "something else is in its place"),
+        NotStarted::Prevented => (
+            SpawnStage::Shim,
+            "the shim exited before it started the leader",
+        ),
+        NotStarted::PlaceTaken => (
+            SpawnStage::TaskFile,
+            "another file is at the path of the task file",
+        ),
     };
     SpawnFailure {
         stage,

@@ -68,7 +68,7 @@ impl TaskActor {
     }
 
     /// Answers the caller of Spawn with a failed start that cannot be recorded yet: on a full disk
-    /// that can take for ever.
+    /// the disk may stay full indefinitely.
     pub(super) fn reply_to_failed_spawn(&mut self) {
         let task = &self.life.task;
         let outcome = task.leader_end.as_ref().map(|end| &end.outcome);

@@ -21,7 +21,7 @@ const RETRY_MILLIS: u64 = 1000;
 pub(super) struct MemoryFile<'a> {
     fd: Fd,
     path: &'a CStr,
-    /// The output is to be on disk, even if it is little.
+    /// The output must be moved to disk, whatever its size.
     wanted: bool,
     refusal: Option<Refusal>,
 }

@@ -145,7 +145,7 @@ export const SpawnErrorSchema: GenMessage<SpawnError> = /*@__PURE__*/
   messageDesc(file_heeler_v1_outcome, 2);
 
 /**
- * An end of which there is no record.
+ * An end that was not recorded.
  *
  * @generated from message heeler.v1.UnknownOutcome
  */

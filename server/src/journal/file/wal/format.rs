@@ -32,16 +32,16 @@ type Sum = [u32; 2];
 /// One frame: a new version of one page.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frame {
-    /// A transaction ends with it, as it says itself.
+    /// The frame is marked as the last of a transaction.
     pub(super) commits: bool,
     /// It is one of this WAL, and not left from an earlier one: by its salts or by its checksum.
     pub(super) own: bool,
     /// Its checksum fits.
     pub(super) whole: bool,
-    /// SQLite comes as far as this.
+    /// SQLite reads the WAL up to this frame, at least.
     pub(super) followed: bool,
-    /// Its checksum continues that of the frame before it as computed, not as stored: there only the
-    /// stored checksum is damaged.
+    /// Its checksum continues the computed checksum of the frame before it, not the stored one: only the
+    /// stored one is damaged.
     pub(super) vouches_for_the_last: bool,
 }
 
