@@ -32,7 +32,7 @@ impl Setting {
             }
             Self::Cgroup => Daemon::builder().containment("cgroup").start().await,
             Self::Subreaper => Daemon::builder().containment("subreaper").start().await,
-            // Nobody has no cgroup, so the daemon finds that out; another user may have one.
+            // The user `nobody` has no cgroup, and the daemon detects that; another user may have one.
             Self::Unprivileged if is_rerun() => Daemon::start().await,
             Self::Unprivileged => Daemon::builder().containment("subreaper").start().await,
         };
