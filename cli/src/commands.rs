@@ -14,6 +14,7 @@ mod run;
 pub(crate) mod serve;
 mod shutdown;
 mod spawn;
+mod start;
 mod wait;
 
 use clap::Subcommand;
@@ -29,6 +30,8 @@ use crate::{args::deferred_args::DeferredArgs, exit::Exit, failure::Failure};
 pub(crate) enum Command {
     /// Run the daemon in the foreground
     Serve(DeferredArgs<serve::Serve>),
+    /// Start the daemon if it is not running, and print its address
+    Start(DeferredArgs<start::Start>),
     /// Start a background task and print its id
     Spawn(DeferredArgs<spawn::Spawn>),
     /// Run a task in the foreground, with its output and exit code
@@ -64,6 +67,7 @@ impl Command {
         match self {
             Self::Serve(DeferredArgs(args)) => args.run(),
             Self::Completions(DeferredArgs(args)) => args.run(),
+            Self::Start(DeferredArgs(args)) => block_on(args.run()),
             Self::Spawn(DeferredArgs(args)) => block_on(args.run()),
             Self::Run(DeferredArgs(args)) => block_on(args.run()),
             Self::Ps(DeferredArgs(args)) => block_on(args.run()),

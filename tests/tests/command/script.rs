@@ -94,6 +94,27 @@ async fn a_command_starts_a_daemon_if_there_is_none_and_reports_it() {
     assert!(!daemon.socket().exists());
 }
 
+/// U5
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn start_starts_a_daemon_once_and_prints_its_address() {
+    let mut daemon = Daemon::builder().own_program().prepare();
+    let first = daemon.heeler(["start"]).await.ok();
+    assert!(first.stderr.contains("started the daemon"), "{first:?}");
+    let address = format!("unix:{}", daemon.socket().display());
+    assert_eq!(first.stdout.trim_end(), address);
+    let second = daemon.heeler(["start", "--json"]).await.ok();
+    assert_eq!(
+        second.stderr, "",
+        "the second command started another daemon"
+    );
+    assert_eq!(second.json(), json!({ "address": address }));
+    daemon.learn_epoch().await;
+    daemon.heeler(["shutdown"]).await.ok();
+    let nowhere = format!("unix:{}", daemon.socket().display());
+    let refused = daemon.heeler(["start", "--addr", &nowhere]).await;
+    assert_eq!(refused.code, Some(4), "{refused:?}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn completions_are_printed() {
     let daemon = Daemon::start().await;
