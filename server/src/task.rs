@@ -61,8 +61,10 @@ pub struct Task {
     /// Present if it had to wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queued: Option<Queued>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Started>,
     /// The end of the leader, or its failure to start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leader_end: Option<LeaderEnd>,
     /// True once orphans are tracked after the leader's exit: the task is out of the foreground.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -75,11 +77,14 @@ pub struct Task {
     /// The orphans that lived on when it ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub abandoned: Vec<Survivor>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
     /// Bytes of output written.
     pub output_bytes: u64,
     /// The reason why output is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture_error: Option<String>,
     /// The revision of its latest event; set by the journal.
     pub revision: Revision,
