@@ -223,18 +223,21 @@ impl Running {
         let token = tcp.token();
         let paths = config.listen.iter().filter_map(Listen::unix);
         let connections = Listener::bind(paths, tcp)?.connections(&closing);
-        let reflection = tonic_reflection::server::Builder::configure()
-            .register_encoded_file_descriptor_set(heeler_proto::FILE_DESCRIPTOR_SET)
-            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-            // For generic clients that show the details of an error.
-            .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
-            .build_v1()
-            .map_err(|error| RunError::io("offer reflection")(io::Error::other(error)))?;
+        let reflection = || {
+            tonic_reflection::server::Builder::configure()
+                .register_encoded_file_descriptor_set(heeler_proto::FILE_DESCRIPTOR_SET)
+                .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+                // For generic clients that show the details of an error.
+                .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
+        };
+        let no_reflection = |error| RunError::io("offer reflection")(io::Error::other(error));
         let router = Server::builder()
             .max_concurrent_streams(STREAMS)
             .layer(Edge::new(gate.clone(), token, LARGEST_REQUEST))
             .add_service(health_service)
-            .add_service(reflection)
+            .add_service(reflection().build_v1().map_err(no_reflection)?)
+            // For generic clients that are a little older.
+            .add_service(reflection().build_v1alpha().map_err(no_reflection)?)
             .add_service(
                 BackgroundTasksServer::new(service).max_decoding_message_size(LARGEST_REQUEST),
             );

@@ -1,7 +1,9 @@
-//! Clients: the Rust SDK, its examples, and grpcurl.
+//! Clients: the Rust SDK, its examples, generated stubs for Go, and generic clients.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod client;
+mod go;
 mod grpcurl;
 mod recipes;
+mod reflection;
