@@ -5,7 +5,8 @@
 //! not in the file. Output goes to the same file, see [`crate::program::output`].
 
 use heeler_shim::{
-    record::{CgroupPath, Identity, LeaderExit, SlotBytes, Start, TreeEnd, position},
+    log::BLOCKS_START,
+    record::{CgroupPath, Identity, LeaderExit, SLOT, SlotBytes, Start, TreeEnd, position},
     wire::{AfterTask, Report},
 };
 
@@ -58,7 +59,7 @@ impl TaskFile {
             return Claim::Taken;
         }
         let identified = file::links_and_size(&fd).and_then(|untouched| match untouched {
-            (1, 0) => write(&fd, &identity(task, own)?.encode(), position::IDENTITY).map(Some),
+            (1, 0) => write_header(&fd, &identity(task, own)?).map(Some),
             _ => Ok(None),
         });
         match identified {
@@ -152,6 +153,17 @@ impl<T> Fact<T> {
         write(fd, &encode(fact), at)?;
         *self = Self::Written;
         Ok(true)
+    }
+}
+
+/// Writes the identity and the empty slots after it, so that the file system has room for the records of
+/// the task's end: a disk may be full by then, and its blocks smaller than the header.
+fn write_header(fd: &Fd, identity: &Identity) -> Result<()> {
+    let mut header = [0; BLOCKS_START as usize];
+    header[..SLOT].copy_from_slice(&identity.encode());
+    match file::write_at(fd, &header, position::IDENTITY)? {
+        len if len == header.len() => Ok(()),
+        _ => Err(Errno::ENOSPC),
     }
 }
 
