@@ -1,9 +1,8 @@
 //! The lock of a state directory.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::File,
     io,
-    os::unix::fs::OpenOptionsExt,
     path::Path,
     time::{Duration, Instant},
 };
@@ -16,16 +15,18 @@ const LOCK_OUTLIVES: Duration = Duration::from_secs(1);
 const RETRY: Duration = Duration::from_millis(5);
 
 /// A lock that makes this process the only server of a state directory, until it is dropped.
+///
+/// The lock is that of the directory itself: no file in it can be removed to let another server in.
 #[derive(Debug)]
 pub(crate) struct StateLock(#[allow(dead_code, reason = "kept for its drop")] Flock<File>);
 
 impl StateLock {
-    /// Takes the lock; `None` if another process keeps it, or `is_served` returns true. Blocks for up to
-    /// [`LOCK_OUTLIVES`].
-    pub(crate) fn take(path: &Path, is_served: impl Fn() -> bool) -> io::Result<Option<Self>> {
+    /// Takes the lock of a directory; `None` if another process keeps it, or `is_served` returns true.
+    /// Blocks for up to [`LOCK_OUTLIVES`].
+    pub(crate) fn take(dir: &Path, is_served: impl Fn() -> bool) -> io::Result<Option<Self>> {
         let end = Instant::now() + LOCK_OUTLIVES;
         loop {
-            let lock = Self::try_take(path)?;
+            let lock = Self::try_take(dir)?;
             if lock.is_some() || Instant::now() >= end || is_served() {
                 return Ok(lock);
             }
@@ -33,14 +34,8 @@ impl StateLock {
         }
     }
 
-    fn try_take(path: &Path) -> io::Result<Option<Self>> {
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(path)?;
-        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+    fn try_take(dir: &Path) -> io::Result<Option<Self>> {
+        match Flock::lock(File::open(dir)?, FlockArg::LockExclusiveNonblock) {
             Ok(lock) => Ok(Some(Self(lock))),
             Err((_, nix::Error::EWOULDBLOCK)) => Ok(None),
             Err((_, error)) => Err(error.into()),
@@ -57,25 +52,23 @@ mod tests {
     #[test]
     fn a_state_directory_has_one_lock() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("lock");
-        let first = StateLock::take(&path, || false).unwrap();
+        let first = StateLock::take(dir.path(), || false).unwrap();
         assert!(first.is_some());
-        assert!(StateLock::take(&path, || false).unwrap().is_none());
+        assert!(StateLock::take(dir.path(), || false).unwrap().is_none());
         drop(first);
-        assert!(StateLock::take(&path, || false).unwrap().is_some());
+        assert!(StateLock::take(dir.path(), || false).unwrap().is_some());
     }
 
     /// R1
     #[test]
     fn a_lock_that_briefly_outlives_its_server_is_waited_for() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("lock");
-        let first = StateLock::take(&path, || false).unwrap().unwrap();
+        let first = StateLock::take(dir.path(), || false).unwrap().unwrap();
         let owner = std::thread::spawn(move || {
             std::thread::sleep(RETRY * 20);
             drop(first);
         });
-        assert!(StateLock::take(&path, || false).unwrap().is_some());
+        assert!(StateLock::take(dir.path(), || false).unwrap().is_some());
         owner.join().unwrap();
     }
 }
