@@ -1,6 +1,6 @@
 //! The truth, and the only road to watchers: every fact, in order, on disk before it is delivered.
 //!
-//! It owns the file `journal.db` of the state directory, the revisions, the sequence numbers of tasks,
+//! It owns the file `journal.db` and the directory `waiting` of the state directory, the revisions, the sequence numbers of tasks,
 //! and the part of all that is in memory. It knows nothing of processes, of the rules of a task's life
 //! (beyond that a task begins once and ends once), or of watchers. No output of a task is ever in it.
 //!
@@ -13,7 +13,8 @@
 //! | folder | what it owns |
 //! | --- | --- |
 //! | `file` | the file, its tables, the check of its WAL, the epoch |
-//! | `write` | the write operation, group commit, the writer thread |
+//! | `write` | the write operation, group commit, the writer thread, the reserve for a full disk |
+//! | `waiting` | the requests of tasks that have not started |
 //! | `read` | the live state, events, lists, lookups |
 //! | `prune` | the choice of what to delete, and the counters it is based on |
 //!
@@ -34,12 +35,15 @@ mod file;
 mod prune;
 mod read;
 mod record;
+mod request;
 mod sql;
 #[cfg(test)]
 mod tests;
+mod waiting;
 mod write;
 
 use std::{
+    io,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -53,6 +57,7 @@ use self::{
     file::Identity,
     prune::{Delivered, Totals},
     read::{LiveState, ReadPool},
+    waiting::WaitingRequests,
     write::{Change, Writer},
 };
 use crate::task::{Event, EventKind, IdKey, QueueSettings, Seq, SpawnRequest, Task, TaskId};
@@ -61,6 +66,7 @@ pub(crate) use error::{DiskTrouble, ReadError};
 pub(crate) use error::{JournalError, RecordError};
 pub(crate) use prune::{Candidate, FinishedClass, FinishedTotals};
 pub(crate) use read::{ListQuery, Position};
+pub(crate) use write::Allocate;
 
 /// The failures that an append survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -83,8 +89,8 @@ pub struct Entry {
     pub kind: EventKind,
     /// The task right after the event; its revision is ignored.
     pub task: Task,
-    /// The request, with Created. It is kept if it has a `request_id`; otherwise only until a task that
-    /// has to wait has started.
+    /// The request, with Created. It is kept until a task that has to wait has started; of one with a
+    /// `request_id`, a digest is kept as long as its task.
     pub request: Option<SpawnRequest>,
 }
 
@@ -93,7 +99,8 @@ pub struct Entry {
 pub(crate) struct PriorRequest {
     /// The task that it created.
     pub(crate) task: Arc<Task>,
-    pub(crate) request: SpawnRequest,
+    /// True if it was the same request; its `request_id` was.
+    pub(crate) is_same: bool,
     /// The event with which it was answered: Created, if the task had to wait and replaces no other;
     /// else the first event with the leader running or, if it never ran, the end. None: not yet.
     pub(crate) answer: Option<Arc<Event>>,
@@ -122,6 +129,8 @@ struct Shared {
     totals: Arc<Totals>,
     delivered: Delivered,
     pool: Arc<ReadPool>,
+    waiting: Arc<WaitingRequests>,
+    path: PathBuf,
     writer: Writer,
 }
 
@@ -152,12 +161,18 @@ impl Journal {
         let seqs = SeqNumbers::after(read::highest_seq(&connection)?);
         let live = Arc::new(LiveState::new(head, read::live_tasks(&connection)?));
         let totals = Arc::new(Totals::new(oldest));
+        let tasks = live.tasks();
+        let state_dir = path.parent().unwrap_or(path);
+        let tasks = tasks.iter().map(|task| &**task);
+        let waiting = Arc::new(WaitingRequests::open(state_dir, durability, tasks));
         let checkpointer = file::open_checkpointer(path)?;
         let writer = Writer::start(
             connection,
             checkpointer,
             Arc::clone(&live),
             Arc::clone(&totals),
+            Arc::clone(&waiting),
+            &identity,
             durability,
         );
         let writer = writer.map_err(|source| JournalError::Open {
@@ -171,6 +186,8 @@ impl Journal {
             live,
             totals,
             delivered: Delivered::new(),
+            waiting,
+            path: path.into(),
             writer,
         };
         Ok(Self {
@@ -183,10 +200,11 @@ impl Journal {
         file::is_missing(&file::path(dir))
     }
 
-    /// The file that every fact is written to first. Space may be reserved in it; it must not be
-    /// changed otherwise.
-    pub(crate) fn wal_file(dir: &Path) -> PathBuf {
-        file::wal(&file::path(dir))
+    /// Begins to keep space with which tasks can be stopped, ended and removed on a full disk. Fails where
+    /// the file system cannot allocate space ahead.
+    pub(crate) fn keep_reserve(&self, allocate: Allocate) -> io::Result<()> {
+        let Shared { writer, path, .. } = &*self.shared;
+        writer.keep_reserve(path, allocate)
     }
 
     /// The id under which revisions are unique; a new one begins where facts may have been lost.

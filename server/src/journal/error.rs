@@ -31,6 +31,17 @@ pub enum JournalError {
         known: i32,
     },
 
+    /// The file was written by an earlier version, which no release had. It was left as it is.
+    #[error(
+        "{path} has schema version {found} of an earlier build, and this server knows only {known}: \
+         move it and the tasks directory away to start over"
+    )]
+    Older {
+        path: PathBuf,
+        found: i32,
+        known: i32,
+    },
+
     /// The file is empty, but its WAL is not. Both were left as they are.
     #[error("{path} was emptied, only its WAL is left: restore a backup of the file")]
     Emptied { path: PathBuf },
@@ -67,6 +78,17 @@ pub enum JournalError {
     Storage {
         operation: &'static str,
         source: rusqlite::Error,
+    },
+
+    /// The disk is full: the space that is left is reserved for the stops and ends of tasks.
+    #[error("the disk is full: the rest is reserved for the ends of tasks")]
+    Reserved,
+
+    /// The file with the request of a waiting task could not be used. The operation may work the next time.
+    #[error("cannot {operation} the request of a waiting task")]
+    Request {
+        operation: &'static str,
+        source: io::Error,
     },
 
     /// The file system is read-only. The operation may work the next time.
@@ -147,6 +169,10 @@ pub enum RecordError {
 
     #[error("the record is missing")]
     Missing,
+
+    /// The row or the record of a task is that of another.
+    #[error("the record is that of another task")]
+    OfAnotherTask,
 }
 
 /// The state of the disk, as far as a failure tells.
@@ -163,6 +189,8 @@ impl JournalError {
     pub(crate) fn disk_trouble(&self) -> Option<DiskTrouble> {
         match self {
             Self::Storage { source, .. } | Self::Unopened { source, .. } => Some(trouble(source)),
+            Self::Reserved => Some(DiskTrouble::Full),
+            Self::Request { source, .. } => Some(trouble_with_file(source.kind())),
             Self::ReadOnly { .. } => Some(DiskTrouble::ReadOnly),
             Self::Corrupt { .. } | Self::Emptied { .. } | Self::Mixed { .. } => {
                 Some(DiskTrouble::Damaged)
@@ -170,6 +198,7 @@ impl JournalError {
             Self::Open { .. }
             | Self::Foreign { .. }
             | Self::Newer { .. }
+            | Self::Older { .. }
             | Self::Closed
             | Self::Misplaced { .. }
             | Self::RequestTaken { .. }
@@ -218,6 +247,17 @@ impl JournalError {
     /// Reports whether SQLite has read something that it did not write.
     pub(super) fn is_damage(source: &rusqlite::Error) -> bool {
         trouble(source) == DiskTrouble::Damaged
+    }
+}
+
+fn trouble_with_file(kind: io::ErrorKind) -> DiskTrouble {
+    let full = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
+    if full.contains(&kind) {
+        DiskTrouble::Full
+    } else if kind == io::ErrorKind::ReadOnlyFilesystem {
+        DiskTrouble::ReadOnly
+    } else {
+        DiskTrouble::Other
     }
 }
 

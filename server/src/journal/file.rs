@@ -9,12 +9,13 @@ mod wal;
 
 use std::{
     ffi::OsString,
-    fs::{self, OpenOptions},
+    fs::{self, File, OpenOptions},
     io,
+    os::unix::fs::FileExt,
     path::{Path, PathBuf},
 };
 
-use rusqlite::Connection;
+use rusqlite::{Connection, config::DbConfig};
 
 pub(super) use open::{open_checkpointer, open_reader, open_writer};
 pub(super) use schema::Identity;
@@ -32,7 +33,7 @@ pub(super) fn wal(path: &Path) -> PathBuf {
 }
 
 /// SQLite's index of the WAL, shared between processes.
-fn wal_index(path: &Path) -> PathBuf {
+pub(super) fn wal_index(path: &Path) -> PathBuf {
     with_suffix(path, "-shm")
 }
 
@@ -45,7 +46,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 /// Reports whether there is no journal: no file, or an empty one, as a crash during creation leaves it.
 pub(super) fn is_missing(path: &Path) -> bool {
     match fs::metadata(path) {
-        Ok(found) => found.is_file() && found.len() == 0 && !wal(path).exists(),
+        Ok(found) => found.is_file() && found.len() == 0 && !has_commits(&wal(path)),
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
 }
@@ -57,6 +58,65 @@ pub(super) fn is_on_read_only_disk(path: &Path) -> bool {
 }
 
 /// Moves the whole WAL into the file, and empties it.
-pub(super) fn truncate_wal(connection: &Connection) -> rusqlite::Result<()> {
+fn truncate_wal(connection: &Connection) -> rusqlite::Result<()> {
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+}
+
+/// Moves the whole WAL into the file, and leaves a WAL of up to `kept` bytes without commits: one that
+/// were deleted would give its space to others on a full disk. `last` writes the last commit.
+pub(super) fn retire_wal(
+    connection: &Connection,
+    path: &Path,
+    kept: u64,
+    last: impl FnOnce(),
+) -> rusqlite::Result<()> {
+    let limit = i64::try_from(kept).unwrap_or(i64::MAX);
+    connection.pragma_update_and_check(None, "journal_size_limit", limit, |_| Ok(()))?;
+    restart_wal(connection)?;
+    // Begins the WAL anew, which cuts its file.
+    last();
+    if restart_wal(connection)? == Moved::All
+        && let Err(error) = erase_header(&wal(path))
+    {
+        tracing::warn!(%error, "the WAL keeps commits that the journal has, too");
+    }
+    Ok(())
+}
+
+/// The result of moving the WAL into the file.
+#[derive(Debug, PartialEq, Eq)]
+enum Moved {
+    All,
+    /// A reader still needs the rest.
+    Some,
+}
+
+/// Moves the WAL into the file, so that the next commit begins it anew.
+fn restart_wal(connection: &Connection) -> rusqlite::Result<Moved> {
+    connection.query_row("PRAGMA wal_checkpoint(RESTART)", [], |row| {
+        let (all, moved) = (row.get::<_, i64>(1)?, row.get::<_, i64>(2)?);
+        Ok(if moved < all { Moved::Some } else { Moved::All })
+    })
+}
+
+const WAL_HEADER: usize = 32;
+
+/// Makes a WAL one without commits: they would count again for a file that is restored beside it.
+fn erase_header(wal: &Path) -> io::Result<()> {
+    let wal = OpenOptions::new().write(true).open(wal)?;
+    wal.write_all_at(&[0; WAL_HEADER], 0)
+}
+
+/// Reports whether a WAL has a header, without which it has no commits.
+fn has_commits(wal: &Path) -> bool {
+    let mut header = [0; WAL_HEADER];
+    let read = File::open(wal).and_then(|wal| wal.read_exact_at(&mut header, 0));
+    read.is_ok() && header != [0; WAL_HEADER]
+}
+
+/// Has SQLite leave the WAL where it is when the last connection is closed.
+fn keep_wal_on_close(connection: &Connection) -> rusqlite::Result<()> {
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+        .map(drop)
 }

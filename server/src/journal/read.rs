@@ -31,13 +31,13 @@ use self::{
     lookup::FinishedTask,
 };
 use super::{Journal, JournalError, Memory, PriorRequest, ReadError};
-use crate::task::{Event, Fact, Filter, Revision, Seq, Task, TaskId};
+use crate::task::{Event, Fact, Filter, Revision, Seq, SpawnRequest, Task, TaskId};
 
 pub(super) use events::stored_event;
 #[cfg(test)]
 pub(super) use finished::{Search, Slice as SearchSlice};
 pub(super) use live_state::LiveState;
-pub(super) use lookup::finished;
+pub(super) use lookup::{finished, of_task};
 pub(super) use pool::ReadPool;
 pub(super) use sized::{SizedEvent, SizedFact};
 pub(super) use startup::{bounds, highest_seq, live_tasks};
@@ -138,20 +138,28 @@ impl Journal {
         id: &TaskId,
         which: fn(FinishedTask) -> Revision,
     ) -> Result<Option<Arc<Event>>, JournalError> {
+        let key = self.id_key();
         self.shared.pool.read(|pool, connection| {
-            let finished = lookup::finished(connection, id)?;
-            let event = finished.map(|finished| pool.event(connection, which(finished)));
-            Ok(event.transpose()?.map(|sized| sized.event))
+            let Some(finished) = lookup::finished(connection, key, id)? else {
+                return Ok(None);
+            };
+            let event = pool.event(connection, which(finished))?;
+            Ok(Some(lookup::of_task(event, id)?.event))
         })
     }
 
-    /// The request with this id, as long as its task exists.
+    /// The earlier request with the id of this one, as long as its task exists.
     pub(crate) async fn find_request(
         &self,
-        request_id: &str,
+        request: &SpawnRequest,
     ) -> Result<Option<PriorRequest>, JournalError> {
+        let Some(request_id) = &request.request_id else {
+            return Ok(None);
+        };
+        let key = &self.shared.identity.request_key;
+        let is_same = |digest: &[u8]| key.is_digest_of(digest, request);
         let pool = &self.shared.pool;
-        pool.read(|pool, connection| pool.prior_request(connection, request_id))
+        pool.read(|pool, connection| pool.prior_request(connection, request_id, is_same))
     }
 
     /// The finished tasks that match and ended after one revision and before another, in the order of
@@ -162,10 +170,14 @@ impl Journal {
         before: Revision,
         filter: Filter,
     ) -> Result<Vec<Arc<Task>>, JournalError> {
+        let key = self.id_key();
         let read = move |pool: &ReadPool, connection: &_| {
             let slice = Slice::Within(after, before);
-            let found = finished::find(connection, &filter, slice, None, usize::MAX)?;
-            let event = |found: Found| pool.event(connection, found.latest).ok();
+            let found = finished::find(connection, key, &filter, slice, None, usize::MAX)?;
+            let event = |found: Found| {
+                let event = pool.event(connection, found.latest).ok()?;
+                filter.has_id_of(&event.event.task).then_some(event)
+            };
             let mut ended: Vec<_> = found.into_iter().filter_map(event).collect();
             ended.sort_by_key(|sized| sized.event.revision);
             let task = |sized: SizedEvent| Arc::clone(&sized.event.task);
@@ -176,7 +188,7 @@ impl Journal {
 
     /// One page of a list.
     pub(crate) async fn list(&self, query: ListQuery) -> Result<Page, JournalError> {
-        list::page(&self.shared.pool, &self.shared.live, query).await
+        list::page(&self.shared.pool, &self.shared.live, self.id_key(), query).await
     }
 
     /// Every live task that matches, newest first, and the revision at which this was true: the events

@@ -19,9 +19,9 @@ pub(super) const QUEUES: &str = "SELECT name, slots, paused FROM queues";
 statements! {
     TABLE_COUNT = "SELECT count(*) FROM sqlite_schema";
     NEW_IDENTITY = "INSERT INTO journal
-            (directory_id, id_key, highest_removed_seq, oldest_revision, epoch)
-        VALUES (?1, random(), 0, 1, ?1)";
-    IDENTITY = "SELECT directory_id, id_key, epoch, unsynced_boot FROM journal";
+            (directory_id, id_key, request_key, highest_removed_seq, oldest_revision, epoch)
+        VALUES (?1, random(), randomblob(32), 0, 1, ?1)";
+    IDENTITY = "SELECT directory_id, id_key, epoch, unsynced_boot, request_key FROM journal";
     SET_EPOCH = "UPDATE journal SET epoch = ?1, unsynced_boot = ?2";
     SET_SYNCED = "UPDATE journal SET unsynced_boot = NULL";
 
@@ -51,12 +51,8 @@ statements! {
             end_revision = ?2, end_state = ?4, output_bytes = ?5, foreground = ?6
         WHERE seq = ?1 AND end_revision IS NULL";
     INSERT_LABEL = "INSERT INTO labels (key, value, seq) VALUES (?1, ?2, ?3)";
-    INSERT_REQUEST = "INSERT INTO requests (seq, format, body, request_id)
+    INSERT_REQUEST = "INSERT INTO requests (seq, format, digest, request_id)
         VALUES (?1, ?2, ?3, ?4)";
-    INSERT_WAITING = "INSERT INTO waiting (seq, format, body) VALUES (?1, ?2, ?3)";
-    DELETE_WAITING = "DELETE FROM waiting WHERE seq = ?1";
-    WAITING_REQUEST = "SELECT format, body FROM waiting WHERE seq = ?1
-        UNION ALL SELECT format, body FROM requests WHERE seq = ?1 LIMIT 1";
     SET_QUEUE = "INSERT OR REPLACE INTO queues (name, slots, paused) VALUES (?1, ?2, ?3)";
     DELETE_QUEUE = "DELETE FROM queues WHERE name = ?1";
 
@@ -119,11 +115,10 @@ statements! {
         FROM events WHERE revision = ?1";
     EVENTS_AFTER = "SELECT revision, at, kind, format, record, activity
         FROM events WHERE revision > ?1 ORDER BY revision LIMIT ?2";
-    FINISHED_BY_ID = "SELECT revision, coalesce(answer_revision, started_revision, end_revision)
-        FROM tasks INDEXED BY tasks_id
-        WHERE id = ?1 AND end_revision IS NOT NULL";
-    ID_BY_SEQ = "SELECT id, end_revision IS NOT NULL FROM tasks WHERE seq = ?1";
-    REQUEST_BY_ID = "SELECT r.format, r.body, t.created_revision, t.revision,
+    TASK_BY_SEQ = "SELECT id, end_revision IS NOT NULL, revision,
+            coalesce(answer_revision, started_revision, end_revision)
+        FROM tasks WHERE seq = ?1";
+    REQUEST_BY_ID = "SELECT r.format, r.digest, t.created_revision, t.revision,
             coalesce(t.answer_revision, t.started_revision, t.end_revision)
         FROM requests AS r CROSS JOIN tasks AS t ON t.seq = r.seq WHERE r.request_id = ?1";
 }

@@ -20,17 +20,20 @@ mod draft;
 mod operation;
 mod queue;
 mod remove;
+mod reserve;
 mod sessions;
 #[cfg(test)]
 mod tests;
 
 use std::{
     io,
+    path::Path,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, TryLockError,
         atomic::{AtomicBool, Ordering},
     },
     thread::{self, JoinHandle},
+    time::Duration,
 };
 
 use rusqlite::Connection;
@@ -39,11 +42,21 @@ use tokio::sync::{mpsc, oneshot};
 use self::{
     batcher::WriteBatcher,
     operation::{WriteOperation, Written},
+    reserve::Reserve,
 };
-use super::{Durability, Entry, JournalError, prune::Totals, read::LiveState};
+use super::{
+    Durability, Entry, JournalError,
+    file::Identity,
+    prune::Totals,
+    read::LiveState,
+    request::RequestKey,
+    waiting::{self, WaitingRequests},
+};
 use crate::task::Event;
 
 pub(super) use operation::{Batch, Change};
+
+pub(crate) use reserve::Allocate;
 
 /// Operations that may wait. A longer queue would not make writes faster, so further appenders wait.
 const QUEUE: usize = 1024;
@@ -57,10 +70,15 @@ const BATCH_IN_PLACE: usize = 32;
 /// Length of the WAL, in pages, at which appenders wait while it is emptied: 32 MiB.
 const LONG_WAL: i64 = 8192;
 
+/// The interval of attempts to take the reserve again while the disk is full.
+const RESERVE_RETRY: Duration = Duration::from_secs(1);
+
 /// Accepts write operations.
 #[derive(Debug)]
 pub(super) struct Writer {
     durability: Durability,
+    request_key: RequestKey,
+    waiting: Arc<WaitingRequests>,
     operations: mpsc::Sender<WriteOperation>,
     shared: Arc<Shared>,
     /// None once it is being joined.
@@ -82,11 +100,21 @@ impl Writer {
         checkpointer: Connection,
         live: Arc<LiveState>,
         totals: Arc<Totals>,
+        waiting: Arc<WaitingRequests>,
+        identity: &Identity,
         durability: Durability,
     ) -> io::Result<Self> {
         let (operations, queue) = mpsc::channel(QUEUE);
+        let batcher = WriteBatcher::new(
+            connection,
+            live,
+            totals,
+            Arc::clone(&waiting),
+            identity.id_key,
+            queue,
+        );
         let shared = Arc::new(Shared {
-            batcher: Mutex::new(WriteBatcher::new(connection, live, totals, queue)),
+            batcher: Mutex::new(batcher),
             closing: AtomicBool::new(false),
         });
         let thread = {
@@ -97,6 +125,8 @@ impl Writer {
         let waker = thread.thread().clone();
         Ok(Self {
             durability,
+            request_key: identity.request_key.clone(),
+            waiting,
             operations,
             shared,
             thread: Mutex::new(Some(thread)),
@@ -104,9 +134,32 @@ impl Writer {
         })
     }
 
-    /// Makes one fact durable.
+    /// Begins to keep space for the facts of a full disk. Fails where the file system cannot.
+    pub(super) fn keep_reserve(&self, journal: &Path, allocate: Allocate) -> io::Result<()> {
+        let mut batcher = self.shared.batcher();
+        let live = batcher.live.count();
+        batcher.reserve = Some(Reserve::new(journal, allocate, live)?);
+        Ok(())
+    }
+
+    /// Makes one fact durable, after the request of a task that has to wait.
     pub(super) async fn append(&self, entry: Entry) -> Result<Arc<Event>, JournalError> {
-        let mut reply = self.submit(Change::append(entry)?).await?;
+        let seq = entry.task.seq;
+        let request = entry.request.as_ref();
+        let Some(request) = request.filter(|_| waiting::is_needed(&entry.task)) else {
+            return self.append_event(entry).await;
+        };
+        self.waiting.put(seq, request)?;
+        let appended = self.append_event(entry).await;
+        if appended.is_err() {
+            self.waiting.delete(seq);
+        }
+        appended
+    }
+
+    async fn append_event(&self, entry: Entry) -> Result<Arc<Event>, JournalError> {
+        let change = Change::append(entry, &self.request_key)?;
+        let mut reply = self.submit(change).await?;
         let written = match self.durability {
             Durability::Process => {
                 // Other appenders that are ready now get into the same transaction.
@@ -172,7 +225,7 @@ impl Writer {
             Err(TryLockError::WouldBlock) => return self.waker.unpark(),
         };
         batcher.write_up_to(BATCH_IN_PLACE);
-        if batcher.has_work() || batcher.needs_checkpoint() {
+        if batcher.has_work() || batcher.needs_checkpoint() || batcher.is_disk_full() {
             drop(batcher);
             self.waker.unpark();
         }
@@ -210,9 +263,21 @@ impl Shared {
                 // The WAL still has everything, and the next checkpoint comes soon.
                 tracing::warn!(%error, "journal checkpoint failed; will retry");
             }
-            thread::park();
+            self.sleep();
         }
         self.batcher().finish()
+    }
+
+    /// Waits for work. On a full disk, takes the reserve again as soon as there is space.
+    fn sleep(&self) {
+        let is_full = self.batcher().is_disk_full();
+        match is_full {
+            false => thread::park(),
+            true => {
+                thread::park_timeout(RESERVE_RETRY);
+                self.batcher().secure_reserve();
+            }
+        }
     }
 
     /// Moves the WAL into the main file while others write to it. If they never pause, moves the rest

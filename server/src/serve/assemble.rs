@@ -6,10 +6,9 @@ use crate::{
     config::Config,
     journal::{Boot, Durability, Journal},
     process::{
-        self, BootId,
+        self, BootId, allocate,
         containment::ChosenContainment,
         launch::{BaseEnv, ServerAddress},
-        reserve_space,
         shim::{RecordSync, ShimPool},
         task_file::{MemoryDir, TaskDir},
     },
@@ -17,10 +16,6 @@ use crate::{
 };
 
 use super::RunError;
-
-/// The space that is reserved for events when the disk is full: some hundred cancels, ends and
-/// removals.
-const WAL_RESERVE: i64 = 4 << 20;
 
 /// Opens the journal, and builds the supervisor. `reach` tells tasks how to reach this server.
 pub(super) fn assemble(
@@ -66,9 +61,8 @@ fn open_journal(config: &Config, task_dir: &TaskDir) -> Result<Journal, RunError
     }
     let BootId(boot) = BootId::current().map_err(RunError::io("read the boot id"))?;
     let journal = Journal::open(&config.state_dir, config.durability, Boot(boot))?;
-    let wal = Journal::wal_file(&config.state_dir);
-    if let Err(error) = reserve_space(&wal, WAL_RESERVE) {
-        tracing::warn!(%error, "no space is reserved: on a full disk no task can be cancelled");
+    if let Err(error) = journal.keep_reserve(allocate) {
+        tracing::warn!(%error, "no space is reserved: a full disk takes no stop and no end of a task");
     }
     Ok(journal)
 }

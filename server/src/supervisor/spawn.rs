@@ -102,7 +102,7 @@ impl Supervisor {
         // Spawned, so that the request id stays locked until the task is recorded.
         let served = tokio::spawn(async move {
             let _one_at_a_time = this.shared.requests.lock(&request_id).await;
-            match this.journal().find_request(&request_id).await? {
+            match this.journal().find_request(&request).await? {
                 Some(prior) => this.repeat_answer(prior, request).await,
                 None => this.start(request).await,
             }
@@ -193,7 +193,7 @@ impl Supervisor {
         prior: PriorRequest,
         request: SpawnRequest,
     ) -> Result<Arc<Event>, SpawnError> {
-        if prior.request != request {
+        if !prior.is_same {
             return Err(SpawnError::RequestIdReused {
                 request_id: request.request_id.unwrap_or_default(),
                 task_id: prior.task.id.clone(),

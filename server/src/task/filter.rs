@@ -75,9 +75,14 @@ impl Filter {
         }
     }
 
+    /// True if it has the task's id, or no ids.
+    pub(crate) fn has_id_of(&self, task: &Task) -> bool {
+        is_empty_or_has(&self.ids, &task.id)
+    }
+
     pub(crate) fn matches(&self, task: &Task) -> bool {
         let spec = &task.spec;
-        is_empty_or_has(&self.ids, &task.id)
+        self.has_id_of(task)
             && is_unset_or(&self.session_id, &spec.session_id)
             && is_empty_or_has(&self.kinds, &spec.kind)
             && is_empty_or_has(&self.states, &task.state())

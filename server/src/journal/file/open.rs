@@ -11,11 +11,12 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Row};
 
 use super::{
     epoch::{self, EpochRecord},
+    has_commits, keep_wal_on_close,
     schema::{self, APPLICATION_ID, Identity, VERSION},
     truncate_wal, wal,
 };
 use crate::{
-    journal::{Boot, Durability, JournalError, sql},
+    journal::{Boot, Durability, JournalError, request::RequestKey, sql},
     task::IdKey,
 };
 
@@ -45,6 +46,7 @@ pub(in crate::journal) fn open_writer(
     let origin = origin(&connection, path)?;
     let failed = || JournalError::storage("preparing the file");
     configure(&connection, durability).map_err(failed())?;
+    keep_wal_on_close(&connection).map_err(failed())?;
     if origin == Origin::Empty {
         schema::create(&mut connection).map_err(failed())?;
         // The identity must not depend on the WAL: damage to it could cost the key of all task ids.
@@ -76,6 +78,7 @@ fn open_another(path: &Path, access: OpenFlags) -> Result<Connection, JournalErr
         let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
+        keep_wal_on_close(&connection)?;
         connection.execute_batch(&format!(
             "PRAGMA synchronous = NORMAL;
              PRAGMA cache_size = -{READER_CACHE};
@@ -95,7 +98,7 @@ fn make_private(path: &Path) -> Result<(), JournalError> {
     })?;
     // SQLite takes an empty file for a new one, and would throw its WAL away.
     let wal = super::wal(path);
-    match length == 0 && fs::metadata(wal).is_ok_and(|wal| wal.len() > 0) {
+    match length == 0 && has_commits(&wal) {
         true => Err(JournalError::Emptied { path: path.into() }),
         false => Ok(()),
     }
@@ -149,6 +152,11 @@ fn origin(connection: &Connection, path: &Path) -> Result<Origin, JournalError> 
             found,
             known: VERSION,
         }),
+        Ok((APPLICATION_ID, found @ 1.., _)) => Err(JournalError::Older {
+            path: path.into(),
+            found,
+            known: VERSION,
+        }),
         Ok(_) => Err(JournalError::Foreign { path: path.into() }),
         Err(rusqlite::Error::SqliteFailure(failure, _))
             if failure.code == ErrorCode::NotADatabase =>
@@ -184,9 +192,10 @@ fn configure(connection: &Connection, durability: Durability) -> rusqlite::Resul
 fn identity(connection: &Connection, path: &Path) -> Result<(Identity, EpochRecord), JournalError> {
     let row = |row: &Row<'_>| {
         let id = |column| row.get::<_, Option<String>>(column);
-        Ok((id(0)?, row.get::<_, i64>(1)?, id(2)?, id(3)?))
+        let key = row.get::<_, Vec<u8>>(4)?;
+        Ok((id(0)?, row.get::<_, i64>(1)?, id(2)?, id(3)?, key))
     };
-    let (directory_id, id_key, epoch, unsynced_boot) = connection
+    let (directory_id, id_key, epoch, unsynced_boot, request_key) = connection
         .query_row(sql::IDENTITY, [], row)
         .map_err(JournalError::storage("reading the identity"))?;
     let id = |text: String| {
@@ -201,6 +210,7 @@ fn identity(connection: &Connection, path: &Path) -> Result<(Identity, EpochReco
         directory_id: id(directory_id.unwrap_or_default())?,
         epoch: record.epoch,
         id_key: IdKey(id_key.cast_unsigned()),
+        request_key: RequestKey::new(&request_key),
     };
     Ok((identity, record))
 }

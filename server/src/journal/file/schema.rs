@@ -1,17 +1,20 @@
 //! The tables of the journal's file, and the version that names them.
 //!
 //! A file of another version is refused. A change to the tables is a new version; the first release
-//! fixes version 1, and from then on a new version needs a step that upgrades the one before it.
+//! fixes one, and from then on a new version needs a step that upgrades the one before it.
 
 use rusqlite::Connection;
 use uuid::Uuid;
 
-use crate::{journal::sql, task::IdKey};
+use crate::{
+    journal::{request::RequestKey, sql},
+    task::IdKey,
+};
 
 /// "Heel": marks the file as a journal, in the field that SQLite has for it.
 pub(super) const APPLICATION_ID: i32 = 0x4865_656c;
 /// The version of the tables, in `PRAGMA user_version`.
-pub(in crate::journal) const VERSION: i32 = 1;
+pub(in crate::journal) const VERSION: i32 = 2;
 
 /// The tables.
 ///
@@ -19,11 +22,13 @@ pub(in crate::journal) const VERSION: i32 = 1;
 /// - `events.task_seq` is NULL for an event of a session. `activity` is NULL unless the event changed
 ///   how many tasks of its session are live.
 /// - The columns by which a finished task is found are indexed when it ends; a live one is found in
-///   memory. So the start of a task pays for no index but the one that start-up reads.
+///   memory. So the start of a task pays for no index but the one that start-up reads. A task is found by
+///   its id through `seq`, which the id encodes: no index on ids can lose it.
 /// - `labels` holds those of finished tasks; `output_bytes` and `foreground` are set when a task ends.
 ///   `foreground` is 1 for a task that finished in the foreground, and 0 for any other.
-/// - `waiting` holds the requests, secrets included, of tasks that have not started, unless `requests`
-///   has them. They go when the task starts or ends.
+/// - `requests` holds a digest of each request with an id, under `request_key`: enough to tell whether
+///   another request with the id is the same one. The requests of waiting tasks, secrets included, are
+///   in files of their own: see `waiting`.
 /// - `answer_revision` is the event with which Spawn was answered, where that was before the start.
 /// - `queues` holds the settings that differ from the defaults.
 /// - `delivered` holds the finished tasks whose end a client has received. It is written in batches, a
@@ -35,6 +40,7 @@ const TABLES: &str = "
 CREATE TABLE journal (
     directory_id TEXT NOT NULL,
     id_key INTEGER NOT NULL,
+    request_key BLOB NOT NULL,
     highest_removed_seq INTEGER NOT NULL,
     oldest_revision INTEGER NOT NULL,
     epoch TEXT NOT NULL,
@@ -65,7 +71,6 @@ CREATE TABLE tasks (
     foreground INTEGER
 );
 CREATE INDEX tasks_live ON tasks (seq) WHERE end_revision IS NULL;
-CREATE UNIQUE INDEX tasks_id ON tasks (id) WHERE end_revision IS NOT NULL;
 CREATE INDEX tasks_ended ON tasks (end_revision) WHERE end_revision IS NOT NULL;
 CREATE INDEX tasks_state ON tasks (end_state, kind, seq) WHERE end_revision IS NOT NULL;
 CREATE INDEX tasks_session ON tasks (session_id, seq)
@@ -82,13 +87,8 @@ CREATE TABLE labels (
 CREATE TABLE requests (
     seq INTEGER PRIMARY KEY,
     format INTEGER NOT NULL,
-    body TEXT NOT NULL,
+    digest BLOB NOT NULL,
     request_id TEXT NOT NULL UNIQUE
-);
-CREATE TABLE waiting (
-    seq INTEGER PRIMARY KEY,
-    format INTEGER NOT NULL,
-    body TEXT NOT NULL
 );
 CREATE TABLE queues (
     name TEXT PRIMARY KEY,
@@ -104,12 +104,13 @@ CREATE INDEX delivered_foreground ON delivered (end_revision) WHERE foreground =
 ";
 
 /// The identity of a state directory.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(in crate::journal) struct Identity {
     pub(in crate::journal) directory_id: Uuid,
     /// The first epoch has the id of the directory.
     pub(in crate::journal) epoch: Uuid,
     pub(in crate::journal) id_key: IdKey,
+    pub(in crate::journal) request_key: RequestKey,
 }
 
 /// Creates the tables in an empty file, in one transaction: a crash leaves an empty file.

@@ -6,6 +6,8 @@
 //! and [`Slice::EndedBetween`] and [`Slice::Within`], which read only the tasks that have ended since
 //! the list, or a wait, began.
 
+use std::collections::BTreeSet;
+
 use rusqlite::{Connection, params_from_iter, types::Value};
 
 use crate::{
@@ -13,7 +15,7 @@ use crate::{
         JournalError,
         record::{self, int, uint},
     },
-    task::{EndState, Filter, Kind, Revision, Seq, State, TaskId},
+    task::{EndState, Filter, IdKey, Kind, Revision, Seq, State, TaskId},
 };
 
 const END_STATES: [EndState; 5] = [
@@ -48,12 +50,13 @@ pub(super) struct Found {
 /// Up to `limit` finished tasks that match, newest first.
 pub(super) fn find(
     connection: &Connection,
+    key: IdKey,
     filter: &Filter,
     slice: Slice,
     below: Option<Seq>,
     limit: usize,
 ) -> Result<Vec<Found>, JournalError> {
-    let Some(search) = Search::new(filter, slice, below, limit) else {
+    let Some(search) = Search::new(key, filter, slice, below, limit) else {
         return Ok(Vec::new());
     };
     let run = || {
@@ -81,6 +84,8 @@ pub(in crate::journal) struct Search {
 enum Route<'a> {
     /// An index whose condition is part of the filter.
     Index(&'static str),
+    /// The tasks with the numbers that these ids encode. The record of a task has its id.
+    Ids(&'a [TaskId]),
     /// The tasks with this label.
     Label(&'a str, &'a str),
     /// The tasks of certain kinds in certain terminal states: one walk for each pair, merged.
@@ -94,7 +99,7 @@ impl<'a> Route<'a> {
         if matches!(slice, Slice::EndedBetween(..) | Slice::Within(..)) {
             Self::Index("tasks_ended")
         } else if !filter.ids.is_empty() {
-            Self::Index("tasks_id")
+            Self::Ids(&filter.ids)
         } else if filter.parent.is_some() {
             Self::Index("tasks_parent")
         } else if filter
@@ -116,6 +121,7 @@ impl<'a> Route<'a> {
 impl Search {
     /// None if no finished task is in one of the filter's states.
     pub(in crate::journal) fn new(
+        id_key: IdKey,
         filter: &Filter,
         slice: Slice,
         below: Option<Seq>,
@@ -136,6 +142,16 @@ impl Search {
             Route::Index(index) => {
                 let chosen = among(&states, &kinds);
                 format!("{SELECT} INDEXED BY {index} WHERE {rest} AND {chosen}")
+            }
+            Route::Ids(ids) => {
+                let chosen = among(&states, &kinds);
+                let seqs: BTreeSet<i64> = ids.iter().map(|id| int(id_key.seq(id).0)).collect();
+                let seqs = search.bind(serde_json::Value::from_iter(seqs).to_string());
+                format!(
+                    "SELECT t.seq, t.revision FROM json_each({seqs})
+                     CROSS JOIN tasks AS t NOT INDEXED ON t.seq = json_each.value
+                     WHERE {rest} AND {chosen}"
+                )
             }
             Route::Label(key, value) => {
                 let chosen = among(&states, &kinds);
@@ -161,11 +177,6 @@ impl Search {
     /// All conditions but those on kinds and states.
     fn conditions(&mut self, filter: &Filter, slice: Slice, below: &str) -> String {
         let mut all = vec![format!("t.seq < {below}"), self.time(slice)];
-        if !filter.ids.is_empty() {
-            let ids: Vec<&str> = filter.ids.iter().map(TaskId::as_str).collect();
-            let ids = self.bind(serde_json::Value::from(ids).to_string());
-            all.push(format!("t.id IN (SELECT value FROM json_each({ids}))"));
-        }
         if let Some(parent) = &filter.parent {
             all.push(format!("t.parent_id = {}", self.bind(parent.to_string())));
         }

@@ -11,13 +11,13 @@ use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    LiveState, ReadPool,
+    LiveState, ReadPool, SizedEvent,
     finished::{self, Found, Slice},
     live_state::{LiveQuery, LiveTask},
 };
 use crate::{
-    journal::JournalError,
-    task::{Filter, Placement, Revision, Seq, State, Task},
+    journal::{JournalError, RecordError},
+    task::{Filter, IdKey, Placement, Revision, Seq, State, Task},
 };
 
 /// Bound of a page, as encoded: half of what a gRPC client accepts by default.
@@ -83,6 +83,7 @@ struct Listed {
 /// The page that is being made.
 #[derive(Debug)]
 struct Listing {
+    key: IdKey,
     query: ListQuery,
     /// The head at the first page.
     since: Revision,
@@ -96,10 +97,11 @@ struct Listing {
 pub(super) async fn page(
     pool: &Arc<ReadPool>,
     live: &LiveState,
+    key: IdKey,
     query: ListQuery,
 ) -> Result<Page, JournalError> {
     let short = query.limit() <= SHORT_PAGE;
-    let mut listing = Listing::begin(live, query);
+    let mut listing = Listing::begin(live, key, query);
     if listing.is_in_memory() {
         let live = std::mem::take(&mut listing.live);
         return listing.fill(live.into_iter().map(|live| Ok(Listed::live(live))));
@@ -114,7 +116,7 @@ pub(super) async fn page(
 }
 
 impl Listing {
-    fn begin(state: &LiveState, query: ListQuery) -> Self {
+    fn begin(state: &LiveState, key: IdKey, query: ListQuery) -> Self {
         let mut live = LiveQuery {
             filter: &query.filter,
             created_by: query.position.map(|position| position.since),
@@ -127,6 +129,7 @@ impl Listing {
         let (now, live) = state.list(&live);
         let since = query.position.map_or(now, |position| position.since);
         Self {
+            key,
             query,
             since,
             now,
@@ -152,11 +155,13 @@ impl Listing {
             let slice = Slice::EndedBetween(self.since, self.now);
             // Some of them may not match, so the first few are not enough. No more are read than
             // have ended since the first page.
-            let limit = match self.query.filter.has_record_fields() {
+            let has_ids = !self.query.filter.ids.is_empty();
+            let limit = match has_ids || self.query.filter.has_record_fields() {
                 true => usize::MAX,
                 false => self.query.limit() + 1,
             };
-            let found = finished::find(connection, &self.query.filter, slice, below, limit)?;
+            let filter = &self.query.filter;
+            let found = finished::find(connection, self.key, filter, slice, below, limit)?;
             sources.extend(
                 found
                     .into_iter()
@@ -196,6 +201,7 @@ impl Listing {
 /// A page to which tasks are added in the order of the list.
 #[derive(Debug)]
 struct Filling {
+    key: IdKey,
     query: ListQuery,
     since: Revision,
     page: Page,
@@ -213,6 +219,7 @@ impl Filling {
             revision: listing.now,
         };
         Self {
+            key: listing.key,
             query: listing.query,
             since: listing.since,
             page,
@@ -264,7 +271,8 @@ impl Filling {
         let mut scanned = 0;
         loop {
             let rest = self.query.limit() + 1 - self.count;
-            let found = finished::find(connection, &self.query.filter, slice, below, rest)?;
+            let filter = &self.query.filter;
+            let found = finished::find(connection, self.key, filter, slice, below, rest)?;
             let is_last = found.len() < rest;
             for found in found {
                 below = Some(found.seq);
@@ -305,7 +313,14 @@ impl Source {
             Self::Memory(live) => return Ok(Listed::live(live)),
             Self::Disk(phase, found) => (phase, found),
         };
-        let record = match pool.event(connection, latest) {
+        let of_the_task = |record: SizedEvent| match record.event.task.seq == seq {
+            true => Ok(record),
+            false => Err(JournalError::Damaged {
+                revision: latest,
+                source: RecordError::OfAnotherTask,
+            }),
+        };
+        let record = match pool.event(connection, latest).and_then(of_the_task) {
             Ok(record) => Some((Arc::clone(&record.event.task), record.bytes)),
             Err(JournalError::Damaged { revision, source }) => {
                 let error: &dyn Error = &source;
@@ -353,7 +368,7 @@ impl ListQuery {
                     || task.placement() == Placement::Background
             }
         };
-        is_shown && self.filter.matches_record(task)
+        is_shown && self.filter.has_id_of(task) && self.filter.matches_record(task)
     }
 
     fn wants_finished(&self) -> bool {

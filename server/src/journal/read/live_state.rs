@@ -124,6 +124,11 @@ impl LiveState {
         state.live.get(seq).cloned()
     }
 
+    /// The number of live tasks.
+    pub(in crate::journal) fn count(&self) -> usize {
+        self.state().live.len()
+    }
+
     /// Every live task, oldest first.
     pub(in crate::journal) fn tasks(&self) -> Vec<Arc<Task>> {
         self.state()

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::ReadPool;
+use super::{ReadPool, SizedEvent};
 use crate::{
     journal::{
-        JournalError, Memory, PriorRequest,
-        record::{self, uint},
+        JournalError, Memory, PriorRequest, RecordError,
+        record::{self, FORMAT, uint},
         sql,
     },
     task::{IdKey, Revision, Seq, TaskId},
@@ -22,24 +22,76 @@ pub(in crate::journal) struct FinishedTask {
     pub(super) answer: Revision,
 }
 
+/// The row of a task, found by the number that its id encodes.
+struct TaskRow {
+    id: String,
+    is_finished: bool,
+    latest: Revision,
+    /// None for a task that has not been answered.
+    answer: Option<Revision>,
+}
+
+impl TaskRow {
+    fn read(connection: &Connection, seq: Seq) -> Result<Option<Self>, JournalError> {
+        let row = |row: &Row<'_>| {
+            let answer = row.get::<_, Option<i64>>(3)?;
+            Ok(Self {
+                id: row.get(0)?,
+                is_finished: row.get(1)?,
+                latest: Revision(uint(row.get(2)?)),
+                answer: answer.map(uint).map(Revision),
+            })
+        };
+        connection
+            .prepare_cached(sql::TASK_BY_SEQ)
+            .and_then(|mut find| find.query_row([record::int(seq.0)], row).optional())
+            .map_err(JournalError::storage("looking for a task by its id"))
+    }
+
+    /// Reports whether it is the row of the task with this id. An id of another kind with the same number
+    /// is that of no task; any other id in the row is damage.
+    fn is_of(&self, key: IdKey, id: &TaskId) -> Result<bool, JournalError> {
+        if self.id == id.as_str() {
+            return Ok(true);
+        }
+        match self.id.parse::<TaskId>() {
+            Ok(other) if key.seq(&other) == key.seq(id) => Ok(false),
+            Ok(_) | Err(_) => Err(of_another_task(self.latest)),
+        }
+    }
+}
+
+fn of_another_task(revision: Revision) -> JournalError {
+    JournalError::Damaged {
+        revision,
+        source: RecordError::OfAnotherTask,
+    }
+}
+
 /// The finished task with this id.
 pub(in crate::journal) fn finished(
     connection: &Connection,
+    key: IdKey,
     id: &TaskId,
 ) -> Result<Option<FinishedTask>, JournalError> {
-    let revision = |row: &Row<'_>, column| row.get(column).map(|number| Revision(uint(number)));
-    connection
-        .prepare_cached(sql::FINISHED_BY_ID)
-        .and_then(|mut find| {
-            let found = |row: &Row<'_>| {
-                Ok(FinishedTask {
-                    latest: revision(row, 0)?,
-                    answer: revision(row, 1)?,
-                })
-            };
-            find.query_row([id.as_str()], found).optional()
-        })
-        .map_err(JournalError::storage("looking for a finished task"))
+    match TaskRow::read(connection, key.seq(id))? {
+        Some(row) if row.is_of(key, id)? && row.is_finished => Ok(Some(FinishedTask {
+            latest: row.latest,
+            answer: row.answer.unwrap_or(row.latest),
+        })),
+        Some(_) | None => Ok(None),
+    }
+}
+
+/// The event, if it is one of the task with this id; any other is damage.
+pub(in crate::journal) fn of_task(
+    event: SizedEvent,
+    id: &TaskId,
+) -> Result<SizedEvent, JournalError> {
+    match event.event.task.id == *id {
+        true => Ok(event),
+        false => Err(of_another_task(event.event.revision)),
+    }
 }
 
 impl ReadPool {
@@ -51,18 +103,12 @@ impl ReadPool {
         key: IdKey,
         had_a_task: impl Fn(Seq) -> bool,
     ) -> Result<Vec<(TaskId, Memory)>, JournalError> {
-        let failed = || JournalError::storage("looking for tasks by their ids");
-        let mut select = connection
-            .prepare_cached(sql::ID_BY_SEQ)
-            .map_err(failed())?;
-        let row = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?));
         let mut unknown = Vec::new();
         ids.retain(|id| self.live.task(id).is_none());
         for id in ids {
             let seq = key.seq(&id);
-            let found = select.query_row([record::int(seq.0)], row).optional();
-            match found.map_err(failed())? {
-                Some((known, true)) if known == id.as_str() => {}
+            match TaskRow::read(connection, seq)? {
+                Some(row) if row.is_of(key, &id)? && row.is_finished => {}
                 None if had_a_task(seq) => unknown.push((id, Memory::Removed)),
                 Some(_) | None => unknown.push((id, Memory::None)),
             }
@@ -75,12 +121,16 @@ impl ReadPool {
         &self,
         connection: &Connection,
         request_id: &str,
+        is_same: impl Fn(&[u8]) -> bool,
     ) -> Result<Option<PriorRequest>, JournalError> {
         let prior = |row: &Row<'_>| {
-            let request = record::request(row.get(0)?, row.get_ref(1)?.as_bytes()?);
+            let is_same = match row.get(0)? {
+                FORMAT => Ok(is_same(row.get_ref(1)?.as_bytes()?)),
+                unknown => Err(RecordError::UnknownFormat(unknown)),
+            };
             let answer = row.get::<_, Option<i64>>(4)?;
             Ok((
-                request,
+                is_same,
                 uint(row.get(2)?),
                 uint(row.get(3)?),
                 answer.map(uint).map(Revision),
@@ -90,20 +140,20 @@ impl ReadPool {
             .prepare_cached(sql::REQUEST_BY_ID)
             .and_then(|mut find| find.query_row([request_id], prior).optional())
             .map_err(JournalError::storage("looking for a request"))?;
-        let Some((request, created, latest, answer)) = row else {
+        let Some((is_same, created, latest, answer)) = row else {
             return Ok(None);
         };
-        let request = request.map_err(|source| JournalError::Damaged {
+        let is_same = is_same.map_err(|source| JournalError::Damaged {
             revision: Revision(created),
             source,
         })?;
         let task = Arc::clone(&self.event(connection, Revision(latest))?.event.task);
         let answer = answer
-            .map(|revision| self.event(connection, revision))
+            .map(|revision| of_task(self.event(connection, revision)?, &task.id))
             .transpose()?;
         Ok(Some(PriorRequest {
             task,
-            request,
+            is_same,
             answer: answer.map(|sized| sized.event),
         }))
     }

@@ -1,13 +1,9 @@
 //! Requests of tasks that have not started, and the settings of queues.
 
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::{Connection, Row};
 
 use crate::{
-    journal::{
-        Journal, JournalError,
-        record::{self, int},
-        sql,
-    },
+    journal::{Journal, JournalError, sql},
     task::{QueueSettings, SpawnRequest, Task},
 };
 
@@ -17,18 +13,7 @@ impl Journal {
         &self,
         task: &Task,
     ) -> Result<Option<SpawnRequest>, JournalError> {
-        let request = |row: &Row<'_>| Ok(record::request(row.get(0)?, row.get_ref(1)?.as_bytes()?));
-        let read = |connection: &Connection| {
-            let found = connection
-                .prepare_cached(sql::WAITING_REQUEST)
-                .and_then(|mut find| find.query_row([int(task.seq.0)], request).optional())
-                .map_err(JournalError::storage("looking for a request"))?;
-            found.transpose().map_err(|source| JournalError::Damaged {
-                revision: task.revision,
-                source,
-            })
-        };
-        self.shared.pool.read(|_, connection| read(connection))
+        self.shared.waiting.get(task)
     }
 
     /// The queues whose settings differ from the defaults. One with an unreadable row is left out.

@@ -185,3 +185,59 @@ async fn a_row_with_values_of_the_wrong_type_costs_itself() {
     assert_eq!(journal.list(query).await.unwrap().tasks.len(), 3);
     finish_one(&journal).await;
 }
+
+/// R4, L9: an index may lose a task from a list by the indexed column, never by its id.
+#[tokio::test]
+async fn a_flipped_bit_in_an_index_hides_no_task_from_its_id() {
+    let dir = tempfile::tempdir().unwrap();
+    let tasks = file_with_tasks(dir.path()).await;
+    let good = fs::read(file::path(dir.path())).unwrap();
+    let page_size = 4096;
+    let is_index_leaf = |page: &usize| good[page * page_size] == 0x0a;
+    let leaves: Vec<usize> = (1..good.len() / page_size).filter(is_index_leaf).collect();
+    assert!(leaves.len() > 4, "{leaves:?}");
+    for leaf in leaves {
+        let page = &good[leaf * page_size..][..page_size];
+        let cell = usize::from(u16::from_be_bytes([page[8], page[9]]));
+        // Behind the sizes of the payload and of its header: the types and values of the key.
+        for at in cell + 2..cell + 14 {
+            let mut bytes = good.clone();
+            bytes[leaf * page_size + at] ^= 1;
+            fs::write(file::path(dir.path()), bytes).unwrap();
+            let journal = open(dir.path());
+            for task in &tasks {
+                let found = journal.task(&task.id).await.unwrap();
+                assert_eq!(found.as_deref(), Some(task), "page {leaf}, byte {at}");
+            }
+            drop(journal);
+        }
+    }
+}
+
+/// R4, L9
+#[tokio::test]
+async fn a_row_that_contradicts_the_id_or_its_record_is_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let tasks = file_with_tasks(dir.path()).await;
+    let [first, second, third] = [0, 1, 2].map(|index| &tasks[index]);
+    let file = raw(dir.path());
+    let swap = "UPDATE tasks SET id = ?1 WHERE seq = ?2";
+    file.execute(swap, (second.id.as_str(), first.seq.0 as i64))
+        .unwrap();
+    let point = "UPDATE tasks SET revision = ?1 WHERE seq = ?2";
+    file.execute(point, (third.revision.0 as i64, second.seq.0 as i64))
+        .unwrap();
+    drop(file);
+    let journal = open(dir.path());
+    for task in [first, second] {
+        let error = journal.task(&task.id).await.unwrap_err();
+        assert!(matches!(error, JournalError::Damaged { .. }), "{error:?}");
+        let error = journal.remove(vec![task.id.clone()]).await.unwrap_err();
+        assert!(matches!(error, JournalError::Damaged { .. }), "{error:?}");
+    }
+    let error = journal.unknown(vec![first.id.clone()]).await.unwrap_err();
+    assert!(matches!(error, JournalError::Damaged { .. }), "{error:?}");
+    assert!(journal.task(&third.id).await.unwrap().is_some());
+    let of_another_kind = journal.id_key().task_id(Kind::Agent, third.seq);
+    assert_eq!(journal.task(&of_another_kind).await.unwrap(), None);
+}

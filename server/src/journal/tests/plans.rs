@@ -78,7 +78,11 @@ fn no_search_for_finished_tasks_reads_a_whole_table_or_sorts_one() {
     drop(open(dir.path()));
     let file = raw(dir.path());
     for filter in filters() {
-        let search = |slice| Search::new(&filter, slice, Some(Seq(9)), 50).unwrap().text;
+        let search = |slice| {
+            Search::new(IdKey(1), &filter, slice, Some(Seq(9)), 50)
+                .unwrap()
+                .text
+        };
         let text = search(Slice::EndedBy(Revision(9)));
         let steps = plan(&file, &text);
         // With ids all rows are read and then sorted; their number is limited.
@@ -110,7 +114,7 @@ fn tasks_without_a_session_are_found_by_walking_the_newest_tasks() {
         session_id: Some(String::new()),
         ..Default::default()
     };
-    let search = Search::new(&filter, Slice::EndedBy(Revision(9)), None, 50).unwrap();
+    let search = Search::new(IdKey(1), &filter, Slice::EndedBy(Revision(9)), None, 50).unwrap();
     let steps = plan(&raw(dir.path()), &search.text);
     assert!(
         !steps.iter().any(|step| reads_all(step) || sorts(step)),

@@ -83,7 +83,11 @@ async fn pruning_keeps_the_events_that_hold_the_state_of_a_task() {
         for task in [&asked, &live, &plain, &last] {
             assert_eq!(*journal.task(&task.id).await.unwrap().unwrap(), *task);
         }
-        let prior = journal.find_request("r1").await.unwrap().unwrap();
+        let prior = journal
+            .find_request(&request(Some("r1")))
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(prior.answer.unwrap().revision, answer.revision);
         assert!(journal.first_answer(&live.id).await.unwrap().is_some());
         assert_eq!(journal.live().await.unwrap().len(), 1);

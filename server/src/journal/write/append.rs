@@ -13,7 +13,7 @@ use crate::{
         record::{self, FORMAT, int},
         sql,
     },
-    task::{Activity, EventKind, EventRole, Placement, Revision, Task, TaskId},
+    task::{Activity, EventRole, Placement, Revision, Task, TaskId},
 };
 
 /// Appends an event and, if it ends the last live task of a session, that the session is idle.
@@ -89,17 +89,13 @@ fn keep_request(
     task: &Task,
     request: &RequestDraft,
 ) -> Result<(), JournalError> {
-    let (seq, body) = (int(task.seq.0), &request.body);
-    let Some(request_id) = &request.request_id else {
-        return connection
-            .prepare_cached(sql::INSERT_WAITING)
-            .and_then(|mut insert| insert.execute(params![seq, FORMAT, body]))
-            .map(drop)
-            .map_err(JournalError::storage("storing a request"));
-    };
+    let RequestDraft { request_id, digest } = request;
     let inserted = connection
         .prepare_cached(sql::INSERT_REQUEST)
-        .and_then(|mut insert| insert.execute(params![seq, FORMAT, body, request_id]));
+        .and_then(|mut insert| {
+            let (seq, digest) = (int(task.seq.0), digest.as_bytes());
+            insert.execute(params![seq, FORMAT, digest, request_id])
+        });
     unless_taken(inserted, || JournalError::RequestTaken {
         request_id: request_id.clone(),
     })
@@ -129,23 +125,10 @@ fn change(connection: &Connection, draft: &Draft, revision: Revision) -> Result<
     if changed.map_err(JournalError::storage("changing a task"))? == 0 {
         return Err(draft.misplaced());
     }
-    let has_begun = draft.kind == EventKind::Started || !task.is_live();
-    if task.queued.is_some() && has_begun {
-        delete_waiting(connection, task)?;
-    }
     match task.is_live() {
         true => Ok(()),
         false => insert_labels(connection, task),
     }
-}
-
-/// Deletes the request of a task that has started, or never will.
-fn delete_waiting(connection: &Connection, task: &Task) -> Result<(), JournalError> {
-    connection
-        .prepare_cached(sql::DELETE_WAITING)
-        .and_then(|mut delete| delete.execute([int(task.seq.0)]))
-        .map(drop)
-        .map_err(JournalError::storage("deleting a request"))
 }
 
 /// Makes a finished task findable by its labels.

@@ -2,12 +2,13 @@
 
 use std::{path::Path, sync::Arc};
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use tokio::sync::mpsc;
 
 use super::{
     BATCH,
     operation::{Batch, WriteOperation},
+    reserve::{Reserve, Space, UseOfReserve},
     sessions::SessionCounts,
 };
 use crate::{
@@ -17,8 +18,9 @@ use crate::{
         file::{self, epoch},
         prune::Totals,
         read::{LiveState, SizedFact},
+        waiting::{self, WaitingRequests},
     },
-    task::{Event, Revision, Timestamp},
+    task::{Event, Fact, IdKey, Revision, Timestamp},
 };
 
 /// Events in the WAL at which they are moved into the main file: 18 MiB if each has a commit of its
@@ -31,8 +33,12 @@ pub(super) struct WriteBatcher {
     pub(super) connection: Connection,
     pub(super) live: Arc<LiveState>,
     totals: Arc<Totals>,
+    waiting: Arc<WaitingRequests>,
+    id_key: IdKey,
     sessions: SessionCounts,
     queue: mpsc::Receiver<WriteOperation>,
+    /// None until the process layer has said how to allocate, and where the file system cannot.
+    pub(super) reserve: Option<Reserve>,
     /// Growth of the WAL since the last checkpoint, in events.
     since_checkpoint: u64,
 }
@@ -51,6 +57,8 @@ impl WriteBatcher {
         connection: Connection,
         live: Arc<LiveState>,
         totals: Arc<Totals>,
+        waiting: Arc<WaitingRequests>,
+        id_key: IdKey,
         queue: mpsc::Receiver<WriteOperation>,
     ) -> Self {
         let tasks = live.tasks();
@@ -59,7 +67,10 @@ impl WriteBatcher {
             sessions: SessionCounts::new(tasks.iter().map(|task| &**task)),
             live,
             totals,
+            waiting,
+            id_key,
             queue,
+            reserve: None,
             since_checkpoint: 0,
         }
     }
@@ -96,14 +107,45 @@ impl WriteBatcher {
         while self.queue.blocking_recv_many(&mut batch, BATCH) > 0 {
             self.write(std::mem::take(&mut batch));
         }
-        epoch::close(&self.connection);
-        file::truncate_wal(&self.connection)
+        let kept = Reserve::size(self.live.count());
+        let path = Path::new(self.connection.path().unwrap_or_default());
+        let last = || epoch::close(&self.connection);
+        match file::retire_wal(&self.connection, path, kept, last) {
+            // The WAL has everything, and the next server goes on with it.
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DiskFull) => {
+                tracing::warn!("the disk is full: the latest facts stay in the WAL");
+                Ok(())
+            }
+            retired => retired,
+        }
+    }
+
+    /// Makes the reserve whole, if it is not, and returns the space for writes.
+    pub(super) fn secure_reserve(&mut self) -> Space {
+        let live = self.live.count();
+        let reserve = self.reserve.as_mut();
+        reserve.map_or(Space::Free, |reserve| reserve.secure(live))
+    }
+
+    pub(super) fn is_disk_full(&self) -> bool {
+        let reserve = self.reserve.as_ref();
+        reserve.is_some_and(|reserve| reserve.space() == Space::ReserveOnly)
     }
 
     fn write(&mut self, mut operations: Vec<WriteOperation>) {
         if operations.is_empty() {
             return;
         }
+        match self.secure_reserve() {
+            Space::Free => {}
+            Space::ReserveOnly => operations = without_refused(operations),
+        }
+        if !operations.is_empty() {
+            self.write_together(operations);
+        }
+    }
+
+    fn write_together(&mut self, mut operations: Vec<WriteOperation>) {
         match self.commit(&mut operations) {
             Ok(committed) => self.publish(operations, committed),
             Err(error) if operations.len() == 1 => {
@@ -114,7 +156,7 @@ impl WriteBatcher {
             }
             Err(_) => operations
                 .into_iter()
-                .for_each(|operation| self.write(vec![operation])),
+                .for_each(|operation| self.write_together(vec![operation])),
         }
     }
 
@@ -127,6 +169,7 @@ impl WriteBatcher {
             .map_err(failed())?;
         let mut batch = Batch {
             connection: &transaction,
+            id_key: self.id_key,
             live: &self.live,
             sessions: self.sessions.pending(),
             at: Timestamp::now(),
@@ -183,12 +226,33 @@ impl WriteBatcher {
         }
         for sized in &facts {
             self.totals.count(&sized.fact);
+            self.delete_request(&sized.fact);
         }
         self.live.publish(facts);
         for (operation, events) in operations.into_iter().zip(results) {
             let _ = operation.reply.send(Ok(events));
         }
     }
+
+    /// Deletes the request of a task that waited, after a fact that makes it useless.
+    fn delete_request(&self, fact: &Fact) {
+        let Some(event) = fact.event() else { return };
+        let waited = event.task.queued.is_some();
+        if waited && !waiting::is_needed(&event.task) {
+            self.waiting.delete(event.task.seq);
+        }
+    }
+}
+
+/// Refuses the operations that may not use the reserve, and returns the others.
+fn without_refused(operations: Vec<WriteOperation>) -> Vec<WriteOperation> {
+    let is_allowed =
+        |operation: &WriteOperation| operation.change.use_of_reserve() == UseOfReserve::Allowed;
+    let (allowed, refused): (Vec<_>, Vec<_>) = operations.into_iter().partition(is_allowed);
+    for operation in refused {
+        let _ = operation.reply.send(Err(JournalError::Reserved));
+    }
+    allowed
 }
 
 /// The events of tasks among some facts.

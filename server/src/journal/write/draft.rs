@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use crate::{
-    journal::{Entry, JournalError, read::SizedEvent},
+    journal::{
+        Entry, JournalError,
+        read::SizedEvent,
+        request::{RequestDigest, RequestKey},
+    },
     task::{Activity, Event, EventKind, Revision, SpawnRequest, Task, Timestamp},
 };
 
@@ -25,36 +29,36 @@ pub(super) struct Written {
     pub(super) activity: Option<Activity>,
 }
 
-/// An encoded spawn request.
+/// The part of a spawn request that is kept as long as its task.
 #[derive(Debug)]
 pub(super) struct RequestDraft {
-    /// None: the request is kept only until its task starts.
-    pub(super) request_id: Option<String>,
-    pub(super) body: String,
+    pub(super) request_id: String,
+    pub(super) digest: RequestDigest,
 }
 
 impl Draft {
-    pub(super) fn new(entry: Entry) -> Result<Self, JournalError> {
-        let Entry {
-            kind,
-            task,
-            request,
-        } = entry;
-        let encode = || {
-            let record = serde_json::to_string(&task)?;
-            let kept = request.as_ref().filter(|request| is_kept(request, &task));
-            let request = kept.map(RequestDraft::new).transpose()?;
-            Ok((record, request))
+    pub(super) fn new(entry: Entry, key: &RequestKey) -> Result<Self, JournalError> {
+        let draft = Self::of_task(entry.kind, entry.task)?;
+        let keep = |request: SpawnRequest| {
+            let digest = key.digest(&request);
+            let request_id = request.request_id?;
+            Some(digest.map(|digest| RequestDraft { request_id, digest }))
         };
-        let (record, request) = encode().map_err(|source| JournalError::Unwritable {
-            id: task.id.clone(),
-            source,
-        })?;
+        let request = entry.request.and_then(keep).transpose();
+        Ok(Self {
+            request: request.map_err(unwritable(&draft.task))?,
+            ..draft
+        })
+    }
+
+    /// An event without a request.
+    pub(super) fn of_task(kind: EventKind, task: Task) -> Result<Self, JournalError> {
+        let record = serde_json::to_string(&task).map_err(unwritable(&task))?;
         Ok(Self {
             kind,
             task: Arc::new(task),
             record,
-            request,
+            request: None,
         })
     }
 
@@ -88,16 +92,7 @@ impl Draft {
     }
 }
 
-impl RequestDraft {
-    fn new(request: &SpawnRequest) -> Result<Self, serde_json::Error> {
-        Ok(Self {
-            request_id: request.request_id.clone(),
-            body: serde_json::to_string(request)?,
-        })
-    }
-}
-
-/// A request without an id is not kept once it is served: it cannot be repeated, and may hold secrets.
-fn is_kept(request: &SpawnRequest, task: &Task) -> bool {
-    request.request_id.is_some() || task.is_waiting()
+fn unwritable(task: &Task) -> impl FnOnce(serde_json::Error) -> JournalError + use<> {
+    let id = task.id.clone();
+    move |source| JournalError::Unwritable { id, source }
 }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::{append, draft::Draft, queue, remove, sessions::PendingCounts};
+use super::{append, draft::Draft, queue, remove, reserve::UseOfReserve, sessions::PendingCounts};
 use crate::{
     journal::{
         Entry, JournalError, prune,
         read::{LiveState, SizedFact},
+        request::RequestKey,
     },
-    task::{Event, QueueSettings, Revision, Seq, TaskId, Timestamp},
+    task::{Event, EventKind, IdKey, QueueSettings, Revision, Seq, TaskId, Timestamp},
 };
 
 /// The result of an operation: the events of tasks that it has made.
@@ -43,6 +44,7 @@ pub(in crate::journal) enum Change {
 #[derive(Debug)]
 pub(in crate::journal) struct Batch<'a> {
     pub(in crate::journal) connection: &'a Connection,
+    pub(super) id_key: IdKey,
     pub(super) live: &'a LiveState,
     pub(super) sessions: PendingCounts<'a>,
     pub(super) at: Timestamp,
@@ -56,8 +58,19 @@ pub(in crate::journal) struct Batch<'a> {
 
 impl Change {
     /// A fact to append. It is encoded here, by its appender.
-    pub(super) fn append(entry: Entry) -> Result<Self, JournalError> {
-        Ok(Self::Append(Box::new(Draft::new(entry)?)))
+    pub(super) fn append(entry: Entry, key: &RequestKey) -> Result<Self, JournalError> {
+        Ok(Self::Append(Box::new(Draft::new(entry, key)?)))
+    }
+
+    /// Reports whether the change may use the space that is reserved for a full disk.
+    pub(super) fn use_of_reserve(&self) -> UseOfReserve {
+        match self {
+            Self::Append(draft) => UseOfReserve::of(draft.kind),
+            Self::Remove(_) => UseOfReserve::of(EventKind::Removed),
+            Self::PruneEvents { .. } | Self::MarkDelivered(_) | Self::SetQueue { .. } => {
+                UseOfReserve::Denied
+            }
+        }
     }
 
     /// Writes the change. After an error the transaction is rolled back, and it may be applied again.

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     journal::{
-        Entry, JournalError,
+        JournalError,
         read::{self, SizedEvent},
         record::int,
         sql,
@@ -22,11 +22,7 @@ use crate::{
 /// Removes tasks, and appends a Removed event with the last state of each.
 pub(super) fn remove(batch: &mut Batch<'_>, ids: &[TaskId]) -> Result<(), JournalError> {
     for last in finished(batch, ids)? {
-        let mut draft = Draft::new(Entry {
-            kind: EventKind::Removed,
-            task: Task::clone(&last.event.task),
-            request: None,
-        })?;
+        let mut draft = Draft::of_task(EventKind::Removed, Task::clone(&last.event.task))?;
         let written = Written {
             revision: batch.next_revision,
             at: batch.at,
@@ -44,11 +40,18 @@ pub(super) fn remove(batch: &mut Batch<'_>, ids: &[TaskId]) -> Result<(), Journa
 fn finished(batch: &Batch<'_>, ids: &[TaskId]) -> Result<Vec<SizedEvent>, JournalError> {
     let mut distinct = HashSet::new();
     let ids = ids.iter().filter(|id| distinct.insert(*id));
-    ids.map(|id| match read::finished(batch.connection, id)? {
-        Some(finished) => read::stored_event(batch.connection, finished.latest),
-        None if batch.live.task(id).is_some() => Err(JournalError::NotFinished { id: id.clone() }),
-        None => Err(JournalError::NotFound { id: id.clone() }),
-    })
+    ids.map(
+        |id| match read::finished(batch.connection, batch.id_key, id)? {
+            Some(finished) => {
+                let event = read::stored_event(batch.connection, finished.latest)?;
+                read::of_task(event, id)
+            }
+            None if batch.live.task(id).is_some() => {
+                Err(JournalError::NotFinished { id: id.clone() })
+            }
+            None => Err(JournalError::NotFound { id: id.clone() }),
+        },
+    )
     .collect()
 }
 

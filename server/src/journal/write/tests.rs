@@ -10,6 +10,7 @@ type Answer = oneshot::Receiver<Written>;
 
 struct Scene {
     batcher: WriteBatcher,
+    key: RequestKey,
     operations: mpsc::Sender<WriteOperation>,
     _dir: tempfile::TempDir,
 }
@@ -18,12 +19,22 @@ impl Scene {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let path = file::path(dir.path());
-        let (connection, _) = file::open_writer(&path, Durability::Process, tests::BOOT).unwrap();
+        let durability = Durability::Process;
+        let (connection, identity) = file::open_writer(&path, durability, tests::BOOT).unwrap();
         let live = Arc::new(LiveState::new(Revision(0), Vec::new()));
+        let waiting = WaitingRequests::open(dir.path(), durability, std::iter::empty());
         let totals = Arc::new(Totals::new(Revision(1)));
         let (operations, queue) = mpsc::channel(10);
         Self {
-            batcher: WriteBatcher::new(connection, live, totals, queue),
+            batcher: WriteBatcher::new(
+                connection,
+                live,
+                totals,
+                Arc::new(waiting),
+                identity.id_key,
+                queue,
+            ),
+            key: identity.request_key,
             operations,
             _dir: dir,
         }
@@ -31,7 +42,7 @@ impl Scene {
 
     fn submit(&self, kind: EventKind, task: &Task) -> Answer {
         let (reply, answer) = oneshot::channel();
-        let change = Change::append(tests::entry(kind, task)).unwrap();
+        let change = Change::append(tests::entry(kind, task), &self.key).unwrap();
         let operation = WriteOperation { change, reply };
         self.operations.try_send(operation).unwrap();
         answer

@@ -1,12 +1,6 @@
 //! Requests to the file system: reserved space and placement of directories.
 
-use std::{
-    ffi::c_int,
-    fs::{File, OpenOptions},
-    io,
-    os::fd::AsRawFd,
-    path::Path,
-};
+use std::{ffi::c_int, fs::File, io, ops::Range, os::fd::AsRawFd, path::Path};
 
 use nix::{
     fcntl::{FallocateFlags, fallocate},
@@ -16,11 +10,13 @@ use nix::{
 /// ext4's flag for a directory whose subdirectories are unrelated to one another.
 const FS_TOPDIR_FL: c_int = 0x0002_0000;
 
-/// Reserves space for the first `bytes` of an existing file, so that they can be written when the disk is
-/// full. Its length does not change.
-pub(crate) fn reserve_space(path: &Path, bytes: i64) -> io::Result<()> {
-    let file = OpenOptions::new().write(true).open(path)?;
-    fallocate(&file, FallocateFlags::FALLOC_FL_KEEP_SIZE, 0, bytes)?;
+/// Allocates the blocks of a part of a file, so that it can be written when the disk is full. The length
+/// of the file does not change.
+pub(crate) fn allocate(file: &File, part: Range<u64>) -> io::Result<()> {
+    let number = |bytes: u64| i64::try_from(bytes).map_err(io::Error::other);
+    let length = number(part.end.saturating_sub(part.start))?;
+    let keep_size = FallocateFlags::FALLOC_FL_KEEP_SIZE;
+    fallocate(file, keep_size, number(part.start)?, length)?;
     Ok(())
 }
 
@@ -50,18 +46,19 @@ mod tests {
 
     /// O14
     #[test]
-    fn reserved_space_is_allocated_without_changing_the_length() {
+    fn allocated_space_does_not_change_the_length() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
         std::fs::write(&path, "12345").unwrap();
-        match reserve_space(&path, 1 << 20) {
+        let file = File::options().write(true).open(&path).unwrap();
+        match allocate(&file, 0..1 << 20).and_then(|()| allocate(&file, 1 << 20..2 << 20)) {
             Ok(()) => {
-                let found = std::fs::metadata(&path).unwrap();
+                let found = file.metadata().unwrap();
                 assert_eq!(found.len(), 5);
-                assert!(found.blocks() * 512 >= 1 << 20, "{}", found.blocks());
+                assert!(found.blocks() * 512 >= 2 << 20, "{}", found.blocks());
             }
             Err(error) => assert_eq!(error.kind(), io::ErrorKind::Unsupported, "{error}"),
         }
-        assert!(reserve_space(&dir.path().join("nothing"), 1).is_err());
+        assert!(allocate(&File::open(&path).unwrap(), 0..1).is_err());
     }
 }

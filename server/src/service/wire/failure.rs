@@ -44,6 +44,9 @@ impl From<JournalError> for Refusal {
             | JournalError::RequestTaken { .. }
             | JournalError::Foreign { .. }
             | JournalError::Newer { .. }
+            | JournalError::Older { .. }
+            | JournalError::Reserved
+            | JournalError::Request { .. }
             | JournalError::Emptied { .. }
             | JournalError::Mixed { .. }
             | JournalError::Corrupt { .. }
