@@ -62,6 +62,7 @@ export {
   TaskKind,
   type TaskSpec,
   TaskState,
+  type Unrecorded,
   type WaitResponse,
 } from "./gen/heeler/v1/index.js";
 export * as v1 from "./gen/heeler/v1/index.js";

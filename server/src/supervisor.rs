@@ -44,13 +44,12 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
 };
 
 use tokio::sync::watch;
 
 pub(crate) use admission::{QueueState, Refused};
-pub(crate) use handle::{AttachedClient, Handle};
+pub(crate) use handle::{AttachedClient, Handle, Standing};
 pub(crate) use lifecycle::DetachRequest;
 pub(crate) use observe::{Observed, OutputStart};
 pub(crate) use queues::{QueueChange, QueueError};
@@ -83,9 +82,6 @@ use registry::Registry;
 use server::MemoryRoom;
 use spawn::Requests;
 use tails::TailCache;
-
-/// The interval of further attempts to record a fact that the journal has refused.
-const STORAGE_RETRY: Duration = Duration::from_millis(250);
 
 /// Everything that the supervisor works with.
 #[derive(Debug)]

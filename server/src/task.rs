@@ -136,6 +136,12 @@ impl Task {
         self.is_live() && stop.is_some_and(|stop| !stop.survivors().is_empty())
     }
 
+    /// True once its tree is proven empty, or the survivors of its kill are named.
+    pub fn has_stopped(&self) -> bool {
+        let stop = self.stop.as_ref();
+        !self.is_live() || stop.is_some_and(|stop| stop.proof.is_some())
+    }
+
     /// True while it waits in a queue or for its exclusive key, and for good if it was stopped there.
     pub fn is_waiting(&self) -> bool {
         self.queued

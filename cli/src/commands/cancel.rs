@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Args};
 use heeler_client::{
     CancelOptions, Client, Error, Filter,
-    v1::{CancelOutcome, CancelRequest, CancelResponse, CancelResult},
+    v1::{CancelOutcome, CancelRequest, CancelResponse, CancelResult, Unrecorded},
 };
 use tokio::task::JoinSet;
 
@@ -30,7 +30,8 @@ Examples:
 
 The exit code is 0 when every process of every task is proven gone (with --no-wait: when the stop
 is recorded), 1 if a process is left, 3 if there is no such task. A task that is finished already
-is no error.";
+is no error. On a full or failing disk a task is stopped all the same, and a warning says that the
+stop is not recorded.";
 
 /// Stop tasks and wait until every process of them is proven gone
 #[derive(Debug, Args)]
@@ -95,6 +96,9 @@ impl Cancel {
         }
         for result in &whole.results {
             exit = exit.and(self.exit(result));
+            if let Some(warning) = unrecorded(result) {
+                out::note(&text::visible(&warning));
+            }
         }
         if cx.print_json(&whole)? == Printed::No {
             for result in &whole.results {
@@ -148,8 +152,11 @@ impl Cancel {
     fn exit(&self, result: &CancelResult) -> Exit {
         let task = result.task.as_ref();
         let is_finished = task.is_some_and(status::is_finished);
-        let has_survivors = task.and_then(proof::of).is_some_and(proof::has_survivors);
-        if has_survivors || !(is_finished || self.no_wait) {
+        let found = task.and_then(proof::of);
+        let has_survivors = found.is_some_and(proof::has_survivors);
+        // Proven gone, though the end is not recorded yet.
+        let is_gone = is_finished || found.is_some();
+        if has_survivors || !(is_gone || self.no_wait) {
             Exit::Failed
         } else {
             Exit::Success
@@ -174,6 +181,16 @@ async fn cancel_all(
         .into_iter()
         .map(|(_, response)| response)
         .collect()
+}
+
+/// The warning about a stop that took effect and is not recorded.
+fn unrecorded(result: &CancelResult) -> Option<String> {
+    let Unrecorded { message, .. } = result.unrecorded.as_ref()?;
+    let id = result.task.as_ref().map_or("", |task| &task.id);
+    Some(format!(
+        "{id}: the stop took effect but is not recorded yet: {message}; \
+         if the server ends before it is, the next one does not know who asked for it"
+    ))
 }
 
 fn line(result: &CancelResult) -> String {
@@ -229,6 +246,7 @@ mod tests {
         CancelResult {
             task: Some(task),
             outcome: CancelOutcome::Requested.into(),
+            unrecorded: None,
         }
     }
 
@@ -268,6 +286,22 @@ mod tests {
         let gone = result(TaskState::Cancelled, Some(proven));
         assert_eq!(args.exit(&gone), Exit::Success);
         assert!(line(&gone).starts_with("shell-a  CANCELLED, exit code 0; proven gone"));
+    }
+
+    /// C14, O14
+    #[test]
+    fn a_stop_that_is_not_recorded_is_a_success_with_a_warning() {
+        let proven = Found::Proven(ProofMethod::Sweep.into());
+        let mut gone = result(TaskState::Stopping, Some(proven));
+        assert_eq!(unrecorded(&gone), None);
+        gone.unrecorded = Some(Unrecorded {
+            message: "the disk is full".to_owned(),
+            ..Unrecorded::default()
+        });
+        assert_eq!(parse(&["a"]).unwrap().exit(&gone), Exit::Success);
+        let warning = unrecorded(&gone).unwrap();
+        assert!(warning.starts_with("shell-a: "), "{warning}");
+        assert!(warning.contains("the disk is full"), "{warning}");
     }
 
     #[test]

@@ -92,6 +92,12 @@ pub(crate) fn continue_stopped(pid: i32, start_ticks: u64) {
     }
 }
 
+/// Returns whether the process with this pid and start time lives and has no child, not even a zombie.
+pub(crate) fn is_childless(pid: i32, start_ticks: u64) -> bool {
+    // Alive after the look, so that it was its own list that was empty.
+    !has_children(pid) && procfs::is_alive_since(pid, start_ticks)
+}
+
 /// Returns whether a process has a child, including zombies.
 pub(crate) fn has_children(pid: i32) -> bool {
     stat(pid).is_ok_and(|stat| !children(pid, stat.threads).is_empty())

@@ -7,7 +7,7 @@
 pub(super) mod check;
 pub(super) mod convert;
 pub(super) mod encodings;
-mod failure;
+pub(super) mod failure;
 pub(super) mod filter;
 pub(super) mod page_token;
 pub(super) mod refusal;

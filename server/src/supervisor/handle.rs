@@ -21,8 +21,42 @@ const INBOX: usize = 32;
 pub(crate) struct Handle {
     inbox: mpsc::Sender<Message>,
     state: watch::Receiver<Arc<Task>>,
+    unrecorded: watch::Receiver<Option<Unrecorded>>,
     output_end: watch::Receiver<u64>,
     attached_clients: watch::Sender<usize>,
+}
+
+/// The state of a task whose latest events the journal has refused.
+#[derive(Debug, Clone)]
+pub(super) struct Unrecorded {
+    pub(super) task: Arc<Task>,
+    pub(super) error: Arc<JournalError>,
+}
+
+/// The state of a task, and whether all of it is recorded.
+#[derive(Debug, Clone)]
+pub(crate) struct Standing {
+    pub(crate) task: Arc<Task>,
+    /// The reason why the latest events are not recorded yet.
+    pub(crate) unrecorded: Option<Arc<JournalError>>,
+}
+
+impl Standing {
+    pub(crate) fn recorded(task: Arc<Task>) -> Self {
+        Self {
+            task,
+            unrecorded: None,
+        }
+    }
+}
+
+impl From<Unrecorded> for Standing {
+    fn from(Unrecorded { task, error }: Unrecorded) -> Self {
+        Self {
+            task,
+            unrecorded: Some(error),
+        }
+    }
 }
 
 /// The actor's ends of the channels of a [`Handle`].
@@ -30,6 +64,7 @@ pub(crate) struct Handle {
 pub(super) struct ActorChannels {
     pub(super) inbox: mpsc::Receiver<Message>,
     pub(super) state: watch::Sender<Arc<Task>>,
+    pub(super) unrecorded: watch::Sender<Option<Unrecorded>>,
     pub(super) output_end: watch::Sender<u64>,
     pub(super) attached_clients: watch::Receiver<usize>,
     /// Fires when the task is admitted; `None` unless it is queued.
@@ -65,17 +100,20 @@ impl Handle {
     ) -> (Self, ActorChannels) {
         let (inbox, inbox_end) = mpsc::channel(INBOX);
         let (state_end, state) = watch::channel(Arc::clone(task));
+        let (unrecorded_end, unrecorded) = watch::channel(None);
         let (output_end_sender, output_end) = watch::channel(0);
         let (attached_clients, attached_clients_end) = watch::channel(0);
         let handle = Self {
             inbox,
             state,
+            unrecorded,
             output_end,
             attached_clients,
         };
         let channels = ActorChannels {
             inbox: inbox_end,
             state: state_end,
+            unrecorded: unrecorded_end,
             output_end: output_end_sender,
             attached_clients: attached_clients_end,
             admitted,
@@ -94,10 +132,26 @@ impl Handle {
         self.wait_until(|task| !task.is_live()).await
     }
 
-    /// Waits until the task is finished, or its kill is overdue and survivors are named.
-    pub(crate) async fn finished_or_kill_overdue(&self) -> Option<Arc<Task>> {
-        self.wait_until(|task| !task.is_live() || task.has_survivors())
-            .await
+    /// Waits until the tree of a task that is being stopped is proven empty, or its survivors are named,
+    /// recorded or not.
+    pub(crate) async fn stopped(&self) -> Option<Standing> {
+        let mut unrecorded = self.unrecorded.clone();
+        let is_stopped = |unrecorded: &Option<Unrecorded>| {
+            let task = unrecorded.as_ref().map(|unrecorded| &unrecorded.task);
+            task.is_some_and(|task| task.has_stopped())
+        };
+        tokio::select! {
+            biased;
+            task = self.wait_until(Task::has_stopped) => task.map(Standing::recorded),
+            Ok(shown) = unrecorded.wait_for(is_stopped) => shown.clone().map(Standing::from),
+        }
+    }
+
+    /// True if the tree is proven empty and that is not recorded yet.
+    pub(super) fn is_stopped_unrecorded(&self) -> bool {
+        let unrecorded = self.unrecorded.borrow();
+        let task = unrecorded.as_ref().map(|unrecorded| &unrecorded.task);
+        task.is_some_and(|task| task.has_stopped() && !task.has_survivors())
     }
 
     /// Waits until the task is out of the foreground.
@@ -149,7 +203,7 @@ impl Handle {
     pub(super) async fn cancel(
         &self,
         request: CancelRequest,
-    ) -> Option<Result<Cancelled, JournalError>> {
+    ) -> Option<Result<Cancelled, Arc<JournalError>>> {
         let message = |reply: Reply<CancelOutcome>| Message::Cancel { request, reply };
         self.ask(message).await
     }
@@ -158,7 +212,7 @@ impl Handle {
     pub(super) async fn ask<O>(
         &self,
         message: impl FnOnce(Reply<O>) -> Message,
-    ) -> Option<Result<Answer<O>, JournalError>> {
+    ) -> Option<Result<Answer<O>, Arc<JournalError>>> {
         let (reply, answer) = oneshot::channel();
         self.send(message(reply)).await;
         answer.await.ok()

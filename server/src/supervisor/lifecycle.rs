@@ -35,8 +35,8 @@ pub(super) use ending::TreeEnded;
 pub(super) use stopping::{StopOrder, StopRequest};
 
 use crate::task::{
-    Actor, DetachCause, Detached, EventKind, LeaderEnd, Moment, Monotonic, Placement, ProofMethod,
-    SentSignal, Signal, SpawnFailure, Started, StopCause, Survivor, Task,
+    Actor, DetachCause, Detached, EventKind, LeaderEnd, Moment, Monotonic, Placement, Proof,
+    ProofMethod, SentSignal, Signal, SpawnFailure, Started, StopCause, Survivor, Task,
 };
 
 /// The time that a kill has before the survivors are named. The kill goes on after it.
@@ -179,6 +179,21 @@ impl Life {
     /// True once the tree is empty, also while the end still waits for child tasks.
     pub(super) fn is_tree_gone(&self) -> bool {
         !self.task.is_live() || self.tree_ended.is_some()
+    }
+
+    /// The proof of an end that still waits for child tasks.
+    pub(super) fn tree_proof(&self) -> Option<Proof> {
+        let ended = self.tree_ended.as_ref();
+        ended.map(|ended| Proof::proven(ended.method, ended.at))
+    }
+
+    /// The task with a proof in its stop record, for an answer that cannot wait for the end.
+    pub(super) fn task_with_proof(&self, proof: Proof) -> Task {
+        let mut task = self.task.clone();
+        if let Some(stop) = &mut task.stop {
+            stop.proof = Some(proof);
+        }
+        task
     }
 
     pub(super) fn awaits_children(&self) -> bool {

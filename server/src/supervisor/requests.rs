@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::oneshot;
 
-use super::{DetachRequest, Supervisor, task_actor::Message};
+use super::{DetachRequest, Supervisor, handle::Standing, task_actor::Message};
 use crate::{
     journal::JournalError,
     task::{Actor, Signal, StopCause, StopMode, Task, TaskId},
@@ -43,7 +43,7 @@ pub(crate) enum Cascade {
 /// The answer to a request: the task after it, and the state that the request found.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer<O> {
-    pub(crate) task: Arc<Task>,
+    pub(crate) standing: Standing,
     pub(crate) outcome: O,
 }
 
@@ -51,7 +51,7 @@ pub(crate) type Cancelled = Answer<CancelOutcome>;
 pub(crate) type Detached = Answer<DetachOutcome>;
 
 /// The sender on which an actor answers a request.
-pub(super) type Reply<O> = oneshot::Sender<Result<Answer<O>, JournalError>>;
+pub(super) type Reply<O> = oneshot::Sender<Result<Answer<O>, Arc<JournalError>>>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CancelOutcome {
@@ -68,12 +68,13 @@ pub(crate) enum DetachOutcome {
 }
 
 impl Supervisor {
-    /// Asks a task to stop. The intent is durable when this returns; `None` if there is no such task.
+    /// Asks a task to stop. The intent is durable when this returns, unless the answer says why it could
+    /// not be recorded: the stop has begun in any case. `None` if there is no such task.
     pub(crate) async fn cancel(
         &self,
         id: &TaskId,
         request: CancelRequest,
-    ) -> Result<Option<Cancelled>, JournalError> {
+    ) -> Result<Option<Cancelled>, Arc<JournalError>> {
         let message = |reply| Message::Cancel { request, reply };
         self.ask(id, message, CancelOutcome::AlreadyFinished).await
     }
@@ -84,7 +85,7 @@ impl Supervisor {
         &self,
         id: &TaskId,
         request: DetachRequest,
-    ) -> Result<Option<Detached>, JournalError> {
+    ) -> Result<Option<Detached>, Arc<JournalError>> {
         let message = |reply| Message::Detach { request, reply };
         self.ask(id, message, DetachOutcome::AlreadyFinished).await
     }
@@ -95,7 +96,7 @@ impl Supervisor {
         id: &TaskId,
         message: impl FnOnce(Reply<O>) -> Message,
         if_finished: O,
-    ) -> Result<Option<Answer<O>>, JournalError> {
+    ) -> Result<Option<Answer<O>>, Arc<JournalError>> {
         if let Some(handle) = self.live(id)
             && let Some(answer) = handle.ask(message).await
         {
@@ -103,9 +104,9 @@ impl Supervisor {
         }
         match self.journal().task(id).await? {
             // Its actor has left the task to the next server.
-            Some(task) if task.is_live() => Err(JournalError::Closed),
+            Some(task) if task.is_live() => Err(JournalError::Closed.into()),
             task => Ok(task.map(|task| Answer {
-                task,
+                standing: Standing::recorded(task),
                 outcome: if_finished,
             })),
         }

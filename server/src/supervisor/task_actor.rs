@@ -16,13 +16,14 @@
 //! | `launch` | the start of the leader |
 //! | `inbox` | requests of clients |
 //! | `effects` | inputs in, effects out |
-//! | `recording` | events in the journal, the Spawn reply |
+//! | `recording`, `backlog` | events in the journal, those that it refuses, the Spawn reply |
 //! | `shim_connection`, `orders` | the shim |
 //! | `records` | facts from the task file |
 //! | `reconcile` | a task without a shim connection |
 //! | `stop_others` | child tasks, and tasks to be replaced |
 //! | `output` | the task's output |
 
+mod backlog;
 mod effects;
 mod inbox;
 mod launch;
@@ -45,6 +46,7 @@ pub(super) use inbox::Message;
 use launch::is_admitted_and_not_started;
 pub(super) use records::cgroup_path;
 
+use self::backlog::Backlog;
 use super::{
     JobGuard, Shared,
     handle::ActorChannels,
@@ -78,6 +80,8 @@ enum Wake {
     ChildrenStopped,
     Admitted,
     StoppedWhileQueued,
+    /// It is time to record again what the journal has refused.
+    RetryRecording,
 }
 
 /// The sender on which the caller of Spawn is answered.
@@ -88,6 +92,9 @@ pub(super) struct TaskActor {
     life: Life,
     channels: ActorChannels,
     shim: ShimConnection,
+    backlog: Backlog,
+    /// True if the task is admitted and the journal has refused the record.
+    is_admission_refused: bool,
     /// The caller of Spawn, until it is answered.
     spawn_reply: Option<SpawnReply>,
     /// True if an earlier server has admitted the task and may not have launched it.
@@ -114,6 +121,8 @@ impl TaskActor {
             life: Life::new(task, Monotonic::now()),
             channels,
             shim: ShimConnection::NotLaunched,
+            backlog: Backlog::default(),
+            is_admission_refused: false,
             spawn_reply: None,
             is_launch_uncertain: false,
             accepts_clients,
@@ -127,11 +136,19 @@ impl TaskActor {
         &self.life.task
     }
 
-    /// Runs until the task is finished, or the server shuts down.
+    /// True if no event waits to be recorded.
+    pub(super) fn is_recorded(&self) -> bool {
+        self.backlog.is_empty()
+    }
+
+    /// Runs until the task is finished and that is recorded, or the server shuts down.
     pub(super) async fn run(mut self) {
-        while self.life.task.is_live() {
+        while self.life.task.is_live() || !self.is_recorded() {
             match self.next_wake().await {
-                Wake::Shutdown => return,
+                Wake::Shutdown => {
+                    let _ = self.record_backlog().await;
+                    return;
+                }
                 Wake::Shim(event) => self.handle_shim(event).await,
                 Wake::TimerDue(timer) => self.handle_timer(timer).await,
                 Wake::ClientsChanged => self.update_clients().await,
@@ -144,6 +161,7 @@ impl TaskActor {
                 Wake::ChildrenStopped => {}
                 Wake::Admitted => self.start_admitted().await,
                 Wake::StoppedWhileQueued => self.apply(Input::StoppedWhileQueued).await,
+                Wake::RetryRecording => self.retry_recording().await,
             }
         }
         crash::point("end.recorded");
@@ -173,6 +191,7 @@ impl TaskActor {
             () = tokio::time::sleep(RESUME_SHIM_EVERY), if is_urgent => Wake::ResumeShim,
             Some(_) = self.child_stops.join_next() => Wake::ChildrenStopped,
             () = admitted(&mut self.channels.admitted) => Wake::Admitted,
+            () = self.backlog.retry_due() => Wake::RetryRecording,
         }
     }
 

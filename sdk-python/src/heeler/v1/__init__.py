@@ -20,6 +20,7 @@ from heeler.v1.cancel_pb2 import CancelRequest
 from heeler.v1.cancel_pb2 import CancelResponse
 from heeler.v1.cancel_pb2 import CancelResult
 from heeler.v1.cancel_pb2 import ForcedStop
+from heeler.v1.cancel_pb2 import Unrecorded
 from heeler.v1.detach_pb2 import DETACH_OUTCOME_ALREADY_BACKGROUND
 from heeler.v1.detach_pb2 import DETACH_OUTCOME_ALREADY_FINISHED
 from heeler.v1.detach_pb2 import DETACH_OUTCOME_DETACHED
@@ -435,6 +436,7 @@ __all__ = [
     "TaskSpec",
     "TaskState",
     "UnknownOutcome",
+    "Unrecorded",
     "UpdateQueueRequest",
     "UpdateQueueResponse",
     "WAIT_CONDITION_FINISHED",

@@ -22,12 +22,13 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from heeler.v1 import error_pb2 as heeler_dot_v1_dot_error__pb2
 from heeler.v1 import filter_pb2 as heeler_dot_v1_dot_filter__pb2
 from heeler.v1 import spec_pb2 as heeler_dot_v1_dot_spec__pb2
 from heeler.v1 import task_pb2 as heeler_dot_v1_dot_task__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16heeler/v1/cancel.proto\x12\theeler.v1\x1a\x16heeler/v1/filter.proto\x1a\x14heeler/v1/spec.proto\x1a\x14heeler/v1/task.proto\"\xd4\x01\n\rCancelRequest\x12%\n\x06\x66ilter\x18\x0b \x01(\x0b\x32\x15.heeler.v1.TaskFilter\x12)\n\x08graceful\x18\x0c \x01(\x0b\x32\x15.heeler.v1.StopPolicyH\x00\x12&\n\x05\x66orce\x18\r \x01(\x0b\x32\x15.heeler.v1.ForcedStopH\x00\x12\x0e\n\x06reason\x18\x07 \x01(\t\x12\r\n\x05\x61\x63tor\x18\x08 \x01(\t\x12\x0c\n\x04wait\x18\t \x01(\x08\x12\x0f\n\x07\x63\x61scade\x18\n \x01(\x08\x42\x05\n\x03howJ\x04\x08\x01\x10\x07\"\x0c\n\nForcedStop\"L\n\x0e\x43\x61ncelResponse\x12(\n\x07results\x18\x01 \x03(\x0b\x32\x17.heeler.v1.CancelResult\x12\x10\n\x08revision\x18\x02 \x01(\x04\"h\n\x0c\x43\x61ncelResult\x12\'\n\x04task\x18\x01 \x01(\x0b\x32\x19.heeler.v1.BackgroundTask\x12)\n\x07outcome\x18\x02 \x01(\x0e\x32\x18.heeler.v1.CancelOutcomeJ\x04\x08\x03\x10\x04*\x97\x01\n\rCancelOutcome\x12\x1e\n\x1a\x43\x41NCEL_OUTCOME_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x43\x41NCEL_OUTCOME_REQUESTED\x10\x01\x12#\n\x1f\x43\x41NCEL_OUTCOME_ALREADY_STOPPING\x10\x02\x12#\n\x1f\x43\x41NCEL_OUTCOME_ALREADY_FINISHED\x10\x03\x42_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16heeler/v1/cancel.proto\x12\theeler.v1\x1a\x15heeler/v1/error.proto\x1a\x16heeler/v1/filter.proto\x1a\x14heeler/v1/spec.proto\x1a\x14heeler/v1/task.proto\"\xd4\x01\n\rCancelRequest\x12%\n\x06\x66ilter\x18\x0b \x01(\x0b\x32\x15.heeler.v1.TaskFilter\x12)\n\x08graceful\x18\x0c \x01(\x0b\x32\x15.heeler.v1.StopPolicyH\x00\x12&\n\x05\x66orce\x18\r \x01(\x0b\x32\x15.heeler.v1.ForcedStopH\x00\x12\x0e\n\x06reason\x18\x07 \x01(\t\x12\r\n\x05\x61\x63tor\x18\x08 \x01(\t\x12\x0c\n\x04wait\x18\t \x01(\x08\x12\x0f\n\x07\x63\x61scade\x18\n \x01(\x08\x42\x05\n\x03howJ\x04\x08\x01\x10\x07\"\x0c\n\nForcedStop\"L\n\x0e\x43\x61ncelResponse\x12(\n\x07results\x18\x01 \x03(\x0b\x32\x17.heeler.v1.CancelResult\x12\x10\n\x08revision\x18\x02 \x01(\x04\"\x93\x01\n\x0c\x43\x61ncelResult\x12\'\n\x04task\x18\x01 \x01(\x0b\x32\x19.heeler.v1.BackgroundTask\x12)\n\x07outcome\x18\x02 \x01(\x0e\x32\x18.heeler.v1.CancelOutcome\x12)\n\nunrecorded\x18\x04 \x01(\x0b\x32\x15.heeler.v1.UnrecordedJ\x04\x08\x03\x10\x04\"E\n\nUnrecorded\x12&\n\x06reason\x18\x01 \x01(\x0e\x32\x16.heeler.v1.ErrorReason\x12\x0f\n\x07message\x18\x02 \x01(\t*\x97\x01\n\rCancelOutcome\x12\x1e\n\x1a\x43\x41NCEL_OUTCOME_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x43\x41NCEL_OUTCOME_REQUESTED\x10\x01\x12#\n\x1f\x43\x41NCEL_OUTCOME_ALREADY_STOPPING\x10\x02\x12#\n\x1f\x43\x41NCEL_OUTCOME_ALREADY_FINISHED\x10\x03\x42_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,14 +36,16 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'heeler.v1.cancel_pb2', _glo
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\rdev.heeler.v1P\001Z!heeler.dev/gen/heeler/v1;heelerv1\242\002\003HLR\252\002\tHeeler.V1\312\002\tHeeler\\V1\352\002\nHeeler::V1'
-  _globals['_CANCELOUTCOME']._serialized_start=519
-  _globals['_CANCELOUTCOME']._serialized_end=670
-  _globals['_CANCELREQUEST']._serialized_start=106
-  _globals['_CANCELREQUEST']._serialized_end=318
-  _globals['_FORCEDSTOP']._serialized_start=320
-  _globals['_FORCEDSTOP']._serialized_end=332
-  _globals['_CANCELRESPONSE']._serialized_start=334
-  _globals['_CANCELRESPONSE']._serialized_end=410
-  _globals['_CANCELRESULT']._serialized_start=412
-  _globals['_CANCELRESULT']._serialized_end=516
+  _globals['_CANCELOUTCOME']._serialized_start=657
+  _globals['_CANCELOUTCOME']._serialized_end=808
+  _globals['_CANCELREQUEST']._serialized_start=129
+  _globals['_CANCELREQUEST']._serialized_end=341
+  _globals['_FORCEDSTOP']._serialized_start=343
+  _globals['_FORCEDSTOP']._serialized_end=355
+  _globals['_CANCELRESPONSE']._serialized_start=357
+  _globals['_CANCELRESPONSE']._serialized_end=433
+  _globals['_CANCELRESULT']._serialized_start=436
+  _globals['_CANCELRESULT']._serialized_end=583
+  _globals['_UNRECORDED']._serialized_start=585
+  _globals['_UNRECORDED']._serialized_end=654
 # @@protoc_insertion_point(module_scope)

@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from heeler.v1 import error_pb2 as _error_pb2
 from heeler.v1 import filter_pb2 as _filter_pb2
 from heeler.v1 import spec_pb2 as _spec_pb2
 from heeler.v1 import task_pb2 as _task_pb2
@@ -167,6 +168,7 @@ class CancelResult(_message.Message):
 
     TASK_FIELD_NUMBER: _builtins.int
     OUTCOME_FIELD_NUMBER: _builtins.int
+    UNRECORDED_FIELD_NUMBER: _builtins.int
     outcome: Global___CancelOutcome.ValueType
     """The effect of the call."""
     @_builtins.property
@@ -175,16 +177,52 @@ class CancelResult(_message.Message):
         and a task that is still STOPPING, names the survivors.
         """
 
+    @_builtins.property
+    def unrecorded(self) -> Global___Unrecorded:
+        """Set if the journal has refused the stop or the end of the task: the disk is full, read-only or
+        fails. The stop took effect all the same, and `task` is the task as it is: STOPPING or finished, with
+        its proof. Its `revision` is that of its latest recorded event. Other calls and the event stream show
+        the recorded state, and the server keeps trying to record this one. A server that dies before it
+        succeeds does not remember who asked for the stop, and why.
+        """
+
     def __init__(
         self,
         *,
         task: _task_pb2.BackgroundTask | None = ...,
         outcome: Global___CancelOutcome.ValueType = ...,
+        unrecorded: Global___Unrecorded | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["task", b"task"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["task", b"task", "unrecorded", b"unrecorded"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["outcome", b"outcome", "task", b"task"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["outcome", b"outcome", "task", b"task", "unrecorded", b"unrecorded"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CancelResult: _TypeAlias = CancelResult  # noqa: Y015
+
+@_typing.final
+class Unrecorded(_message.Message):
+    """The reason why a fact is not recorded yet."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REASON_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    reason: _error_pb2.ErrorReason.ValueType
+    """STORAGE_FULL, STORAGE_READ_ONLY or STORAGE_FAILED."""
+    message: _builtins.str
+    """The failure, for a person to read."""
+    def __init__(
+        self,
+        *,
+        reason: _error_pb2.ErrorReason.ValueType = ...,
+        message: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Unrecorded: _TypeAlias = Unrecorded  # noqa: Y015

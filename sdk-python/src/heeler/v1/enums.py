@@ -337,7 +337,8 @@ class ShutdownTasks(OpenEnum):
 
     STOP = 2
     """Each task is stopped gracefully and ends CANCELLED, with the end reason SERVER_SHUTDOWN. Every end
-    is durable before the answer and delivered to watchers before their streams end. A task that was
+    is durable before the answer and delivered to watchers before their streams end, unless the disk
+    refuses it: then the task is stopped, and the next server does not know by whom. A task that was
     stopping already keeps its own reason."""
 
 

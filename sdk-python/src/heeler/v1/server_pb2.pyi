@@ -34,7 +34,8 @@ class _ShutdownTasksEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Shutdow
     """
     SHUTDOWN_TASKS_STOP: _ShutdownTasks.ValueType  # 2
     """Each task is stopped gracefully and ends CANCELLED, with the end reason SERVER_SHUTDOWN. Every end
-    is durable before the answer and delivered to watchers before their streams end. A task that was
+    is durable before the answer and delivered to watchers before their streams end, unless the disk
+    refuses it: then the task is stopped, and the next server does not know by whom. A task that was
     stopping already keeps its own reason.
     """
 
@@ -49,7 +50,8 @@ server on the same state directory takes over.
 """
 SHUTDOWN_TASKS_STOP: ShutdownTasks.ValueType  # 2
 """Each task is stopped gracefully and ends CANCELLED, with the end reason SERVER_SHUTDOWN. Every end
-is durable before the answer and delivered to watchers before their streams end. A task that was
+is durable before the answer and delivered to watchers before their streams end, unless the disk
+refuses it: then the task is stopped, and the next server does not know by whom. A task that was
 stopping already keeps its own reason.
 """
 Global___ShutdownTasks: _TypeAlias = ShutdownTasks  # noqa: Y015
@@ -157,7 +159,7 @@ class ShutdownResponse(_message.Message):
     """Number of tasks that were stopped and whose trees are proven empty. 0 with LEAVE_RUNNING."""
     live_tasks: _builtins.int
     """Number of tasks that live on: with LEAVE_RUNNING all; with STOP those that could not be killed,
-    which KILL_OVERDUE events name, or whose stop could not be recorded. The next server takes over.
+    which KILL_OVERDUE events name. The next server takes over.
     """
     revision: _builtins.int
     """The revision at which this was true."""

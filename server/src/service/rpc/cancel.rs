@@ -9,9 +9,9 @@ use super::select::{on_each, select};
 use crate::{
     service::{
         Service,
-        wire::{check, filter, refusal::Refusal, task},
+        wire::{check, failure, filter, refusal::Refusal, task},
     },
-    supervisor::{CancelMode, CancelOutcome, CancelRequest, Cancelled, Cascade},
+    supervisor::{CancelMode, CancelOutcome, CancelRequest, Cancelled, Cascade, Standing},
     task::{StopCause, Task},
 };
 
@@ -38,7 +38,7 @@ pub(super) async fn cancel(
         true => wait_for_stops(service, cancelled).await?,
         false => cancelled,
     };
-    let delivered = cancelled.iter().map(|one| &one.task);
+    let delivered = cancelled.iter().map(|one| &one.standing.task);
     delivered.for_each(|task| service.note_delivered(task));
     Ok(v1::CancelResponse {
         results: cancelled.iter().map(result).collect(),
@@ -57,8 +57,7 @@ fn mode(how: Option<How>) -> Result<Option<CancelMode>, Refusal> {
     }
 }
 
-/// Cancels every task, also if the stop of another could not be recorded. Then the call is refused: a
-/// client must not take a part of the tasks for all of them.
+/// Cancels every task. A stop that cannot be recorded takes effect, and its result says so.
 async fn cancel_all(
     service: &Service,
     tasks: &[Arc<Task>],
@@ -82,20 +81,23 @@ async fn wait_for_stops(
     mut cancelled: Vec<Cancelled>,
 ) -> Result<Vec<Cancelled>, Refusal> {
     for one in &mut cancelled {
-        let id = one.task.id.clone();
-        if let Some(handle) = service.supervisor.live(&id) {
+        if let Some(handle) = service.supervisor.live(&one.standing.task.id) {
             let stopped = tokio::select! {
                 // A shutdown that stops all tasks closes after their ends.
                 biased;
-                stopped = handle.finished_or_kill_overdue() => stopped,
+                stopped = handle.stopped() => stopped,
                 () = service.closing.begun() => None,
             };
-            one.task = stopped.ok_or_else(Refusal::shutting_down)?;
+            one.standing = stopped.ok_or_else(Refusal::shutting_down)?;
         }
     }
     // A task whose kill was overdue may have finished while the next one was waited for.
-    for one in cancelled.iter_mut().filter(|one| one.task.is_live()) {
-        one.task = service.find(&one.task.id).await?;
+    for standing in cancelled.iter_mut().map(|one| &mut one.standing) {
+        let is_recorded = standing.unrecorded.is_none();
+        let id = &standing.task.id;
+        if standing.task.is_live() && (is_recorded || service.supervisor.live(id).is_none()) {
+            *standing = Standing::recorded(service.find(id).await?);
+        }
     }
     Ok(cancelled)
 }
@@ -106,8 +108,10 @@ fn result(cancelled: &Cancelled) -> v1::CancelResult {
         CancelOutcome::AlreadyStopping => v1::CancelOutcome::AlreadyStopping,
         CancelOutcome::AlreadyFinished => v1::CancelOutcome::AlreadyFinished,
     };
+    let Standing { task, unrecorded } = &cancelled.standing;
     v1::CancelResult {
-        task: Some(task::show(&cancelled.task)),
+        task: Some(task::show(task)),
         outcome: outcome.into(),
+        unrecorded: unrecorded.as_deref().map(failure::unrecorded),
     }
 }

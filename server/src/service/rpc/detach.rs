@@ -38,7 +38,7 @@ pub(super) async fn detach(
     })
     .await;
     let detached: Vec<Detached> = results.into_iter().collect::<Result<_, _>>()?;
-    let delivered = detached.iter().map(|one| &one.task);
+    let delivered = detached.iter().map(|one| &one.standing.task);
     delivered.for_each(|task| service.note_delivered(task));
     Ok(v1::DetachResponse {
         results: detached.iter().map(result).collect(),
@@ -53,7 +53,7 @@ fn result(detached: &Detached) -> v1::DetachResult {
         DetachOutcome::AlreadyFinished => v1::DetachOutcome::AlreadyFinished,
     };
     v1::DetachResult {
-        task: Some(task::show(&detached.task)),
+        task: Some(task::show(&detached.standing.task)),
         outcome: outcome.into(),
     }
 }

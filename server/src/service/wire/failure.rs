@@ -1,9 +1,12 @@
 //! The failures of the layers below, each mapped to its refusal. The matches are exhaustive: a new kind
 //! of failure does not compile until it has one.
 
-use std::io::{self, ErrorKind};
+use std::{
+    io::{self, ErrorKind},
+    sync::Arc,
+};
 
-use heeler_proto::v1::ErrorReason;
+use heeler_proto::v1::{self, ErrorReason};
 use tonic::Code;
 
 use super::{refusal::Refusal, task};
@@ -25,7 +28,28 @@ const DISK_READ_ONLY: (Code, ErrorReason, &str) = (
 
 impl From<JournalError> for Refusal {
     fn from(error: JournalError) -> Self {
-        match &error {
+        Self::from(&error)
+    }
+}
+
+impl From<Arc<JournalError>> for Refusal {
+    fn from(error: Arc<JournalError>) -> Self {
+        Self::from(&*error)
+    }
+}
+
+/// The reason why something that took effect is not recorded.
+pub(in crate::service) fn unrecorded(error: &JournalError) -> v1::Unrecorded {
+    let refusal = Refusal::from(error);
+    v1::Unrecorded {
+        reason: refusal.reason().into(),
+        message: refusal.message().to_owned(),
+    }
+}
+
+impl From<&JournalError> for Refusal {
+    fn from(error: &JournalError) -> Self {
+        match error {
             JournalError::NotFound { id } => Self::task_not_found(id.as_str()),
             JournalError::Closed => Self::shutting_down(),
             JournalError::Unwritable { id, .. } => Self::field(
@@ -52,7 +76,7 @@ impl From<JournalError> for Refusal {
             | JournalError::Corrupt { .. }
             | JournalError::Unopened { .. }
             | JournalError::ReadOnly { .. }
-            | JournalError::Storage { .. } => journal(&error),
+            | JournalError::Storage { .. } => journal(error),
         }
     }
 }

@@ -36,6 +36,14 @@ impl Refusal {
         }
     }
 
+    pub(crate) fn reason(&self) -> ErrorReason {
+        self.reason
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     pub(crate) fn with(mut self, key: &'static str, value: impl ToString) -> Self {
         self.metadata.push((key, value.to_string()));
         self

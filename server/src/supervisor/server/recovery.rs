@@ -82,8 +82,10 @@ impl Supervisor {
 /// Takes over one task, reports whether it is live, and goes on as its actor.
 async fn take_over(mut actor: TaskActor, reconciled: mpsc::Sender<bool>) {
     actor.take_over().await;
-    // The receiver gives up on late tasks.
-    let _ = reconciled.send(actor.task().is_live()).await;
+    // The receiver gives up on late tasks, and learns that the others are not recorded.
+    if actor.is_recorded() {
+        let _ = reconciled.send(actor.task().is_live()).await;
+    }
     drop(reconciled);
     actor.run().await;
 }

@@ -21,7 +21,7 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Stopped {
     pub(crate) finished: usize,
-    /// Tasks that could not be killed, or whose stop could not be recorded.
+    /// Tasks that could not be killed.
     pub(crate) live: usize,
 }
 
@@ -42,7 +42,9 @@ impl Supervisor {
         let mut stopped = Stopped::default();
         while let Some(task) = stops.join_next().await {
             match task {
-                Ok(Some(task)) if !task.is_live() => stopped.finished += 1,
+                Ok(Some(task)) if task.has_stopped() && !task.has_survivors() => {
+                    stopped.finished += 1;
+                }
                 Ok(Some(_)) => stopped.live += 1,
                 // The task was never recorded, or another call shuts the server down.
                 Ok(None) | Err(_) => {}
@@ -76,9 +78,7 @@ async fn stop(handle: Handle, request: CancelRequest) -> Option<Arc<Task>> {
 }
 
 async fn cancel_and_wait(handle: &Handle, request: CancelRequest) -> Option<Arc<Task>> {
-    if let Some(Err(error)) = handle.cancel(request).await {
-        tracing::error!(task = %handle.task().id, %error, "cannot record a stop; task left running");
-        return Some(handle.task());
-    }
-    handle.finished_or_kill_overdue().await
+    // Its actor stops it also if that cannot be recorded.
+    let _ = handle.cancel(request).await;
+    handle.stopped().await.map(|standing| standing.task)
 }

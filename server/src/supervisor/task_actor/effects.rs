@@ -1,53 +1,51 @@
 //! Inputs of the state machine, and the effects that follow.
 
+use std::sync::Arc;
+
 use super::TaskActor;
 use crate::{
+    crash,
     journal::JournalError,
-    supervisor::{
-        STORAGE_RETRY,
-        lifecycle::{Effect, Input},
-    },
+    supervisor::lifecycle::{Effect, Input},
     task::{EventKind, Moment},
 };
 
 impl TaskActor {
-    /// Applies a fact. A fact cannot be refused: while it cannot be recorded, the actor retries and
-    /// does nothing else.
+    /// Applies an input. Its event is recorded before its effects are carried out if the disk permits;
+    /// if not, the effects do not wait for the record.
     pub(super) async fn apply(&mut self, input: Input) {
         for effect in self.life.step(input, Moment::now()) {
-            while let Err(error) = self.carry_out(effect).await {
-                let task = &self.life.task.id;
-                tracing::error!(%task, %error, "cannot record an event; will retry");
-                self.reply_to_failed_spawn();
-                tokio::time::sleep(STORAGE_RETRY).await;
-                if self.shared.is_shutting_down() {
-                    return;
-                }
-            }
+            self.carry_out(effect).await;
         }
     }
 
-    /// Applies a request. If it cannot be recorded, the request fails and changes nothing.
-    pub(super) async fn apply_or_undo(&mut self, input: Input) -> Result<(), JournalError> {
+    /// Applies an input that has no effect without a record: if it cannot be recorded, nothing changes.
+    pub(super) async fn apply_or_undo(&mut self, input: Input) -> Result<(), Arc<JournalError>> {
+        self.record_backlog().await?;
         let before = self.life.clone();
         for effect in self.life.step(input, Moment::now()) {
-            if let Err(error) = self.carry_out(effect).await {
-                self.life = before;
-                return Err(error);
+            match effect {
+                Effect::Record(kind) => {
+                    if let Err(error) = self.record_now(kind).await {
+                        self.life = before;
+                        return Err(error);
+                    }
+                }
+                Effect::Signal(_)
+                | Effect::Kill
+                | Effect::StopChildren
+                | Effect::Spill
+                | Effect::Abandon
+                | Effect::FollowOutput => self.carry_out(effect).await,
             }
         }
         Ok(())
     }
 
-    /// Fails only where an event cannot be recorded.
-    async fn carry_out(&mut self, effect: Effect) -> Result<(), JournalError> {
+    async fn carry_out(&mut self, effect: Effect) {
         match effect {
-            Effect::Record(EventKind::Ended) => self.record_end().await?,
-            Effect::Record(kind) => {
-                let event = self.record(kind).await?;
-                self.publish(&event);
-                self.reply_to_spawn(event);
-            }
+            Effect::Record(EventKind::Ended) => self.record_end().await,
+            Effect::Record(kind) => self.record(kind).await,
             Effect::Signal(signal) => self.signal(signal).await,
             Effect::Kill => self.kill().await,
             Effect::StopChildren => self.stop_children(),
@@ -55,6 +53,15 @@ impl TaskActor {
             Effect::Abandon => self.abandon_orphans().await,
             Effect::FollowOutput => self.follow_output(self.life.task.output_bytes).await,
         }
-        Ok(())
+    }
+
+    /// Records the end. The tree is empty, so the admission is freed first: a client that sees the
+    /// end can take the slot. Queued tasks that were admitted because of it start after the record, or
+    /// without it where the disk refuses it.
+    async fn record_end(&mut self) {
+        let admitted = self.shared.registry.free_admission(&self.life.task.id);
+        self.record(EventKind::Ended).await;
+        crash::point("queue.freed");
+        admitted.notify();
     }
 }

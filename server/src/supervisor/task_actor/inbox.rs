@@ -1,4 +1,5 @@
-//! Messages to an actor. A request is durable before it is carried out and before it is answered.
+//! Messages to an actor. A request is durable before it is carried out and before it is answered; only a
+//! stop is carried out without a record, where the disk refuses it, and its answer says so.
 
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use crate::{
     journal::JournalError,
     supervisor::{
         CancelOutcome, CancelRequest, Cancelled, Cascade, DetachOutcome, DetachRequest, Detached,
+        handle::Standing,
         lifecycle::{Input, StopRequest},
         requests::{Answer, Reply},
     },
@@ -36,7 +38,7 @@ impl TaskActor {
             Message::Cancel { request, reply } => {
                 let answer = self.cancel(request).await;
                 // The caller may have left; the cancel stands.
-                let _ = reply.send(answer);
+                let _ = reply.send(Ok(answer));
             }
             Message::Detach { request, reply } => {
                 let answer = self.detach(request).await;
@@ -49,9 +51,11 @@ impl TaskActor {
         }
     }
 
-    async fn cancel(&mut self, request: CancelRequest) -> Result<Cancelled, JournalError> {
+    async fn cancel(&mut self, request: CancelRequest) -> Cancelled {
         let outcome = match self.life.task.stop {
             Some(_) => CancelOutcome::AlreadyStopping,
+            // Its end could not be recorded yet.
+            None if self.life.is_tree_gone() => CancelOutcome::AlreadyFinished,
             None => CancelOutcome::Requested,
         };
         crash::point("cancel.before-intent");
@@ -62,11 +66,11 @@ impl TaskActor {
             reason: request.reason,
             cascade: request.cascade == Cascade::Children,
         };
-        self.apply_or_undo(Input::StopRequested(stop)).await?;
-        Ok(self.answer(outcome))
+        self.apply(Input::StopRequested(stop)).await;
+        self.answer(outcome)
     }
 
-    async fn detach(&mut self, request: DetachRequest) -> Result<Detached, JournalError> {
+    async fn detach(&mut self, request: DetachRequest) -> Result<Detached, Arc<JournalError>> {
         let outcome = match self.life.task.placement() {
             _ if self.life.is_tree_gone() => DetachOutcome::AlreadyFinished,
             Placement::Foreground => DetachOutcome::Detached,
@@ -78,9 +82,10 @@ impl TaskActor {
     }
 
     fn answer<O>(&self, outcome: O) -> Answer<O> {
-        Answer {
-            task: Arc::clone(&self.channels.state.borrow()),
-            outcome,
-        }
+        let standing = match self.channels.unrecorded.borrow().clone() {
+            Some(unrecorded) => unrecorded.into(),
+            None => Standing::recorded(Arc::clone(&self.channels.state.borrow())),
+        };
+        Answer { standing, outcome }
     }
 }

@@ -68,7 +68,14 @@ impl TaskActor {
     /// Records the admission, then starts the leader.
     pub(super) async fn start_admitted(&mut self) {
         crash::point("queue.before-admitted");
-        self.apply(Input::Admitted).await;
+        if let Err(error) = self.apply_or_undo(Input::Admitted).await {
+            if !std::mem::replace(&mut self.is_admission_refused, true) {
+                let task = &self.life.task.id;
+                tracing::error!(%task, %error, "cannot record an admission; will retry");
+            }
+            return;
+        }
+        self.is_admission_refused = false;
         // The durable state decides: a task that is being stopped is not started.
         if is_admitted_and_not_started(&self.channels.state.borrow()) {
             crash::point("queue.admitted");

@@ -14,7 +14,7 @@ use crate::{
     process::{
         BootId, boot_time, containment,
         shim::ShimLink,
-        task_file::{CgroupPath, FileState, LeaderExit, Records, Start, TaskFile},
+        task_file::{CgroupPath, FileState, LeaderExit, Records, Start},
         tree::sweep::{LeaderId, SweepTarget, Swept},
     },
     supervisor::{
@@ -154,19 +154,28 @@ impl TaskActor {
     /// shim that is about to start finds it taken and starts nothing.
     fn file_state(&self) -> io::Result<(FileSeen, u64)> {
         let task = &self.life.task;
-        let (lock, file): (Lock, TaskFile) = match self.shared.parts.task_dir.claim(&task.id)? {
-            FileState::Locked(file) => (Lock::Held, file),
-            FileState::Unlocked(file) => (Lock::Free, file),
-            FileState::NotAFile => return Ok((FileSeen::NotAFile, 0)),
+        let claimed = match self.shared.parts.task_dir.claim(&task.id) {
+            // The whole directory was removed: no shim can make the file there either.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            claimed => Some(claimed?),
         };
-        let records = Box::new(file.records()?);
+        let (lock, file) = match claimed {
+            Some(FileState::Locked(file)) => (Lock::Held, Some(file)),
+            Some(FileState::Unlocked(file)) => (Lock::Free, Some(file)),
+            Some(FileState::NotAFile) => return Ok((FileSeen::NotAFile, 0)),
+            None => (Lock::Free, None),
+        };
+        let records = match &file {
+            Some(file) => Box::new(file.records()?),
+            None => Box::default(),
+        };
         let identity = records.identity.whole();
         if identity.is_some_and(|identity| identity.task_uid != *task.uid.as_bytes()) {
             return Ok((FileSeen::OfAnotherTask, 0));
         }
-        let output_bytes = match lock {
-            Lock::Held => 0,
-            Lock::Free => file.tail(0)?.end,
+        let output_bytes = match (lock, file) {
+            (Lock::Free, Some(file)) => file.tail(0)?.end,
+            (Lock::Held, _) | (Lock::Free, None) => 0,
         };
         let boot = match Boot::of(&records, BootId::current()?) {
             // A power cut may have emptied the file; the task's own time still tells.

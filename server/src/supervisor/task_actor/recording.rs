@@ -5,20 +5,39 @@ use std::sync::Arc;
 
 use super::TaskActor;
 use crate::{
-    crash,
     journal::{Entry, JournalError},
-    task::{Event, EventKind, Outcome, SpawnRequest, Timestamp},
+    supervisor::handle::Unrecorded,
+    task::{Event, EventKind, Outcome, SpawnRequest, Task, Timestamp},
 };
 
 impl TaskActor {
-    /// Records the present state as an event.
-    pub(super) async fn record(&mut self, kind: EventKind) -> Result<Arc<Event>, JournalError> {
-        self.append(Entry {
+    /// Records the present state as an event. If the journal refuses it, the event is kept, and recorded
+    /// later.
+    pub(super) async fn record(&mut self, kind: EventKind) {
+        let recorded = match self.record_backlog().await {
+            Ok(()) => self.record_now(kind).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = recorded {
+            let task = &self.life.task.id;
+            tracing::error!(%task, ?kind, %error, "cannot record an event; will retry");
+            self.backlog.push(kind, self.life.task.clone());
+            self.show_unrecorded(self.life.task.clone());
+            self.reply_to_failed_spawn();
+        }
+    }
+
+    /// Records the present state as an event, or fails.
+    pub(super) async fn record_now(&mut self, kind: EventKind) -> Result<(), Arc<JournalError>> {
+        let entry = Entry {
             kind,
             task: self.life.task.clone(),
             request: None,
-        })
-        .await
+        };
+        let event = self.append(entry).await?;
+        self.publish(&event);
+        self.reply_to_spawn(event);
+        Ok(())
     }
 
     /// Records the creation of the task, with its request.
@@ -26,31 +45,88 @@ impl TaskActor {
         &mut self,
         request: SpawnRequest,
     ) -> Result<Arc<Event>, JournalError> {
-        self.append(Entry {
+        let entry = Entry {
             kind: EventKind::Created,
             task: self.life.task.clone(),
             request: Some(request),
-        })
-        .await
-    }
-
-    async fn append(&mut self, entry: Entry) -> Result<Arc<Event>, JournalError> {
+        };
         let event = self.shared.parts.journal.append(entry).await?;
         self.life.task.revision = event.revision;
         Ok(event)
     }
 
-    /// Records the end. The tree is empty, so the admission is freed first: a client that sees the
-    /// end can take the slot. Queued tasks that were admitted because of it start after the end.
-    pub(super) async fn record_end(&mut self) -> Result<(), JournalError> {
-        let admitted = self.shared.registry.free_admission(&self.life.task.id);
-        let recorded = self.record(EventKind::Ended).await;
-        crash::point("queue.freed");
-        admitted.notify();
-        let event = recorded?;
-        self.publish(&event);
-        self.reply_to_spawn(event);
+    /// Records the events that the journal has refused, in their order.
+    pub(super) async fn record_backlog(&mut self) -> Result<(), Arc<JournalError>> {
+        if self.backlog.is_empty() {
+            return Ok(());
+        }
+        while let Some(entry) = self.backlog.first() {
+            let event = self.append(entry).await?;
+            self.backlog.pop();
+            self.publish(&event);
+            self.reply_to_spawn(event);
+        }
+        tracing::info!(task = %self.life.task.id, "recorded all events of the task");
+        self.channels.unrecorded.send_replace(None);
         Ok(())
+    }
+
+    /// Records again what the journal has refused. While it goes on refusing, a client that waits for a
+    /// stop is shown that the tree is gone.
+    pub(super) async fn retry_recording(&mut self) {
+        if self.record_backlog().await.is_err() {
+            return self.show_stop_unrecorded().await;
+        }
+        self.backlog.accepted();
+        if self.is_admission_refused {
+            self.start_admitted().await;
+        }
+    }
+
+    /// Shows that the tree of a task that is being stopped is gone, where its end is not known from a
+    /// record: a shim records nothing on a disk that fails, and a child task may be one that is gone
+    /// without a record.
+    async fn show_stop_unrecorded(&mut self) {
+        let is_shown = |unrecorded: &Option<Unrecorded>| {
+            let task = unrecorded.as_ref().map(|unrecorded| &unrecorded.task);
+            task.is_none_or(|task| task.has_stopped())
+        };
+        if self.life.task.stop.is_none() || is_shown(&self.channels.unrecorded.borrow()) {
+            return;
+        }
+        let proof = match self.life.tree_proof() {
+            Some(proof) => Some(proof),
+            None => self.proof_without_record().await,
+        };
+        if let Some(proof) = proof
+            && self.are_children_stopped()
+        {
+            self.show_unrecorded(self.life.task_with_proof(proof));
+        }
+    }
+
+    async fn append(&mut self, entry: Entry) -> Result<Arc<Event>, Arc<JournalError>> {
+        match self.shared.parts.journal.append(entry).await {
+            Ok(event) => {
+                self.life.task.revision = event.revision;
+                self.backlog.accepted();
+                Ok(event)
+            }
+            Err(error) => {
+                let error = Arc::new(error);
+                self.backlog.refused(Arc::clone(&error));
+                Err(error)
+            }
+        }
+    }
+
+    /// Publishes a state that is not recorded, to callers that wait for a stop.
+    pub(super) fn show_unrecorded(&self, task: Task) {
+        let shown = self.backlog.error().map(|error| Unrecorded {
+            task: Arc::new(task),
+            error,
+        });
+        self.channels.unrecorded.send_replace(shown);
     }
 
     /// Publishes a recorded state to the holders of a handle.

@@ -15,8 +15,8 @@ use crate::{
     },
     supervisor::lifecycle::{Input, TreeEnded},
     task::{
-        Command, Containment, LeaderEnd, Moment, OrphanPolicy, Outcome, ProofMethod, Signal,
-        SpawnFailure, SpawnStage, Started, Survivor, Task,
+        Command, Containment, LeaderEnd, Moment, OrphanPolicy, Outcome, Proof, ProofMethod, Signal,
+        SpawnFailure, SpawnStage, Started, Survivor, Task, Timestamp,
     },
 };
 
@@ -158,6 +158,21 @@ impl TaskActor {
             max_memory: end.max_memory,
         };
         self.apply(Input::TreeEnded(ended)).await;
+    }
+
+    /// The proof that the tree is gone, while a living shim cannot record it; none if it is not gone.
+    pub(super) async fn proof_without_record(&self) -> Option<Proof> {
+        let shim = self.shim_identity().filter(|_| self.shim.is_connected())?;
+        let is_childless = || tree::is_childless(shim.shim_pid as i32, shim.shim_start_ticks);
+        if !is_childless() {
+            return None;
+        }
+        match self.sweep_after_shim().await {
+            Ok(Swept::Gone { .. }) if is_childless() => {
+                Some(Proof::proven(ProofMethod::NoChildren, Timestamp::now()))
+            }
+            Ok(Swept::Gone { .. } | Swept::NotGone(_)) | Err(_) => None,
+        }
     }
 
     /// Kills tagged processes that the shim cannot know. The shim has the tag too, and is spared: it

@@ -6,11 +6,20 @@ use tokio::task::JoinSet;
 
 use super::{Message, TaskActor};
 use crate::{
-    supervisor::{CancelMode, CancelRequest, Cascade, Handle, JobGuard, STORAGE_RETRY, Shared},
+    supervisor::{CancelMode, CancelRequest, Cascade, Handle, JobGuard, Shared, handle::Standing},
     task::{Actor, Filter, Stop, StopCause, StopMode, TaskId},
 };
 
 impl TaskActor {
+    /// True if the trees of all child tasks are gone, recorded or not.
+    pub(super) fn are_children_stopped(&self) -> bool {
+        let live = self
+            .shared
+            .registry
+            .matching(&children_of(&self.life.task.id));
+        live.iter().all(Handle::is_stopped_unrecorded)
+    }
+
     /// Stops the child tasks as this one is being stopped; the result arrives in `child_stops`.
     pub(super) fn stop_children(&mut self) {
         let Some(stop) = &self.life.task.stop else {
@@ -42,17 +51,17 @@ impl TaskActor {
         };
         for replaced in self.shared.registry.replaced_by(&self.life.task) {
             let (job, request) = (JobGuard::new(&self.shared), request.clone());
-            tokio::spawn(async move { cancel_until_recorded(&job.0, &replaced, request).await });
+            tokio::spawn(async move {
+                let _job = job;
+                replaced.cancel(request).await
+            });
         }
     }
 }
 
 /// Stops the children of a task, until it has none.
 async fn stop_children_of(shared: Arc<Shared>, parent: TaskId, request: CancelRequest) {
-    let children = Filter {
-        parent: Some(parent.clone()),
-        ..Filter::default()
-    };
+    let children = children_of(&parent);
     loop {
         let live = shared.registry.matching(&children);
         if live.is_empty() || shared.is_shutting_down() {
@@ -69,33 +78,27 @@ async fn stop_children_of(shared: Arc<Shared>, parent: TaskId, request: CancelRe
     }
 }
 
-/// Stops one child, and reports to its parent if the kill is overdue.
-async fn stop_child(shared: Arc<Shared>, parent: TaskId, child: Handle, request: CancelRequest) {
-    cancel_until_recorded(&shared, &child, request).await;
-    let Some(task) = child.finished_or_kill_overdue().await else {
-        return;
-    };
-    if task.has_survivors() {
-        if let Some(parent) = shared.registry.get(&parent) {
-            let survivors = task
-                .stop
-                .iter()
-                .flat_map(Stop::survivors)
-                .cloned()
-                .collect();
-            parent.send(Message::ChildKillOverdue(survivors)).await;
-        }
-        child.finished().await;
+fn children_of(parent: &TaskId) -> Filter {
+    Filter {
+        parent: Some(parent.clone()),
+        ..Filter::default()
     }
 }
 
-/// Cancels a task. Retries until the stop is recorded, or the server shuts down.
-async fn cancel_until_recorded(shared: &Shared, task: &Handle, request: CancelRequest) {
-    while let Some(Err(error)) = task.cancel(request.clone()).await {
-        if shared.is_shutting_down() {
-            return;
-        }
-        tracing::error!(task = %task.task().id, %error, "cannot record a stop; will retry");
-        tokio::time::sleep(STORAGE_RETRY).await;
+/// Stops one child, and reports to its parent if the kill is overdue.
+async fn stop_child(shared: Arc<Shared>, parent: TaskId, child: Handle, request: CancelRequest) {
+    // Its actor stops it also if that cannot be recorded.
+    let _ = child.cancel(request).await;
+    let Some(Standing { task, .. }) = child.stopped().await else {
+        return;
+    };
+    if task.has_survivors()
+        && let Some(parent) = shared.registry.get(&parent)
+    {
+        let survivors = task.stop.iter().flat_map(Stop::survivors);
+        let survivors = survivors.cloned().collect();
+        parent.send(Message::ChildKillOverdue(survivors)).await;
     }
+    // Its end is in the journal before that of its parent.
+    child.finished().await;
 }

@@ -6,6 +6,8 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { ErrorReason } from "./error_pb.js";
+import { file_heeler_v1_error } from "./error_pb.js";
 import type { TaskFilter } from "./filter_pb.js";
 import { file_heeler_v1_filter } from "./filter_pb.js";
 import type { StopPolicy } from "./spec_pb.js";
@@ -18,7 +20,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file heeler/v1/cancel.proto.
  */
 export const file_heeler_v1_cancel: GenFile = /*@__PURE__*/
-  fileDesc("ChZoZWVsZXIvdjEvY2FuY2VsLnByb3RvEgloZWVsZXIudjEi1AEKDUNhbmNlbFJlcXVlc3QSJQoGZmlsdGVyGAsgASgLMhUuaGVlbGVyLnYxLlRhc2tGaWx0ZXISKQoIZ3JhY2VmdWwYDCABKAsyFS5oZWVsZXIudjEuU3RvcFBvbGljeUgAEiYKBWZvcmNlGA0gASgLMhUuaGVlbGVyLnYxLkZvcmNlZFN0b3BIABIOCgZyZWFzb24YByABKAkSDQoFYWN0b3IYCCABKAkSDAoEd2FpdBgJIAEoCBIPCgdjYXNjYWRlGAogASgIQgUKA2hvd0oECAEQByIMCgpGb3JjZWRTdG9wIkwKDkNhbmNlbFJlc3BvbnNlEigKB3Jlc3VsdHMYASADKAsyFy5oZWVsZXIudjEuQ2FuY2VsUmVzdWx0EhAKCHJldmlzaW9uGAIgASgEImgKDENhbmNlbFJlc3VsdBInCgR0YXNrGAEgASgLMhkuaGVlbGVyLnYxLkJhY2tncm91bmRUYXNrEikKB291dGNvbWUYAiABKA4yGC5oZWVsZXIudjEuQ2FuY2VsT3V0Y29tZUoECAMQBCqXAQoNQ2FuY2VsT3V0Y29tZRIeChpDQU5DRUxfT1VUQ09NRV9VTlNQRUNJRklFRBAAEhwKGENBTkNFTF9PVVRDT01FX1JFUVVFU1RFRBABEiMKH0NBTkNFTF9PVVRDT01FX0FMUkVBRFlfU1RPUFBJTkcQAhIjCh9DQU5DRUxfT1VUQ09NRV9BTFJFQURZX0ZJTklTSEVEEANCXwoNZGV2LmhlZWxlci52MVABWiFoZWVsZXIuZGV2L2dlbi9oZWVsZXIvdjE7aGVlbGVydjGiAgNITFKqAglIZWVsZXIuVjHKAglIZWVsZXJcVjHqAgpIZWVsZXI6OlYxYgZwcm90bzM", [file_heeler_v1_filter, file_heeler_v1_spec, file_heeler_v1_task]);
+  fileDesc("ChZoZWVsZXIvdjEvY2FuY2VsLnByb3RvEgloZWVsZXIudjEi1AEKDUNhbmNlbFJlcXVlc3QSJQoGZmlsdGVyGAsgASgLMhUuaGVlbGVyLnYxLlRhc2tGaWx0ZXISKQoIZ3JhY2VmdWwYDCABKAsyFS5oZWVsZXIudjEuU3RvcFBvbGljeUgAEiYKBWZvcmNlGA0gASgLMhUuaGVlbGVyLnYxLkZvcmNlZFN0b3BIABIOCgZyZWFzb24YByABKAkSDQoFYWN0b3IYCCABKAkSDAoEd2FpdBgJIAEoCBIPCgdjYXNjYWRlGAogASgIQgUKA2hvd0oECAEQByIMCgpGb3JjZWRTdG9wIkwKDkNhbmNlbFJlc3BvbnNlEigKB3Jlc3VsdHMYASADKAsyFy5oZWVsZXIudjEuQ2FuY2VsUmVzdWx0EhAKCHJldmlzaW9uGAIgASgEIpMBCgxDYW5jZWxSZXN1bHQSJwoEdGFzaxgBIAEoCzIZLmhlZWxlci52MS5CYWNrZ3JvdW5kVGFzaxIpCgdvdXRjb21lGAIgASgOMhguaGVlbGVyLnYxLkNhbmNlbE91dGNvbWUSKQoKdW5yZWNvcmRlZBgEIAEoCzIVLmhlZWxlci52MS5VbnJlY29yZGVkSgQIAxAEIkUKClVucmVjb3JkZWQSJgoGcmVhc29uGAEgASgOMhYuaGVlbGVyLnYxLkVycm9yUmVhc29uEg8KB21lc3NhZ2UYAiABKAkqlwEKDUNhbmNlbE91dGNvbWUSHgoaQ0FOQ0VMX09VVENPTUVfVU5TUEVDSUZJRUQQABIcChhDQU5DRUxfT1VUQ09NRV9SRVFVRVNURUQQARIjCh9DQU5DRUxfT1VUQ09NRV9BTFJFQURZX1NUT1BQSU5HEAISIwofQ0FOQ0VMX09VVENPTUVfQUxSRUFEWV9GSU5JU0hFRBADQl8KDWRldi5oZWVsZXIudjFQAVohaGVlbGVyLmRldi9nZW4vaGVlbGVyL3YxO2hlZWxlcnYxogIDSExSqgIJSGVlbGVyLlYxygIJSGVlbGVyXFYx6gIKSGVlbGVyOjpWMWIGcHJvdG8z", [file_heeler_v1_error, file_heeler_v1_filter, file_heeler_v1_spec, file_heeler_v1_task]);
 
 /**
  * The request of Cancel.
@@ -160,6 +162,17 @@ export type CancelResult = Message<"heeler.v1.CancelResult"> & {
    * @generated from field: heeler.v1.CancelOutcome outcome = 2;
    */
   outcome: CancelOutcome;
+
+  /**
+   * Set if the journal has refused the stop or the end of the task: the disk is full, read-only or
+   * fails. The stop took effect all the same, and `task` is the task as it is: STOPPING or finished, with
+   * its proof. Its `revision` is that of its latest recorded event. Other calls and the event stream show
+   * the recorded state, and the server keeps trying to record this one. A server that dies before it
+   * succeeds does not remember who asked for the stop, and why.
+   *
+   * @generated from field: heeler.v1.Unrecorded unrecorded = 4;
+   */
+  unrecorded?: Unrecorded | undefined;
 };
 
 /**
@@ -168,6 +181,34 @@ export type CancelResult = Message<"heeler.v1.CancelResult"> & {
  */
 export const CancelResultSchema: GenMessage<CancelResult> = /*@__PURE__*/
   messageDesc(file_heeler_v1_cancel, 3);
+
+/**
+ * The reason why a fact is not recorded yet.
+ *
+ * @generated from message heeler.v1.Unrecorded
+ */
+export type Unrecorded = Message<"heeler.v1.Unrecorded"> & {
+  /**
+   * STORAGE_FULL, STORAGE_READ_ONLY or STORAGE_FAILED.
+   *
+   * @generated from field: heeler.v1.ErrorReason reason = 1;
+   */
+  reason: ErrorReason;
+
+  /**
+   * The failure, for a person to read.
+   *
+   * @generated from field: string message = 2;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message heeler.v1.Unrecorded.
+ * Use `create(UnrecordedSchema)` to create a new message.
+ */
+export const UnrecordedSchema: GenMessage<Unrecorded> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_cancel, 4);
 
 /**
  * The effect of Cancel on one task.

@@ -140,7 +140,7 @@ export type ShutdownResponse = Message<"heeler.v1.ShutdownResponse"> & {
 
   /**
    * Number of tasks that live on: with LEAVE_RUNNING all; with STOP those that could not be killed,
-   * which KILL_OVERDUE events name, or whose stop could not be recorded. The next server takes over.
+   * which KILL_OVERDUE events name. The next server takes over.
    *
    * @generated from field: uint32 live_tasks = 2;
    */
@@ -184,7 +184,8 @@ export enum ShutdownTasks {
 
   /**
    * Each task is stopped gracefully and ends CANCELLED, with the end reason SERVER_SHUTDOWN. Every end
-   * is durable before the answer and delivered to watchers before their streams end. A task that was
+   * is durable before the answer and delivered to watchers before their streams end, unless the disk
+   * refuses it: then the task is stopped, and the next server does not know by whom. A task that was
    * stopping already keeps its own reason.
    *
    * @generated from enum value: SHUTDOWN_TASKS_STOP = 2;
