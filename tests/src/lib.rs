@@ -33,7 +33,7 @@ pub use daemon::{
     containment::{self, Setting},
     crash,
 };
-pub use disk::{FailingDisk, SmallDisk};
+pub use disk::{FailingDisk, FileSystem, ImageDisk, SmallDisk};
 pub use heeler_proto::v1;
 pub use network::{Authority, authority, http2, tcp};
 pub use process::{Fixture, LoneShims, LoneTask, Process, task_file};

@@ -4,15 +4,14 @@
 //! with the last of them. A test with such a disk must therefore stay on one thread.
 
 use std::{
-    fs::{self, OpenOptions},
-    io::{ErrorKind, Write},
+    fs,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use tempfile::TempDir;
 
-use super::{own_mounts, run};
+use super::{daemon_on, fill, own_mounts, run};
 use crate::Daemon;
 
 /// A small file system.
@@ -48,30 +47,12 @@ impl SmallDisk {
 
     /// Prepares a daemon that keeps its state here.
     pub fn daemon(&self, builder: crate::daemon::Builder) -> Daemon {
-        let daemon = builder.prepare();
-        let state = self.path().join("state");
-        fs::create_dir(&state).unwrap();
-        std::os::unix::fs::symlink(state, daemon.state_dir()).unwrap();
-        daemon
+        daemon_on(self.path(), builder)
     }
 
     /// Fills the disk to the last byte.
     pub fn fill(&self) {
-        for size in [1 << 20, 1 << 12, 1] {
-            let mut filler = OpenOptions::new()
-                .create(true)
-                .append(true)
-                .open(self.filler())
-                .unwrap();
-            let block = vec![0x55; size];
-            loop {
-                match filler.write(&block) {
-                    Ok(written) if written > 0 => {}
-                    Err(error) if error.kind() == ErrorKind::StorageFull => break,
-                    other => panic!("filling the disk: {other:?}"),
-                }
-            }
-        }
+        fill(&self.filler());
     }
 
     /// Frees the space again.

@@ -228,6 +228,7 @@ impl Audit {
             "journal.db-wal",
             "journal.db-shm",
             "tasks",
+            "waiting",
         ];
         for name in names(&daemon.state_dir()) {
             if !ours.contains(&&*name) {

@@ -3,11 +3,8 @@
 use std::fs;
 
 use heeler_tests::{
-    Api, DEADLINE, Process, Refusal, SmallDisk, SpawnRequestExt as _, eventually, millis,
-    outcome::exit_code,
-    request::{cancel, wait_for_session},
-    shell,
-    v1::*,
+    Api, DEADLINE, Refusal, SmallDisk, SpawnRequestExt as _, eventually, millis,
+    outcome::exit_code, request::wait_for_session, shell, v1::*,
 };
 use tonic::Code;
 
@@ -27,9 +24,9 @@ pub(crate) async fn state(api: &Api, id: &str) -> TaskState {
     api.task(id).await.state()
 }
 
-/// Spawns until the space that the journal has reserved is used up. Every Spawn is refused; the first
+/// Spawns until the space beside the reserve of the journal is used up. Every Spawn is refused; the first
 /// ones are still recorded as failed tasks.
-async fn use_up_reserved_space(api: &Api) {
+async fn use_up_free_space(api: &Api) {
     let end = tokio::time::Instant::now() + DEADLINE;
     loop {
         let refused = api.spawn(shell("true")).await.expect_err("no space");
@@ -77,7 +74,7 @@ async fn a_spawn_refused_by_a_full_disk_does_not_satisfy_a_wait_for_its_session(
     let of_session = |request: SpawnRequest| request.with_session("s");
     let sleeper = api.start(of_session(shell("sleep 1000"))).await.id;
     disk.fill();
-    use_up_reserved_space(&api).await;
+    use_up_free_space(&api).await;
     let mut starts = tokio::task::JoinSet::new();
     for _ in 0..8 {
         let (api, request) = (api.clone(), of_session(shell("true")));
@@ -119,29 +116,27 @@ async fn on_a_full_disk_calls_are_refused_by_name_and_tasks_go_on() {
     let ending = api.start(after(&gate, "exit 7")).await.id;
 
     disk.fill();
-    use_up_reserved_space(&api).await;
+    use_up_free_space(&api).await;
     let known = api.all().await.len();
-    assert_full(api.spawn(shell("true")).await);
-    assert_full(api.remove([&finished]).await);
-    assert_full(api.cancel(cancel(&sleeper)).await);
+    let history = api.history().await;
+    for _ in 0..100 {
+        assert_full(api.spawn(shell("true")).await);
+    }
+    assert_full(api.set_queue("q", None, Some(true)).await);
     assert_eq!(state(&api, &sleeper).await, TaskState::Running);
     assert_eq!(
-        api.all().await.len(),
-        known,
+        (api.all().await.len(), api.history().await),
+        (known, history),
         "a refused call has changed a task"
     );
     assert_eq!(api.output(&finished).await, b"before\n");
 
-    // An end that cannot be recorded waits: it is neither lost nor announced.
+    // The end of a task has space.
     fs::write(&gate, "").unwrap();
-    daemon.logged("cannot record an event").await;
-    assert_eq!(state(&api, &ending).await, TaskState::Running);
-
-    disk.free();
-    let ended = api.ended(&ending).await;
-    assert_eq!(exit_code(&ended), 7);
+    assert_eq!(exit_code(&api.ended(&ending).await), 7);
     let stopped = api.kill(&sleeper).await;
     assert_eq!(stopped.task.unwrap().state(), TaskState::Cancelled);
+    disk.free();
     api.remove([&finished]).await.expect("a removal");
     let after = api.start(shell("echo after")).await.id;
     assert_eq!(api.ended(&after).await.state(), TaskState::Completed);
@@ -188,39 +183,4 @@ async fn a_server_restarts_on_a_full_disk() {
     assert_eq!(api.output(&finished).await, b"before\n");
     disk.free();
     api.kill(&sleeper).await;
-}
-
-/// O14, R1: ends that it finds cannot be recorded yet.
-#[tokio::test]
-async fn a_server_on_a_full_disk_serves_before_it_has_recorded_the_ends_it_found() {
-    let Some((disk, mut daemon)) = SmallDisk::with_daemon(16).await else {
-        return;
-    };
-    let api = daemon.api().await;
-    let gate = daemon.file("home/gate");
-    let ending = api.start(after(&gate, "exit 7")).await.id;
-    let sleeper = api.start(shell("sleep 1000")).await.id;
-    let leader = Process::now(api.task(&ending).await.leader.unwrap().pid).unwrap();
-    disk.fill();
-    use_up_reserved_space(&api).await;
-    daemon.kill9();
-    fs::write(&gate, "").unwrap();
-    eventually("an end without a server", || !leader.is_alive()).await;
-    daemon.restart().await;
-    let api = daemon.api().await;
-    daemon
-        .logged("serving before these tasks are recovered")
-        .await;
-    for id in [&ending, &sleeper] {
-        assert_eq!(
-            state(&api, id).await,
-            TaskState::Running,
-            "the last recorded state"
-        );
-    }
-    disk.free();
-    let ended = api.ended(&ending).await;
-    assert_eq!(exit_code(&ended), 7);
-    api.kill(&sleeper).await;
-    api.history().await;
 }

@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod disk;
+mod full;
 mod journal;
 mod permissions;
 mod read_only;
+mod removed;
 mod task_file;
 mod wal;
 

@@ -3,7 +3,7 @@
 use std::fs;
 
 use heeler_tests::{
-    Daemon, FailingDisk, Refusal, SmallDisk, eventually, request::cancel, shell, v1::*,
+    Daemon, FailingDisk, Process, Refusal, SmallDisk, eventually, outcome::proof_in, shell, v1::*,
 };
 use nix::sys::signal::Signal::SIGKILL;
 use tonic::Code;
@@ -42,7 +42,9 @@ async fn on_a_disk_that_becomes_read_only_calls_are_refused_by_name_and_the_serv
     let api = daemon.api().await;
     let finished = api.start(shell("echo before")).await.id;
     api.ended(&finished).await;
-    let sleeper = api.start(shell("sleep 1000")).await.id;
+    let sleeper = api.start(shell("exec sleep 1000")).await;
+    let leader = Process::now(sleeper.leader.unwrap().pid).unwrap();
+    let sleeper = sleeper.id;
     let (gate, done) = (daemon.file("home/gate"), daemon.file("home/done"));
     let script = format!("echo late; touch {done}; exit 7");
     let ending = api.start(after(&gate, &script)).await.id;
@@ -51,9 +53,14 @@ async fn on_a_disk_that_becomes_read_only_calls_are_refused_by_name_and_the_serv
     disk.fail();
     for _ in 0..3 {
         assert_read_only(api.spawn(shell("true")).await);
-        assert_read_only(api.cancel(cancel(&sleeper)).await);
         assert_read_only(api.remove([&finished]).await);
     }
+    // The stop takes effect, though neither the server nor the shim can record it.
+    let stopped = api.kill(&sleeper).await;
+    assert!(!leader.is_alive(), "{stopped:?}");
+    let unrecorded = stopped.unrecorded.as_ref().unwrap();
+    assert_eq!(unrecorded.reason(), ErrorReason::StorageReadOnly);
+    proof_in(&stopped);
     assert_eq!(state(&api, &sleeper).await, TaskState::Running);
     assert_eq!(api.output(&finished).await, b"before\n");
     fs::write(&gate, "").unwrap();
