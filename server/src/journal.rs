@@ -179,10 +179,15 @@ impl Journal {
             path: path.into(),
             source,
         })?;
+        let pool = ReadPool::start(path.into(), Arc::clone(&live));
+        let pool = pool.map_err(|source| JournalError::Open {
+            path: path.into(),
+            source,
+        })?;
         let shared = Shared {
             identity,
             seqs,
-            pool: Arc::new(ReadPool::new(path.into(), Arc::clone(&live))),
+            pool: Arc::new(pool),
             live,
             totals,
             delivered: Delivered::new(),

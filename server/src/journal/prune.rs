@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::{
     Journal, JournalError,
+    read::Lane,
     record::{int, uint},
     sql,
     write::Change,
@@ -93,7 +94,10 @@ impl Journal {
     pub(crate) async fn count_finished(&self) -> Result<(), JournalError> {
         let journal = self.clone();
         let count = move |connection: &Connection| journal.count(connection);
-        self.shared.pool.read_long(move |_, c| count(c)).await
+        self.shared
+            .pool
+            .read_long(Lane::Query, move |_, c| count(c))
+            .await
     }
 
     fn count(&self, connection: &Connection) -> Result<(), JournalError> {
@@ -141,7 +145,10 @@ impl Journal {
         };
         let failed = || JournalError::storage("looking for the oldest tasks");
         let read = move |connection: &Connection| select(connection).map_err(failed());
-        self.shared.pool.read_long(move |_, c| read(c)).await
+        self.shared
+            .pool
+            .read_long(Lane::Query, move |_, c| read(c))
+            .await
     }
 
     /// The newest end among the delivered ones of foreground tasks that are older than the latest
@@ -157,7 +164,10 @@ impl Journal {
         };
         let failed = || JournalError::storage("counting delivered foreground tasks");
         let read = move |connection: &Connection| select(connection).map_err(failed());
-        self.shared.pool.read_long(move |_, c| read(c)).await
+        self.shared
+            .pool
+            .read_long(Lane::Query, move |_, c| read(c))
+            .await
     }
 
     /// Deletes some of the oldest events below a revision, and returns whether there are more. Events

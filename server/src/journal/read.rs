@@ -16,6 +16,7 @@ mod live_state;
 mod lookup;
 mod pool;
 mod queues;
+mod readers;
 mod ring;
 mod sized;
 mod startup;
@@ -39,6 +40,7 @@ pub(super) use finished::{Search, Slice as SearchSlice};
 pub(super) use live_state::LiveState;
 pub(super) use lookup::{finished, of_task};
 pub(super) use pool::ReadPool;
+pub(super) use readers::Lane;
 pub(super) use sized::{SizedEvent, SizedFact};
 pub(super) use startup::{bounds, highest_seq, live_tasks};
 
@@ -115,7 +117,7 @@ impl Journal {
         let had_a_task = move |seq: Seq| seq < next && !lost.contains(&seq);
         let read =
             move |pool: &ReadPool, connection: &_| pool.unknown(connection, ids, key, had_a_task);
-        self.shared.pool.read_long(read).await
+        self.shared.pool.read_long(Lane::Query, read).await
     }
 
     /// The event with which a task's Spawn was answered: see [`PriorRequest::answer`].
@@ -183,7 +185,7 @@ impl Journal {
             let task = |sized: SizedEvent| Arc::clone(&sized.event.task);
             Ok(ended.into_iter().map(task).collect())
         };
-        self.shared.pool.read_long(read).await
+        self.shared.pool.read_long(Lane::Query, read).await
     }
 
     /// One page of a list.

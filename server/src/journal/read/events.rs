@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rusqlite::{CachedStatement, Connection, Row, Rows};
 
-use super::{ReadPool, SizedEvent, SizedFact};
+use super::{Lane, ReadPool, SizedEvent, SizedFact};
 use crate::{
     journal::{
         JournalError, RecordError,
@@ -47,7 +47,7 @@ pub(super) async fn facts_after(
             Ok(FactsAfter::Facts(cached))
         }
     };
-    pool.read_long(read).await
+    pool.read_long(Lane::Replay, read).await
 }
 
 /// A damaged or missing event ends the batch; if it is the first, it is the error.

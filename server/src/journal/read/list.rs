@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    LiveState, ReadPool, SizedEvent,
+    Lane, LiveState, ReadPool, SizedEvent,
     finished::{self, Found, Slice},
     live_state::{LiveQuery, LiveTask},
 };
@@ -111,7 +111,7 @@ pub(super) async fn page(
     if short {
         pool.read(complete)
     } else {
-        pool.read_long(complete).await
+        pool.read_long(Lane::Query, complete).await
     }
 }
 

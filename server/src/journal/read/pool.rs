@@ -1,21 +1,23 @@
 //! Connections that only read, and a cache of what they have read.
 
 use std::{
+    io,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use rusqlite::Connection;
-use tokio::sync::Semaphore;
 
-use super::{LiveState, SizedEvent, SizedFact, cache::ReadCache, events};
+use super::{
+    LiveState, SizedEvent, SizedFact,
+    cache::ReadCache,
+    events,
+    readers::{Lane, Readers},
+};
 use crate::{
     journal::{JournalError, file},
     task::Revision,
 };
-
-/// Long reads at once. Each costs a thread while it lasts, and a connection.
-const LONG_READS: usize = 2;
 
 /// Reads what is no longer in memory.
 #[derive(Debug)]
@@ -25,18 +27,19 @@ pub(in crate::journal) struct ReadPool {
     pub(super) cache: ReadCache,
     /// Opened when first needed.
     idle: Mutex<Vec<Connection>>,
-    permits: Arc<Semaphore>,
+    readers: Readers,
 }
 
 impl ReadPool {
-    pub(in crate::journal) fn new(path: PathBuf, live: Arc<LiveState>) -> Self {
-        Self {
+    /// Starts the threads of long reads.
+    pub(in crate::journal) fn start(path: PathBuf, live: Arc<LiveState>) -> io::Result<Self> {
+        Ok(Self {
             path,
             live,
             cache: ReadCache::default(),
             idle: Mutex::default(),
-            permits: Arc::new(Semaphore::new(LONG_READS)),
-        }
+            readers: Readers::start()?,
+        })
     }
 
     /// Reads a few rows in place: mostly they are in the page cache, and waking another thread would
@@ -61,20 +64,13 @@ impl ReadPool {
     /// Reads many rows on another thread, where it blocks no runtime worker.
     pub(in crate::journal) async fn read_long<T: Send + 'static>(
         self: &Arc<Self>,
+        lane: Lane,
         read: impl FnOnce(&Self, &Connection) -> Result<T, JournalError> + Send + 'static,
     ) -> Result<T, JournalError> {
-        let permits = Arc::clone(&self.permits);
-        let permit = permits
-            .acquire_owned()
-            .await
-            .expect("the semaphore is never closed");
         let pool = Arc::clone(self);
-        let reading = tokio::task::spawn_blocking(move || {
-            let _permit = permit;
-            pool.read(read)
-        });
-        // It does not panic, so an error means that the runtime shuts down.
-        reading.await.unwrap_or(Err(JournalError::Closed))
+        let read = self.readers.run(lane, move || pool.read(read));
+        // It does not panic, so there is a result.
+        read.await.unwrap_or(Err(JournalError::Closed))
     }
 
     /// The fact at a revision, from memory or from the file.
