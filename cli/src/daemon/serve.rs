@@ -4,12 +4,14 @@
 use std::{
     env,
     io::{self, IsTerminal, Write},
+    sync::{Arc, Barrier},
+    time::Duration,
 };
 
 use heeler_server::{Config, Ready, RunError};
 use nix::unistd;
 use tokio::{
-    runtime,
+    runtime::{self, Runtime},
     signal::unix::{SignalKind, signal},
 };
 use tracing_subscriber::EnvFilter;
@@ -18,6 +20,15 @@ use crate::{exit::Exit, failure::Failure};
 
 /// The environment variable with the log filter, e.g. `debug`.
 const LOG_ENV: &str = "HEELER_LOG";
+
+/// Threads for reads of files and of `/proc` that are there from the start. If all are busy and no other
+/// can be started, further reads wait for one.
+const BLOCKING_THREADS: usize = 4;
+/// Maximum number of such threads. They stay once they are started, and an idle one costs little; a
+/// process that hangs can block the reads of its `/proc` files, and with them as many threads.
+const MAX_BLOCKING_THREADS: usize = 64;
+/// Longer than any daemon runs.
+const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// The process session that the daemon runs in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,15 +44,14 @@ pub(crate) fn run(config: Config, session: ProcessSession) -> Result<Exit, Failu
         leave_caller().map_err(|error| failed("leave the caller's session", error))?;
     }
     start_log()?;
-    let runtime = runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| failed("start the runtime", error))?;
+    let runtime = start_runtime().map_err(|error| failed("start the runtime", error))?;
     runtime.block_on(async {
         // Before the server starts: a signal in between must neither be lost nor kill the process.
         let shutdown = shutdown_signal().map_err(|error| failed("listen for signals", error))?;
         heeler_server::run(config, shutdown, announce)
             .await
             .map_err(|error| match error {
-                RunError::AlreadyServed(_) => Failure::StateInUse(error.to_string()),
+                RunError::AlreadyServed { .. } => Failure::StateInUse(error.to_string()),
                 RunError::ForeignOwner { .. }
                 | RunError::Io { .. }
                 | RunError::Containment(_)
@@ -52,6 +62,24 @@ pub(crate) fn run(config: Config, session: ProcessSession) -> Result<Exit, Failu
             })
     })?;
     Ok(Exit::Success)
+}
+
+/// Starts every thread that a call may need. A machine at its limit of processes starts no further ones,
+/// and that is when tasks have to be cancelled.
+fn start_runtime() -> io::Result<Runtime> {
+    let runtime = runtime::Builder::new_multi_thread()
+        .enable_all()
+        .max_blocking_threads(MAX_BLOCKING_THREADS)
+        .thread_keep_alive(FOR_EVER)
+        .build()?;
+    // Each waits for the others, so each is a thread of its own.
+    let all = Arc::new(Barrier::new(BLOCKING_THREADS + 1));
+    for _ in 0..BLOCKING_THREADS {
+        let all = Arc::clone(&all);
+        runtime.spawn_blocking(move || all.wait());
+    }
+    all.wait();
+    Ok(runtime)
 }
 
 /// Becomes a session leader and closes every inherited descriptor: the daemon would keep a lock or a pipe

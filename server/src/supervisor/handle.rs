@@ -2,7 +2,13 @@
 
 use std::sync::Arc;
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::{
+    sync::{
+        mpsc::{self, error::TrySendError},
+        oneshot, watch,
+    },
+    task::JoinSet,
+};
 
 use super::{
     CancelOutcome, CancelRequest, Cancelled,
@@ -182,8 +188,16 @@ impl Handle {
         let mut output_end = self.output_end.clone();
         output_end.mark_unchanged();
         let follow = Message::FollowOutput { beyond: offset };
-        if self.inbox.send(follow).await.is_err() {
-            return;
+        let mut sending = JoinSet::new();
+        match self.inbox.try_send(follow) {
+            Ok(()) => {}
+            Err(TrySendError::Closed(_)) => return,
+            // In a future of its own: a client can stop reading, and this one is then not polled. It
+            // would keep the place in the inbox that it got, and Cancel would find none.
+            Err(TrySendError::Full(follow)) => {
+                let inbox = self.inbox.clone();
+                sending.spawn(async move { inbox.send(follow).await.is_ok() });
+            }
         }
         tokio::select! {
             _ = output_end.changed() => {}
