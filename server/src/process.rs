@@ -29,6 +29,7 @@ mod host;
 pub(crate) use host::die_at_once;
 pub(crate) use host::{
     boot::{BootId, boot_time},
+    descriptor_limit,
     disk::allocate,
     errno_text, error_text, ignore_child_signals,
     lock::StateLock,

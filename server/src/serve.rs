@@ -40,8 +40,8 @@ const STREAMS: u32 = 16 * 1024;
 /// The reason why the daemon did not start, or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    #[error("another server uses the state directory {}", .0.display())]
-    AlreadyServed(PathBuf),
+    #[error("another server{} uses the state directory {}", with_pid(*pid), path.display())]
+    AlreadyServed { path: PathBuf, pid: Option<u32> },
     #[error("the state directory {} belongs to uid {owner}, not to uid {own}", path.display())]
     ForeignOwner { path: PathBuf, owner: u32, own: u32 },
     #[error("cannot {operation}: {source}")]
@@ -63,6 +63,10 @@ pub enum RunError {
     Listen(#[from] ListenError),
     #[error("the server stopped serving: {0}")]
     Transport(#[from] tonic::transport::Error),
+}
+
+fn with_pid(pid: Option<u32>) -> String {
+    pid.map_or_else(String::new, |pid| format!(" (pid {pid})"))
 }
 
 impl RunError {

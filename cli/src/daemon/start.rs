@@ -83,15 +83,14 @@ impl StartedDaemon {
                 Err(Error::NotRunning { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
-            match exited {
+            let which = match exited {
                 // Another daemon has the state directory and will listen soon.
-                Some(status) if lost_the_race(status) => {}
+                Some(status) if lost_the_race(status) => self.winner(),
                 Some(status) => return Err(self.failure(&format!("the daemon exited: {status}"))),
-                None => {}
-            }
+                None => "the daemon".to_owned(),
+            };
             if Instant::now() >= deadline {
-                let text =
-                    format!("the daemon is not listening on {address} after {LISTEN_LIMIT:?}");
+                let text = format!("{which} is not listening on {address} after {LISTEN_LIMIT:?}");
                 return Err(self.failure(&text));
             }
             sleep(pause).await;
@@ -111,6 +110,15 @@ impl StartedDaemon {
     fn exited(&mut self) -> Result<Option<ExitStatus>, Failure> {
         let status = self.child.try_wait();
         status.map_err(|error| Failure::DaemonStart(format!("cannot wait for the daemon: {error}")))
+    }
+
+    /// The daemon that has the state directory, by the pid in its lock file.
+    fn winner(&self) -> String {
+        let pid = fs::read_to_string(self.log.with_file_name("lock")).unwrap_or_default();
+        match pid.trim() {
+            "" => "the daemon that has the state directory".to_owned(),
+            pid => format!("the daemon that has the state directory, pid {pid},"),
+        }
     }
 
     fn failure(&self, text: &str) -> Failure {

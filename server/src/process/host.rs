@@ -34,6 +34,12 @@ pub(crate) fn raise_descriptor_limit() -> Option<u64> {
     Some(soft)
 }
 
+/// The number of descriptors that this process may have open.
+pub(crate) fn descriptor_limit() -> Option<u64> {
+    let (soft, _) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
+    Some(soft)
+}
+
 /// Ends this process as `kill -9` does.
 #[cfg(all(feature = "crash-points", debug_assertions))]
 pub(crate) fn die_at_once() -> ! {

@@ -1,11 +1,13 @@
 //! A Unix socket that only its user can reach, and keep-alive for TCP connections.
 
+mod watch;
+
 use std::{
     fs,
     io::{self, Read, Write},
-    os::fd::AsFd,
+    os::fd::{AsFd, AsRawFd},
     os::unix::{
-        fs::{DirBuilderExt, FileTypeExt, MetadataExt},
+        fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt},
         net::{UnixListener, UnixStream},
     },
     path::{Path, PathBuf},
@@ -14,9 +16,14 @@ use std::{
 };
 
 use nix::sys::{
-    socket::{setsockopt, sockopt},
-    stat::{Mode, umask},
+    socket::{
+        AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, listen, setsockopt, socket,
+        sockopt,
+    },
+    stat::{Mode, fchmod},
 };
+
+use watch::PathWatch;
 
 /// The length of `sun_path`, without the NUL.
 const LONGEST_PATH: usize = 107;
@@ -40,7 +47,8 @@ const PROBES: u32 = 6;
 #[derive(Debug)]
 pub(crate) struct PrivateSocket {
     path: PathBuf,
-    inode: u64,
+    /// Its device and inode.
+    file: (u64, u64),
 }
 
 /// Returns whether a server answers at this path. The socket of a dead server may still accept connections
@@ -73,30 +81,64 @@ impl PrivateSocket {
                 .create(dir)?;
         }
         remove_stale(path)?;
-        // The file mask is that of the whole process, but nothing else runs yet.
-        let before = umask(Mode::from_bits_truncate(0o177));
-        let bound = UnixListener::bind(path);
-        umask(before);
-        let listener = bound?;
-        listener.set_nonblocking(true)?;
-        let inode = fs::symlink_metadata(path)?.ino();
+        let listener = bind_private(path)?;
+        let file = file_at(path)?;
         Ok((
             Self {
                 path: path.to_owned(),
-                inode,
+                file,
             },
             listener,
         ))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Waits until the path no longer leads to this socket: logind removes the directories of a user who
+    /// has logged out, and clean-up jobs remove old files.
+    pub(crate) async fn lost(&self) {
+        loop {
+            // Watched before it is looked at: a removal in between is noticed.
+            let watch = PathWatch::new(&self.path);
+            if !self.is_in_place() {
+                return;
+            }
+            watch.changed().await;
+        }
+    }
+
+    fn is_in_place(&self) -> bool {
+        file_at(&self.path).is_ok_and(|found| found == self.file)
     }
 }
 
 impl Drop for PrivateSocket {
     fn drop(&mut self) {
         // Another server may have taken the path meanwhile.
-        if fs::symlink_metadata(&self.path).is_ok_and(|found| found.ino() == self.inode) {
+        if self.is_in_place() {
             let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+/// Binds with mode 0600 from the first moment. The mode of the descriptor becomes that of the file, less
+/// the process's file mask, which is therefore not changed: it belongs to all threads.
+fn bind_private(path: &Path) -> io::Result<UnixListener> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+    fchmod(&socket, Mode::from_bits_truncate(0o600))?;
+    bind(socket.as_raw_fd(), &UnixAddr::new(path)?)?;
+    // The file mask may have taken more.
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    listen(&socket, Backlog::MAXCONN)?;
+    Ok(socket.into())
+}
+
+fn file_at(path: &Path) -> io::Result<(u64, u64)> {
+    let found = fs::symlink_metadata(path)?;
+    Ok((found.dev(), found.ino()))
 }
 
 /// Enables keep-alive, so that the kernel closes the connection to a machine that is gone.

@@ -1,8 +1,8 @@
 //! The state directory: private to its user, and locked by one server at a time.
 
 use std::{
-    fs::{self, OpenOptions},
-    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+    fs,
+    os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt},
 };
 
 use crate::{
@@ -40,14 +40,8 @@ pub(super) fn open(config: &Config) -> Result<StateLock, RunError> {
         sockets.any(socket::answers)
     };
     let lock = StateLock::take(path, is_served).map_err(failed("lock the state directory"))?;
-    let lock = lock.ok_or_else(|| RunError::AlreadyServed(path.to_owned()))?;
-    // Not what is locked: the place for the name of the server that has the lock.
-    OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .open(path.join("lock"))
-        .map_err(failed("make the lock file in the state directory"))?;
-    Ok(lock)
+    lock.ok_or_else(|| RunError::AlreadyServed {
+        path: path.to_owned(),
+        pid: StateLock::holder(path),
+    })
 }

@@ -18,7 +18,7 @@ mod watch_events;
 use heeler_proto::{Encoded, server::BackgroundTasks, v1};
 use tonic::{Request, Response, Status};
 
-use super::{Service, wire::stream::Messages};
+use super::{Service, transport::Call, wire::stream::Messages};
 
 #[tonic::async_trait]
 impl BackgroundTasks for Service {
@@ -38,7 +38,9 @@ impl BackgroundTasks for Service {
         &self,
         request: Request<v1::AttachRequest>,
     ) -> Result<Response<Self::AttachStream>, Status> {
-        Ok(Response::new(attach::attach(self, request).await?))
+        let call = Call::of(request.extensions())?;
+        let stream = attach::attach(self, request.into_inner(), call).await?;
+        Ok(Response::new(stream))
     }
 
     async fn detach(
@@ -59,41 +61,45 @@ impl BackgroundTasks for Service {
         &self,
         request: Request<v1::ListRequest>,
     ) -> Result<Response<Encoded<v1::ListResponse>>, Status> {
-        Ok(Response::new(list::list(self, request.into_inner()).await?))
+        let call = Call::of(request.extensions())?;
+        let answer = list::list(self, request.into_inner(), &call).await?;
+        Ok(Response::new(answer))
     }
 
     async fn inspect(
         &self,
         request: Request<v1::InspectRequest>,
     ) -> Result<Response<Encoded<v1::InspectResponse>>, Status> {
-        Ok(Response::new(
-            inspect::inspect(self, request.into_inner()).await?,
-        ))
+        let call = Call::of(request.extensions())?;
+        let answer = inspect::inspect(self, request.into_inner(), &call).await?;
+        Ok(Response::new(answer))
     }
 
     async fn watch_events(
         &self,
         request: Request<v1::WatchEventsRequest>,
     ) -> Result<Response<Self::WatchEventsStream>, Status> {
-        Ok(Response::new(
-            watch_events::watch_events(self, request).await?,
-        ))
+        let call = Call::of(request.extensions())?;
+        let stream = watch_events::watch_events(self, request.into_inner(), call).await?;
+        Ok(Response::new(stream))
     }
 
     async fn wait(
         &self,
         request: Request<v1::WaitRequest>,
     ) -> Result<Response<v1::WaitResponse>, Status> {
-        Ok(Response::new(wait::wait(self, request.into_inner()).await?))
+        let call = Call::of(request.extensions())?;
+        let answer = wait::wait(self, request.into_inner(), &call).await?;
+        Ok(Response::new(answer))
     }
 
     async fn read_output(
         &self,
         request: Request<v1::ReadOutputRequest>,
     ) -> Result<Response<v1::ReadOutputResponse>, Status> {
-        Ok(Response::new(
-            read_output::read_output(self, request.into_inner()).await?,
-        ))
+        let call = Call::of(request.extensions())?;
+        let answer = read_output::read_output(self, request.into_inner(), &call).await?;
+        Ok(Response::new(answer))
     }
 
     async fn remove(

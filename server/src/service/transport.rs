@@ -1,16 +1,20 @@
 //! The transport: listeners, TLS, tokens, the limits on connections and calls, and the identity of a
 //! caller. It knows the names of the RPCs ([`methods`]) and none of their messages.
 
+mod call;
 mod connection;
 mod deadline;
-pub(super) mod layer;
+mod layer;
 mod listen;
 mod methods;
+mod request_body;
+mod shares;
 mod tcp;
 mod tls;
 mod token;
 mod unauthenticated;
 
+pub(crate) use call::Call;
 pub(crate) use layer::{Edge, Gate};
 pub(crate) use listen::{ListenError, Listener};
 pub(crate) use tcp::Tcp;
@@ -18,11 +22,12 @@ pub(crate) use tcp::Tcp;
 use tonic::Request;
 
 use crate::task::Actor;
-use connection::Peer;
+use connection::{Client, Peer};
 
 /// The caller as reported by the kernel, which knows nothing of a caller over TCP.
 pub(super) fn caller<T>(request: &Request<T>) -> Actor {
-    let cred = match request.extensions().get::<Peer>() {
+    let client = request.extensions().get::<Client>();
+    let cred = match client.map(|client| &client.peer) {
         Some(Peer::Local(info)) => info.peer_cred,
         Some(Peer::Remote(_)) | None => None,
     };

@@ -1,13 +1,86 @@
-//! One call without a gRPC library: the server's own answer, unaltered by a client's deadlines and
-//! limits.
+//! Calls without a gRPC library: the server's own answers, unaltered by a client's deadlines and limits,
+//! and clients that begin a call and do not go on.
 
 use std::path::Path;
 
-use http::{HeaderMap, Request};
+use h2::{
+    RecvStream, SendStream,
+    client::{Builder, ResponseFuture, SendRequest},
+};
+use http::{HeaderMap, Request, Response};
 use prost::{Message, bytes::Bytes};
-use tokio::net::UnixStream;
+use tokio::{net::UnixStream, task::JoinHandle};
+use tonic::Status;
 
 use crate::daemon::SERVICE;
+
+/// The window of a client that reads everything.
+pub const WIDE: u32 = 1 << 30;
+
+/// One connection, with calls of which a test sends and reads as much as it likes.
+#[derive(Debug)]
+pub struct Connection {
+    client: SendRequest<Bytes>,
+    driver: JoinHandle<Result<(), h2::Error>>,
+}
+
+impl Connection {
+    /// Connects. The client accepts this many bytes of each answer.
+    pub async fn open(socket: &Path, window: u32) -> Self {
+        let stream = UnixStream::connect(socket).await.unwrap();
+        let mut builder = Builder::new();
+        builder.initial_window_size(window);
+        builder.initial_connection_window_size(WIDE);
+        let (client, connection) = builder.handshake(stream).await.unwrap();
+        Self {
+            client,
+            driver: tokio::spawn(connection),
+        }
+    }
+
+    /// Begins a call, and sends no body.
+    pub async fn begin(&mut self, method: &str) -> (ResponseFuture, SendStream<Bytes>) {
+        self.begin_with(method, &[]).await
+    }
+
+    async fn begin_with(
+        &mut self,
+        method: &str,
+        headers: &[(&str, &str)],
+    ) -> (ResponseFuture, SendStream<Bytes>) {
+        let mut request = Request::post(format!("http://localhost/{SERVICE}/{method}"))
+            .header("content-type", "application/grpc")
+            .header("te", "trailers");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let mut client = self.client.clone().ready().await.unwrap();
+        client
+            .send_request(request.body(()).unwrap(), false)
+            .unwrap()
+    }
+
+    /// Sends a whole request.
+    pub async fn send(&mut self, method: &str, message: &impl Message) -> ResponseFuture {
+        let (answer, mut body) = self.begin(method).await;
+        body.send_data(framed(&message.encode_to_vec()), true)
+            .unwrap();
+        answer
+    }
+
+    /// Sends these bytes as the message of a request, and returns the answer's status.
+    pub async fn send_bytes(&mut self, method: &str, message: &[u8]) -> Status {
+        let (answer, mut body) = self.begin(method).await;
+        body.send_data(framed(message), true).unwrap();
+        status(answer.await.unwrap()).await
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
 
 /// Makes a unary call, and returns the headers and trailers of the answer.
 pub async fn call(
@@ -16,25 +89,20 @@ pub async fn call(
     message: &impl Message,
     headers: &[(&str, &str)],
 ) -> HeaderMap {
-    let stream = UnixStream::connect(socket).await.unwrap();
-    let (client, connection) = h2::client::handshake(stream).await.unwrap();
-    let connection = tokio::spawn(connection);
-    let mut request = Request::post(format!("http://localhost/{SERVICE}/{method}"))
-        .header("content-type", "application/grpc")
-        .header("te", "trailers");
-    for (name, value) in headers {
-        request = request.header(*name, *value);
-    }
-    let mut client = client.ready().await.unwrap();
-    let (answer, mut body) = client
-        .send_request(request.body(()).unwrap(), false)
+    let mut connection = Connection::open(socket, WIDE).await;
+    let (answer, mut body) = connection.begin_with(method, headers).await;
+    body.send_data(framed(&message.encode_to_vec()), true)
         .unwrap();
-    let message = message.encode_to_vec();
-    let mut framed = vec![0];
-    framed.extend_from_slice(&u32::try_from(message.len()).unwrap().to_be_bytes());
-    framed.extend_from_slice(&message);
-    body.send_data(Bytes::from(framed), true).unwrap();
-    let answer = answer.await.unwrap();
+    all_headers(answer.await.unwrap()).await
+}
+
+/// The status of an answer.
+pub async fn status(answer: Response<RecvStream>) -> Status {
+    let headers = all_headers(answer).await;
+    Status::from_header_map(&headers).expect("a status")
+}
+
+async fn all_headers(answer: Response<RecvStream>) -> HeaderMap {
     let mut all = answer.headers().clone();
     let mut body = answer.into_body();
     while let Some(data) = body.data().await {
@@ -42,6 +110,12 @@ pub async fn call(
         body.flow_control().release_capacity(read).unwrap();
     }
     all.extend(body.trailers().await.unwrap().unwrap_or_default());
-    connection.abort();
     all
+}
+
+fn framed(message: &[u8]) -> Bytes {
+    let mut framed = vec![0];
+    framed.extend_from_slice(&u32::try_from(message.len()).unwrap().to_be_bytes());
+    framed.extend_from_slice(message);
+    framed.into()
 }

@@ -129,7 +129,8 @@ class ErrorReason(OpenEnum):
     """PERMISSION_DENIED: the caller runs as another user. Metadata: uid."""
 
     TOO_MANY_CALLS = 14
-    """RESOURCE_EXHAUSTED: too many calls at once. Metadata: max."""
+    """RESOURCE_EXHAUSTED: too many calls at once. A client gets at most half of the places, and each
+    further busy client an equal part of what is left. Metadata: max."""
 
     NOT_SERVING = 15
     """UNAVAILABLE: the server is recovering its tasks or shutting down. Try again."""
@@ -168,6 +169,10 @@ class ErrorReason(OpenEnum):
 
     REQUEST_TOO_LARGE = 24
     """OUT_OF_RANGE: the request is larger than the server accepts. It was not read. Metadata: max (bytes)."""
+
+    REQUEST_UNREADABLE = 25
+    """INVALID_ARGUMENT: the request is not a valid message of its type. DEADLINE_EXCEEDED: it did not
+    arrive within 10 seconds."""
 
 
 class TaskEventType(OpenEnum):

@@ -55,7 +55,9 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_FOREIGN_USER: _ErrorReason.ValueType  # 13
     """PERMISSION_DENIED: the caller runs as another user. Metadata: uid."""
     ERROR_REASON_TOO_MANY_CALLS: _ErrorReason.ValueType  # 14
-    """RESOURCE_EXHAUSTED: too many calls at once. Metadata: max."""
+    """RESOURCE_EXHAUSTED: too many calls at once. A client gets at most half of the places, and each
+    further busy client an equal part of what is left. Metadata: max.
+    """
     ERROR_REASON_NOT_SERVING: _ErrorReason.ValueType  # 15
     """UNAVAILABLE: the server is recovering its tasks or shutting down. Try again."""
     ERROR_REASON_STORAGE_FAILED: _ErrorReason.ValueType  # 16
@@ -91,6 +93,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """RESOURCE_EXHAUSTED: too many tasks are waiting. Metadata: waiting, max."""
     ERROR_REASON_REQUEST_TOO_LARGE: _ErrorReason.ValueType  # 24
     """OUT_OF_RANGE: the request is larger than the server accepts. It was not read. Metadata: max (bytes)."""
+    ERROR_REASON_REQUEST_UNREADABLE: _ErrorReason.ValueType  # 25
+    """INVALID_ARGUMENT: the request is not a valid message of its type. DEADLINE_EXCEEDED: it did not
+    arrive within 10 seconds.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """The reason in a google.rpc.ErrorInfo of domain `heeler.dev`, there without the prefix
@@ -130,7 +136,9 @@ Metadata: epoch (the server's).
 ERROR_REASON_FOREIGN_USER: ErrorReason.ValueType  # 13
 """PERMISSION_DENIED: the caller runs as another user. Metadata: uid."""
 ERROR_REASON_TOO_MANY_CALLS: ErrorReason.ValueType  # 14
-"""RESOURCE_EXHAUSTED: too many calls at once. Metadata: max."""
+"""RESOURCE_EXHAUSTED: too many calls at once. A client gets at most half of the places, and each
+further busy client an equal part of what is left. Metadata: max.
+"""
 ERROR_REASON_NOT_SERVING: ErrorReason.ValueType  # 15
 """UNAVAILABLE: the server is recovering its tasks or shutting down. Try again."""
 ERROR_REASON_STORAGE_FAILED: ErrorReason.ValueType  # 16
@@ -166,4 +174,8 @@ ERROR_REASON_QUEUE_FULL: ErrorReason.ValueType  # 23
 """RESOURCE_EXHAUSTED: too many tasks are waiting. Metadata: waiting, max."""
 ERROR_REASON_REQUEST_TOO_LARGE: ErrorReason.ValueType  # 24
 """OUT_OF_RANGE: the request is larger than the server accepts. It was not read. Metadata: max (bytes)."""
+ERROR_REASON_REQUEST_UNREADABLE: ErrorReason.ValueType  # 25
+"""INVALID_ARGUMENT: the request is not a valid message of its type. DEADLINE_EXCEEDED: it did not
+arrive within 10 seconds.
+"""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

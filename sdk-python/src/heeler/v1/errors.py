@@ -14,6 +14,7 @@ __all__ = [
     "QueueFullError",
     "RequestIdReusedError",
     "RequestTooLargeError",
+    "RequestUnreadableError",
     "RevisionOutOfRangeError",
     "SessionLimitReachedError",
     "SpawnFailedError",
@@ -112,7 +113,8 @@ class ForeignUserError(RefusedError):
 
 
 class TooManyCallsError(RefusedError):
-    """RESOURCE_EXHAUSTED: too many calls at once. Metadata: max."""
+    """RESOURCE_EXHAUSTED: too many calls at once. A client gets at most half of the places, and each
+    further busy client an equal part of what is left. Metadata: max."""
 
     REASON = "TOO_MANY_CALLS"
 
@@ -183,3 +185,10 @@ class RequestTooLargeError(RefusedError):
     """OUT_OF_RANGE: the request is larger than the server accepts. It was not read. Metadata: max (bytes)."""
 
     REASON = "REQUEST_TOO_LARGE"
+
+
+class RequestUnreadableError(RefusedError):
+    """INVALID_ARGUMENT: the request is not a valid message of its type. DEADLINE_EXCEEDED: it did not
+    arrive within 10 seconds."""
+
+    REASON = "REQUEST_UNREADABLE"

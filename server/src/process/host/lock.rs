@@ -1,8 +1,9 @@
 //! The lock of a state directory.
 
 use std::{
-    fs::File,
-    io,
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::OpenOptionsExt,
     path::Path,
     time::{Duration, Instant},
 };
@@ -13,6 +14,9 @@ use nix::fcntl::{Flock, FlockArg};
 /// until it executes its program, which can take a while on a busy machine.
 const LOCK_OUTLIVES: Duration = Duration::from_secs(1);
 const RETRY: Duration = Duration::from_millis(5);
+
+/// The file with the pid of the server that has the lock. It is not what is locked.
+const HOLDER: &str = "lock";
 
 /// A lock that makes this process the only server of a state directory, until it is dropped.
 ///
@@ -34,13 +38,33 @@ impl StateLock {
         }
     }
 
+    /// The pid of the server that has the lock, as it wrote it.
+    pub(crate) fn holder(dir: &Path) -> Option<u32> {
+        let named = fs::read_to_string(dir.join(HOLDER)).ok()?;
+        named.trim().parse().ok()
+    }
+
     fn try_take(dir: &Path) -> io::Result<Option<Self>> {
         match Flock::lock(File::open(dir)?, FlockArg::LockExclusiveNonblock) {
-            Ok(lock) => Ok(Some(Self(lock))),
+            Ok(lock) => {
+                name_holder(dir);
+                Ok(Some(Self(lock)))
+            }
             Err((_, nix::Error::EWOULDBLOCK)) => Ok(None),
             Err((_, error)) => Err(error.into()),
         }
     }
+}
+
+/// Writes the pid into a file, for people. The lock holds without it, for example on a full disk.
+fn name_holder(dir: &Path) {
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .mode(0o600)
+        .open(dir.join(HOLDER));
+    let _ = file.and_then(|mut file| writeln!(file, "{}", std::process::id()));
 }
 
 #[cfg(test)]
@@ -55,6 +79,7 @@ mod tests {
         let first = StateLock::take(dir.path(), || false).unwrap();
         assert!(first.is_some());
         assert!(StateLock::take(dir.path(), || false).unwrap().is_none());
+        assert_eq!(StateLock::holder(dir.path()), Some(std::process::id()));
         drop(first);
         assert!(StateLock::take(dir.path(), || false).unwrap().is_some());
     }

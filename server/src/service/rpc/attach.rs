@@ -7,13 +7,13 @@
 use std::sync::Arc;
 
 use heeler_proto::v1::{self, attach_request, attach_response::Item, read_output_request::Start};
-use tonic::Request;
+use prost::Message;
 
 use super::read_output::{self, Read};
 use crate::{
     service::{
         Service,
-        transport::layer::CallPermit,
+        transport::Call,
         wire::{
             check,
             refusal::Refusal,
@@ -27,6 +27,8 @@ use crate::{
 
 /// Bytes that are read at a time: the memory that a client costs that has stopped reading.
 const PIECE: usize = 32 * 1024;
+/// The same for a client with too much unread already.
+const SMALL_PIECE: usize = 4 * 1024;
 
 /// The stream of one attached client.
 #[derive(Debug)]
@@ -37,7 +39,7 @@ pub(crate) struct Attachment {
     expects: Expectation,
     /// Present while the task is in the foreground.
     client: Option<AttachedClient>,
-    _permit: Option<CallPermit>,
+    call: Call,
 }
 
 /// The placement that a client expects of the task.
@@ -67,10 +69,9 @@ enum Stage {
 
 pub(super) async fn attach(
     service: &Service,
-    request: Request<v1::AttachRequest>,
+    request: v1::AttachRequest,
+    call: Call,
 ) -> Result<Messages<Attachment>, Refusal> {
-    let permit = request.extensions().get::<CallPermit>().cloned();
-    let request = request.into_inner();
     let start = match request.start {
         None => Start::Offset(0),
         Some(attach_request::Start::Offset(offset)) => Start::Offset(offset),
@@ -93,7 +94,7 @@ pub(super) async fn attach(
             false => Expectation::Present,
         },
         client: None,
-        _permit: permit,
+        call,
     }))
 }
 
@@ -108,8 +109,13 @@ impl Source for Attachment {
                 Stage::Ending { until, .. } => self.finish(until).await?,
                 Stage::Done => return Ok(Vec::new()),
             };
-            if let Some(item) = item {
-                return Ok(vec![v1::AttachResponse { item: Some(item) }]);
+            if item.is_some() {
+                let message = v1::AttachResponse { item };
+                self.read.max_bytes = match self.call.hold(message.encoded_len()) {
+                    true => PIECE,
+                    false => SMALL_PIECE,
+                };
+                return Ok(vec![message]);
             }
         }
     }
@@ -167,6 +173,7 @@ impl Attachment {
     ) -> Result<(), Refusal> {
         // Without a handle the task has just ended.
         let Some(handle) = handle else { return Ok(()) };
+        self.call.hold(0);
         tokio::select! {
             () = handle.output_beyond(end) => Ok(()),
             _ = handle.attach_ended(from) => Ok(()),

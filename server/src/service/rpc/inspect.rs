@@ -5,6 +5,7 @@ use heeler_proto::{Encoded, v1};
 use crate::{
     service::{
         Service,
+        transport::Call,
         wire::{check, convert, refusal::Refusal},
     },
     supervisor::{Observed, Tree},
@@ -13,10 +14,13 @@ use crate::{
 
 const DEFAULT_TAIL: u32 = 4096;
 const LARGEST_TAIL: u32 = 256 * 1024;
+/// The expected size of an answer without its tail.
+const WITHOUT_TAIL: usize = 8 << 10;
 
 pub(super) async fn inspect(
     service: &Service,
     request: v1::InspectRequest,
+    call: &Call,
 ) -> Result<Encoded<v1::InspectResponse>, Refusal> {
     let id = check::task_id("task_id", &request.task_id)?;
     let tail_bytes = request.output_tail_bytes.unwrap_or(DEFAULT_TAIL);
@@ -25,6 +29,7 @@ pub(super) async fn inspect(
         return Err(Refusal::field("output_tail_bytes", problem));
     }
     let task = service.find(&id).await?;
+    call.reserve(tail_bytes as usize + WITHOUT_TAIL).await;
     let observed = service.supervisor.observe(&task, tail_bytes as usize).await;
     let Observed { mut tail, tree } =
         observed.map_err(|error| Refusal::storage("read the task's file", &error))?;

@@ -7,6 +7,7 @@ use crate::{
     journal::ListQuery,
     service::{
         Service,
+        transport::Call,
         wire::{
             filter,
             page_token::{self, Fingerprint},
@@ -17,10 +18,13 @@ use crate::{
 
 const DEFAULT_PAGE: usize = 50;
 const LARGEST_PAGE: usize = 1000;
+/// The expected size of a task in an answer.
+pub(super) const TASK_BYTES: usize = 1024;
 
 pub(super) async fn list(
     service: &Service,
     request: v1::ListRequest,
+    call: &Call,
 ) -> Result<Encoded<v1::ListResponse>, Refusal> {
     let fingerprint = fingerprint(&request);
     let position = page_token::read(&request.page_token, fingerprint)?;
@@ -36,6 +40,7 @@ pub(super) async fn list(
         page_size,
         position,
     };
+    call.reserve(page_size * TASK_BYTES).await;
     let page = service.journal.list(query).await?;
     page.tasks
         .iter()

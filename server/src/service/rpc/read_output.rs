@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use crate::{
     service::{
         Service,
+        transport::Call,
         wire::{check, convert, refusal::Refusal, text},
     },
     supervisor::{OutputStart, Reading},
@@ -18,6 +19,8 @@ const DEFAULT_BYTES: usize = 256 * 1024;
 const LARGEST_READ: usize = 1024 * 1024;
 /// The smallest limit for text: any character fits.
 const LONGEST_CHARACTER: usize = 4;
+/// One part in this many is expected to be added by the descriptions of chunks.
+const OVERHEAD_PART: usize = 8;
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
 
 /// The piece of output to read.
@@ -42,6 +45,7 @@ impl Read {
 pub(super) async fn read_output(
     service: &Service,
     request: v1::ReadOutputRequest,
+    call: &Call,
 ) -> Result<v1::ReadOutputResponse, Refusal> {
     let deadline = Instant::now() + wait(&request)?;
     let mut read = check(request)?;
@@ -50,6 +54,8 @@ pub(super) async fn read_output(
         // The end is checked before the output is read: a finished task writes no more.
         let task = service.find(&read.id).await?;
         let complete = !task.is_live();
+        call.reserve(read.max_bytes + read.max_bytes / OVERHEAD_PART)
+            .await;
         let mut answer = piece(service, &mut read, complete).await?;
         let end = answer.end_offset;
         if complete {
@@ -58,6 +64,7 @@ pub(super) async fn read_output(
         if !answer.chunks.is_empty() || complete || Instant::now() >= deadline {
             return Ok(answer);
         }
+        call.hold(0);
         let grown = async {
             // Without a handle the task has just ended: read again.
             if let Some(handle) = handle {

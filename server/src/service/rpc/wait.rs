@@ -4,10 +4,12 @@ use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
 
 use heeler_proto::v1;
 
+use super::list::TASK_BYTES;
 use crate::{
     journal::ReadError,
     service::{
         Service,
+        transport::Call,
         wire::{check, filter, refusal::Refusal, task},
     },
     supervisor::Handle,
@@ -39,16 +41,27 @@ const RECHECK: Duration = Duration::from_millis(10);
 pub(super) async fn wait(
     service: &Service,
     request: v1::WaitRequest,
+    call: &Call,
 ) -> Result<v1::WaitResponse, Refusal> {
     let until = match check::enumerated("until", request.until)? {
         v1::WaitCondition::Unspecified | v1::WaitCondition::Finished => Until::Finished,
         v1::WaitCondition::OutOfForeground => Until::OutOfForeground,
     };
     let timeout = check::optional_duration("timeout", request.timeout)?;
-    match goal(request)? {
+    let waited = match goal(request)? {
         Goal::Tasks { ids, count } => wait_for_tasks(service, &ids, count, until, timeout).await,
         Goal::Session(filter) => wait_for_session(service, &filter, until, timeout).await,
-    }
+    }?;
+    let tasks = waited.met.len() + waited.pending.len();
+    call.reserve(tasks * TASK_BYTES).await;
+    Ok(waited.answer(service))
+}
+
+/// The tasks of an answer.
+struct Tasks {
+    met: Vec<Arc<Task>>,
+    pending: Vec<Arc<Task>>,
+    satisfied: bool,
 }
 
 impl Until {
@@ -105,7 +118,7 @@ async fn wait_for_tasks(
     count: usize,
     until: Until,
     timeout: Option<Duration>,
-) -> Result<v1::WaitResponse, Refusal> {
+) -> Result<Tasks, Refusal> {
     let mut tasks = BTreeMap::new();
     let mut waits = tokio::task::JoinSet::new();
     for id in ids {
@@ -131,8 +144,11 @@ async fn wait_for_tasks(
         .iter()
         .filter_map(|id| tasks.remove(id))
         .partition(|task| until.is_met(task));
-    let satisfied = met.len() >= count;
-    Ok(answer(service, &met, &pending, satisfied))
+    Ok(Tasks {
+        satisfied: met.len() >= count,
+        met,
+        pending,
+    })
 }
 
 /// Waits until a live task meets the condition; `None` if the server stops supervising it first.
@@ -149,7 +165,7 @@ async fn wait_for_session(
     filter: &Filter,
     until: Until,
     timeout: Option<Duration>,
-) -> Result<v1::WaitResponse, Refusal> {
+) -> Result<Tasks, Refusal> {
     let since = service.journal.head();
     let unmet = |handle: &Handle| !until.is_met(&handle.task());
     let quiet = async {
@@ -175,7 +191,11 @@ async fn wait_for_session(
     }
     let ended = ended_since(service, since, filter).await?;
     met.extend(ended.into_iter().rev());
-    Ok(answer(service, &met, &pending, waited == Waited::Met))
+    Ok(Tasks {
+        satisfied: waited == Waited::Met,
+        met,
+        pending,
+    })
 }
 
 /// Returns the tasks that ended after a revision, in the order of their ends.
@@ -250,17 +270,17 @@ async fn within(
 /// A longer timeout is shortened to a year, so that the timer's arithmetic cannot overflow.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
-fn answer(
-    service: &Service,
-    met: &[Arc<Task>],
-    pending: &[Arc<Task>],
-    satisfied: bool,
-) -> v1::WaitResponse {
-    met.iter().for_each(|task| service.note_delivered(task));
-    v1::WaitResponse {
-        satisfied,
-        met: met.iter().map(|task| task::show(task)).collect(),
-        pending: pending.iter().map(|task| task::show(task)).collect(),
-        revision: service.revision(),
+impl Tasks {
+    fn answer(&self, service: &Service) -> v1::WaitResponse {
+        self.met
+            .iter()
+            .for_each(|task| service.note_delivered(task));
+        let show = |tasks: &[Arc<Task>]| tasks.iter().map(|task| task::show(task)).collect();
+        v1::WaitResponse {
+            satisfied: self.satisfied,
+            met: show(&self.met),
+            pending: show(&self.pending),
+            revision: service.revision(),
+        }
     }
 }

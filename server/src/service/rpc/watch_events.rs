@@ -15,13 +15,12 @@ use tokio::{
     sync::watch,
     time::{Instant, Sleep},
 };
-use tonic::Request;
 
 use crate::{
     journal::Journal,
     service::{
         Closing, Service,
-        transport::layer::CallPermit,
+        transport::Call,
         wire::{
             check,
             encodings::{self, Encodings},
@@ -38,6 +37,8 @@ use crate::{
 const BATCH: usize = 256;
 /// Bytes of messages that are prepared at a time: enough to keep a connection busy.
 const AHEAD: usize = 64 << 10;
+/// The expected size of an event that was read and not sent.
+const EVENT_BYTES: usize = 1024;
 const DEFAULT_BOOKMARK: Duration = Duration::from_secs(15);
 const SHORTEST_BOOKMARK: Duration = Duration::from_millis(100);
 /// A longer interval is shortened, so that the timer's arithmetic cannot overflow.
@@ -64,15 +65,49 @@ pub(crate) struct Watcher {
     /// Fires at `bookmark_due` or earlier: each event moves the former, and few need to reset the timer.
     alarm: Pin<Box<Sleep>>,
     closing: Closing,
-    _permit: Option<CallPermit>,
+    call: Call,
+    unread: Unread,
+}
+
+/// The memory that a watcher has for messages that its client has not read.
+#[derive(Debug, Default)]
+struct Unread {
+    bytes: usize,
+    pace: Pace,
+}
+
+/// The number of messages that are prepared at a time.
+#[derive(Debug, Clone, Copy, Default)]
+enum Pace {
+    #[default]
+    Batches,
+    /// The client has its share of unread messages: it gets one at a time.
+    Single,
+}
+
+impl Pace {
+    /// Bytes of messages that are prepared at a time.
+    fn ahead(self) -> usize {
+        match self {
+            Self::Batches => AHEAD,
+            Self::Single => 1,
+        }
+    }
+
+    /// Events that are read at a time.
+    fn batch(self) -> usize {
+        match self {
+            Self::Batches => BATCH,
+            Self::Single => 1,
+        }
+    }
 }
 
 pub(super) async fn watch_events(
     service: &Service,
-    request: Request<v1::WatchEventsRequest>,
+    request: v1::WatchEventsRequest,
+    call: Call,
 ) -> Result<Messages<Watcher>, Refusal> {
-    let permit = request.extensions().get::<CallPermit>().cloned();
-    let request = request.into_inner();
     let journal = service.journal.clone();
     let epoch = journal.epoch().to_string();
     if !request.epoch.is_empty() && request.epoch != epoch {
@@ -111,7 +146,8 @@ pub(super) async fn watch_events(
         bookmark_due,
         alarm: Box::pin(tokio::time::sleep_until(bookmark_due)),
         closing: service.closing.clone(),
-        _permit: permit,
+        call,
+        unread: Unread::default(),
     }))
 }
 
@@ -139,13 +175,16 @@ impl Source for Watcher {
                 return Err(Refusal::shutting_down());
             }
             if self.initial.is_some() {
-                return Ok(self.initial_state());
+                let tasks = self.initial_state();
+                self.count(&tasks);
+                return Ok(tasks);
             }
             self.head.mark_unchanged();
             self.read().await?;
             let events = self.wanted_events().await;
             if !events.is_empty() {
                 self.bookmark_due = Instant::now() + self.bookmark_every;
+                self.count(&events);
                 return Ok(events);
             }
             if Instant::now() >= self.bookmark_due {
@@ -153,6 +192,9 @@ impl Source for Watcher {
             }
             if !self.has_sent_all() {
                 continue;
+            }
+            if self.unread.bytes > EVENT_BYTES {
+                self.count(&[]);
             }
             tokio::select! {
                 _ = self.head.changed() => {}
@@ -168,11 +210,21 @@ impl Watcher {
         self.cursor >= self.journal.head()
     }
 
+    /// Counts the messages that the client is about to get, and what was read for later ones.
+    fn count(&mut self, messages: &[Message]) {
+        let prepared: usize = messages.iter().map(Message::encoded_len).sum();
+        self.unread.bytes = prepared + self.unsent.len() * EVENT_BYTES;
+        self.unread.pace = match self.call.hold(self.unread.bytes) {
+            true => Pace::Batches,
+            false => Pace::Single,
+        };
+    }
+
     /// Returns a part of the initial state; a bookmark follows the last part.
     fn initial_state(&mut self) -> Vec<Message> {
         let mut messages = Vec::new();
         let mut bytes = 0;
-        while bytes < AHEAD {
+        while bytes < self.unread.pace.ahead() {
             let Some(task) = self.initial.as_mut().and_then(Iterator::next) else {
                 self.initial = None;
                 messages.push(self.bookmark());
@@ -187,7 +239,10 @@ impl Watcher {
 
     async fn read(&mut self) -> Result<(), Refusal> {
         if self.unsent.is_empty() {
-            let facts = self.journal.facts_after(self.cursor, BATCH).await?;
+            let facts = self
+                .journal
+                .facts_after(self.cursor, self.unread.pace.batch())
+                .await?;
             self.unsent = facts.into();
         }
         Ok(())
@@ -198,7 +253,7 @@ impl Watcher {
         let mut messages = Vec::new();
         let (mut with_tail, mut tasks) = (Vec::new(), Vec::new());
         let mut bytes = 0;
-        while bytes < AHEAD
+        while bytes < self.unread.pace.ahead()
             && let Some(fact) = self.unsent.pop_front()
         {
             self.cursor = fact.revision();

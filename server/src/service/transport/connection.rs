@@ -2,7 +2,12 @@
 
 use std::{
     io,
+    net::IpAddr,
     pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     task::{Context, Poll},
 };
 
@@ -13,16 +18,42 @@ use tokio::{
 use tokio_rustls::server::TlsStream;
 use tonic::transport::server::{Connected, UdsConnectInfo};
 
-use super::unauthenticated::{Authentication, Guarded};
+use super::{
+    shares::{Caller, First, Share, Shares},
+    unauthenticated::{Authentication, Guarded},
+};
+use crate::process::descriptor_limit;
+
+/// Maximum number of connections: each is a descriptor, some buffers and, if the client does not read,
+/// one answer. A client gets half at most; hosts use a handful.
+const MAX_CONNECTIONS: usize = 4096;
+/// The part of the descriptors that connections may use. The others are for tasks and files.
+const DESCRIPTOR_PART: usize = 4;
 
 /// A connection that carries calls.
 #[derive(Debug)]
-pub(crate) enum Connection {
+pub(crate) struct Connection {
+    stream: Stream,
+    client: Client,
+    /// Held, never read.
+    _place: Share,
+}
+
+#[derive(Debug)]
+pub(super) enum Stream {
     Unix(UnixStream),
     /// TCP without TLS.
     Tcp(Guarded<TcpStream>),
     /// TCP with TLS.
     Tls(Box<TlsStream<Guarded<TcpStream>>>),
+}
+
+/// The client at the other end of a connection.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    pub(super) peer: Peer,
+    /// The caller that its calls are counted for.
+    pub(super) caller: Caller,
 }
 
 /// The peer of a connection.
@@ -34,15 +65,66 @@ pub(crate) enum Peer {
     Remote(Authentication),
 }
 
-impl Connected for Connection {
-    type ConnectInfo = Peer;
+/// The limit on connections of all sockets.
+#[derive(Debug, Clone)]
+pub(super) struct ConnectionLimit {
+    places: Shares,
+    numbers: Arc<AtomicU64>,
+}
 
-    fn connect_info(&self) -> Peer {
-        match self {
-            Self::Unix(stream) => Peer::Local(stream.connect_info()),
-            Self::Tcp(stream) => Peer::Remote(stream.authentication()),
-            Self::Tls(stream) => Peer::Remote(stream.get_ref().0.authentication()),
+impl ConnectionLimit {
+    pub(super) fn new() -> Self {
+        let descriptors = descriptor_limit().map_or(usize::MAX, |limit| limit as usize);
+        let places = MAX_CONNECTIONS.min(descriptors / DESCRIPTOR_PART);
+        Self {
+            places: Shares::new(places, First::IfFree),
+            numbers: Arc::default(),
         }
+    }
+
+    /// A connection to the Unix socket; `None` at the limit.
+    pub(super) fn local(&self, stream: UnixStream) -> Option<Connection> {
+        let info = stream.connect_info();
+        let pid = info.peer_cred.and_then(|cred| cred.pid());
+        // The kernel tells no pid of a process in another namespace.
+        let caller = match pid {
+            Some(pid) if pid > 0 => Caller::Process(pid),
+            Some(_) | None => self.numbered(),
+        };
+        let place = self.places.try_take(caller, 1)?;
+        let peer = Peer::Local(info);
+        Some(Connection {
+            stream: Stream::Unix(stream),
+            client: Client { peer, caller },
+            _place: place,
+        })
+    }
+
+    /// A place for a connection from another machine, or over its loopback; `None` at the limit.
+    pub(super) fn place(&self, machine: IpAddr) -> Option<Share> {
+        self.places.try_take(Caller::Machine(machine), 1)
+    }
+
+    /// A connection over TCP.
+    pub(super) fn remote(&self, stream: Stream, peer: Peer, place: Share) -> Connection {
+        let caller = self.numbered();
+        Connection {
+            stream,
+            client: Client { peer, caller },
+            _place: place,
+        }
+    }
+
+    fn numbered(&self) -> Caller {
+        Caller::Connection(self.numbers.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl Connected for Connection {
+    type ConnectInfo = Client;
+
+    fn connect_info(&self) -> Client {
+        self.client.clone()
     }
 }
 
@@ -52,10 +134,10 @@ impl AsyncRead for Connection {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
-            Self::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
-            Self::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
+        match &mut self.get_mut().stream {
+            Stream::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
+            Stream::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
+            Stream::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
         }
     }
 }
@@ -66,10 +148,10 @@ impl AsyncWrite for Connection {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
-            Self::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
-            Self::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
+        match &mut self.get_mut().stream {
+            Stream::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
+            Stream::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
+            Stream::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
         }
     }
 
@@ -78,34 +160,34 @@ impl AsyncWrite for Connection {
         context: &mut Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Unix(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
-            Self::Tcp(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
-            Self::Tls(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
+        match &mut self.get_mut().stream {
+            Stream::Unix(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
+            Stream::Tcp(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
+            Stream::Tls(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
         }
     }
 
     fn is_write_vectored(&self) -> bool {
-        match self {
-            Self::Unix(stream) => stream.is_write_vectored(),
-            Self::Tcp(stream) => stream.is_write_vectored(),
-            Self::Tls(stream) => stream.is_write_vectored(),
+        match &self.stream {
+            Stream::Unix(stream) => stream.is_write_vectored(),
+            Stream::Tcp(stream) => stream.is_write_vectored(),
+            Stream::Tls(stream) => stream.is_write_vectored(),
         }
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Unix(stream) => Pin::new(stream).poll_flush(context),
-            Self::Tcp(stream) => Pin::new(stream).poll_flush(context),
-            Self::Tls(stream) => Pin::new(stream).poll_flush(context),
+        match &mut self.get_mut().stream {
+            Stream::Unix(stream) => Pin::new(stream).poll_flush(context),
+            Stream::Tcp(stream) => Pin::new(stream).poll_flush(context),
+            Stream::Tls(stream) => Pin::new(stream).poll_flush(context),
         }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Unix(stream) => Pin::new(stream).poll_shutdown(context),
-            Self::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
-            Self::Tls(stream) => Pin::new(stream).poll_shutdown(context),
+        match &mut self.get_mut().stream {
+            Stream::Unix(stream) => Pin::new(stream).poll_shutdown(context),
+            Stream::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
+            Stream::Tls(stream) => Pin::new(stream).poll_shutdown(context),
         }
     }
 }

@@ -9,19 +9,22 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use heeler_proto::v1::ErrorReason;
-use http::{HeaderMap, HeaderValue, Request, Response, header::AUTHORIZATION};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use http::{HeaderValue, Request, Response, header::AUTHORIZATION};
+use tokio::time::sleep;
 use tonic::{Code, Status, body::Body};
 use tower::{Layer, Service};
 
 use super::{
-    connection::Peer,
+    call::Call,
+    connection::{Client, Peer},
     deadline,
     methods::{self, Pool, Target},
+    request_body,
+    shares::{Caller, First, Share, Shares},
     token::Token,
 };
 use crate::{process::own_uid, service::wire::refusal::Refusal};
@@ -32,6 +35,15 @@ const SHORT_CALLS: usize = 512;
 const STOP_CALLS: usize = 16 * 1024;
 /// Maximum number of long polls and streams at a time; further calls are refused.
 const LONG_CALLS: usize = 16 * 1024;
+/// Maximum number of health checks and reflections at a time; further calls are refused.
+const OTHER_CALLS: usize = 1024;
+/// Maximum memory for large requests that arrive or wait for a place; further requests are not read.
+const REQUEST_MEMORY: usize = 32 << 20;
+/// Maximum memory for answers that are not read; further calls wait. A client gets half at most: many
+/// times what keeps a fast connection busy.
+const ANSWER_MEMORY: usize = 96 << 20;
+/// The time after which a Spawn is taken for one that waits: a start takes some milliseconds.
+const SHORT_START: Duration = Duration::from_millis(200);
 
 const REQUEST_ID: &str = "x-request-id";
 
@@ -53,21 +65,18 @@ impl Gate {
     }
 }
 
-/// A place in a pool of calls. A stream keeps it until it ends.
-#[derive(Debug, Clone)]
-pub(crate) struct CallPermit(
-    #[allow(dead_code, reason = "held, never read")] Arc<OwnedSemaphorePermit>,
-);
-
 /// The layer, one for the whole server.
 #[derive(Debug, Clone)]
 pub(crate) struct Edge {
     gate: Gate,
     token: Option<Arc<Token>>,
     largest_request: usize,
-    short: Arc<Semaphore>,
-    stops: Arc<Semaphore>,
-    long: Arc<Semaphore>,
+    short: Shares,
+    stops: Shares,
+    long: Shares,
+    others: Shares,
+    requests: Shares,
+    answers: Shares,
 }
 
 /// A service behind the [`Edge`].
@@ -85,62 +94,155 @@ impl Edge {
             gate,
             token: token.map(Arc::new),
             largest_request,
-            short: Arc::new(Semaphore::new(SHORT_CALLS)),
-            stops: Arc::new(Semaphore::new(STOP_CALLS)),
-            long: Arc::new(Semaphore::new(LONG_CALLS)),
+            short: Shares::new(SHORT_CALLS, First::Granted),
+            stops: Shares::new(STOP_CALLS, First::Granted),
+            long: Shares::new(LONG_CALLS, First::Granted),
+            others: Shares::new(OTHER_CALLS, First::Granted),
+            requests: Shares::new(REQUEST_MEMORY, First::Granted),
+            answers: Shares::new(ANSWER_MEMORY, First::Granted),
         }
     }
 
     /// Accepts callers that run as the server's user or present the token.
-    fn identify<B>(&self, request: &Request<B>) -> Result<(), Refusal> {
-        match (request.extensions().get::<Peer>(), &self.token) {
-            (Some(Peer::Local(info)), _) => check_user(info.peer_cred.map(|cred| cred.uid())),
-            (Some(Peer::Remote(authentication)), Some(token)) => {
+    fn identify<B>(&self, request: &Request<B>) -> Result<Caller, Refusal> {
+        let Some(client) = request.extensions().get::<Client>() else {
+            return Err(unidentified());
+        };
+        match (&client.peer, &self.token) {
+            (Peer::Local(info), _) => check_user(info.peer_cred.map(|cred| cred.uid()))?,
+            (Peer::Remote(authentication), Some(token)) => {
                 token.check(request.headers())?;
                 authentication.succeed();
-                Ok(())
             }
-            (Some(Peer::Remote(_)), None) | (None, _) => check_user(None),
+            (Peer::Remote(_), None) => return Err(unidentified()),
         }
+        Ok(client.caller)
     }
 
     /// Completes the answer.
     fn finish(&self, mut response: Response<Body>, id: HeaderValue) -> Response<Body> {
-        if is_too_large(response.headers()) {
-            response = Status::from(Refusal::too_large(self.largest_request)).into_http();
+        if let Some(refusal) = unreadable(&response) {
+            response = Status::from(refusal).into_http();
         }
         response.headers_mut().insert(REQUEST_ID, id);
         response
     }
 
-    async fn admit(&self, path: &str) -> Result<CallPermit, Status> {
-        let target = methods::target(path);
-        if target != Target::Other && !self.gate.is_open() {
-            let refusal =
-                Refusal::not_serving("the server is starting or shutting down; try again");
-            return Err(refusal.into());
+    /// Serves one call.
+    async fn serve<S>(
+        &self,
+        caller: Caller,
+        inner: S,
+        request: Request<Body>,
+    ) -> Result<Result<Response<Body>, S::Error>, Status>
+    where
+        S: Service<Request<Body>, Response = Response<Body>>,
+    {
+        match self.target(request.uri().path())? {
+            Some(pool) => self.serve_rpc(caller, pool, inner, request).await,
+            None => self.serve_other(caller, inner, request).await,
         }
-        let permit = match target {
-            Target::Rpc(Pool::Short) | Target::Other => wait_for_place(&self.short).await?,
-            Target::Rpc(Pool::Stop) => place(&self.stops, STOP_CALLS)?,
-            Target::Rpc(Pool::Long) => place(&self.long, LONG_CALLS)?,
+    }
+
+    /// The pool of an RPC; `None` for another service.
+    fn target(&self, path: &str) -> Result<Option<Pool>, Status> {
+        match methods::target(path) {
+            Target::Other => Ok(None),
+            Target::Rpc(_) | Target::Unknown if !self.gate.is_open() => {
+                let message = "the server is starting or shutting down; try again";
+                Err(Refusal::not_serving(message).into())
+            }
+            Target::Rpc(pool) => Ok(Some(pool)),
             Target::Unknown => {
                 let message = format!("the service has no method {}", Refusal::shown(path));
-                return Err(Status::unimplemented(message));
+                Err(Status::unimplemented(message))
             }
+        }
+    }
+
+    /// Serves an RPC. Everything that is awaited here is polled by the server, however slowly the client
+    /// reads: only streams go on after it.
+    async fn serve_rpc<S>(
+        &self,
+        caller: Caller,
+        pool: Pool,
+        mut inner: S,
+        request: Request<Body>,
+    ) -> Result<Result<Response<Body>, S::Error>, Status>
+    where
+        S: Service<Request<Body>, Response = Response<Body>>,
+    {
+        let (mut parts, body) = request.into_parts();
+        // Memory of the request, a place, memory of the answer: always in this order, so that no two calls
+        // wait for each other.
+        let requests = &self.requests;
+        let read = request_body::read(body, caller, requests, self.largest_request);
+        let (body, _memory) = read.await?;
+        let place = self.place(caller, pool).await?;
+        let call = Call::new(caller, self.answers.clone(), place);
+        if matches!(pool, Pool::Short | Pool::Start) {
+            call.reserve_short().await;
+        }
+        parts.extensions.insert(call.clone());
+        let answering = inner.call(Request::from_parts(parts, body));
+        let answered = match pool {
+            Pool::Start => self.await_start(caller, &call, answering).await,
+            Pool::Short | Pool::Stop | Pool::Poll | Pool::Stream => answering.await,
         };
-        Ok(CallPermit(Arc::new(permit)))
+        Ok(match (answered, pool) {
+            (Ok(stream), Pool::Stream) => Ok(stream),
+            (Ok(answer), Pool::Short | Pool::Start | Pool::Stop | Pool::Poll) => {
+                Ok(call.complete(answer).await)
+            }
+            (Err(error), _) => Err(error),
+        })
+    }
+
+    /// Serves a health check or a reflection. A stream of one takes no place after its begin.
+    async fn serve_other<S>(
+        &self,
+        caller: Caller,
+        mut inner: S,
+        request: Request<Body>,
+    ) -> Result<Result<Response<Body>, S::Error>, Status>
+    where
+        S: Service<Request<Body>, Response = Response<Body>>,
+    {
+        let _place = immediate(&self.others, caller, OTHER_CALLS)?;
+        Ok(inner.call(request).await)
+    }
+
+    async fn place(&self, caller: Caller, pool: Pool) -> Result<Share, Refusal> {
+        match pool {
+            Pool::Short | Pool::Start => Ok(self.short.take(caller, 1).await),
+            Pool::Stop => immediate(&self.stops, caller, STOP_CALLS),
+            Pool::Poll | Pool::Stream => immediate(&self.long, caller, LONG_CALLS),
+        }
+    }
+
+    /// Awaits a start. One that takes long waits for the end of another task: it becomes a long call,
+    /// and its place among the short ones is free again.
+    async fn await_start<T>(
+        &self,
+        caller: Caller,
+        call: &Call,
+        start: impl Future<Output = T>,
+    ) -> T {
+        let mut start = std::pin::pin!(start);
+        tokio::select! {
+            biased;
+            answered = &mut start => return answered,
+            () = sleep(SHORT_START) => call.move_to(self.long.try_take(caller, 1)),
+        }
+        start.await
     }
 }
 
-async fn wait_for_place(places: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Refusal> {
-    let permit = Arc::clone(places).acquire_owned().await;
-    permit.map_err(|_| Refusal::shutting_down())
-}
-
-fn place(places: &Arc<Semaphore>, max: usize) -> Result<OwnedSemaphorePermit, Refusal> {
-    Arc::clone(places).try_acquire_owned().map_err(|_| {
-        let message = format!("call limit reached: {max} of {max} such calls are open");
+fn immediate(places: &Shares, caller: Caller, max: usize) -> Result<Share, Refusal> {
+    places.try_take(caller, 1).ok_or_else(|| {
+        let message = format!(
+            "call limit reached: this client has its share of the {max} such calls that can be open"
+        );
         Refusal::new(Code::ResourceExhausted, ErrorReason::TooManyCalls, message).with("max", max)
     })
 }
@@ -156,23 +258,28 @@ fn check_user(uid: Option<u32>) -> Result<(), Refusal> {
                     .with("uid", uid),
             )
         }
-        None => {
-            let message = "the kernel does not identify the caller";
-            Err(Refusal::new(
-                Code::PermissionDenied,
-                ErrorReason::ForeignUser,
-                message,
-            ))
-        }
+        None => Err(unidentified()),
     }
 }
 
-/// True for tonic's own refusal of a message that is too large: refusals of the server have details.
-fn is_too_large(headers: &HeaderMap) -> bool {
-    let out_of_range = headers
+fn unidentified() -> Refusal {
+    let message = "the kernel does not identify the caller";
+    Refusal::new(Code::PermissionDenied, ErrorReason::ForeignUser, message)
+}
+
+/// The refusal of a request that tonic could not decode: refusals of the server have details.
+fn unreadable(response: &Response<Body>) -> Option<Refusal> {
+    let headers = response.headers();
+    let is_internal = headers
         .get(Status::GRPC_STATUS)
-        .is_some_and(|code| code == "11");
-    out_of_range && !headers.contains_key(Status::GRPC_STATUS_DETAILS)
+        .is_some_and(|code| code == "13");
+    if !is_internal || headers.contains_key(Status::GRPC_STATUS_DETAILS) {
+        return None;
+    }
+    let status = Status::from_header_map(headers)?;
+    let message = format!("the request is not a valid message: {}", status.message());
+    let reason = ErrorReason::RequestUnreadable;
+    Some(Refusal::new(Code::InvalidArgument, reason, message))
 }
 
 impl<S> Layer<S> for Edge {
@@ -186,11 +293,11 @@ impl<S> Layer<S> for Edge {
     }
 }
 
-impl<S, B> Service<Request<B>> for EdgeService<S>
+impl<S> Service<Request<Body>> for EdgeService<S>
 where
-    S: Service<Request<B>, Response = Response<Body>> + Clone + Send + 'static,
+    S: Service<Request<Body>, Response = Response<Body>> + Clone + Send + 'static,
     S::Future: Send,
-    B: Send + 'static,
+    S::Error: Send,
 {
     type Response = Response<Body>;
     type Error = S::Error;
@@ -200,10 +307,10 @@ where
         self.inner.poll_ready(context)
     }
 
-    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         // The service that is ready takes this call; its clone takes the next.
         let clone = self.inner.clone();
-        let mut inner = std::mem::replace(&mut self.inner, clone);
+        let inner = std::mem::replace(&mut self.inner, clone);
         let edge = self.edge.clone();
         let id = request_id(&request);
         let method = request.uri().path().to_owned();
@@ -213,14 +320,7 @@ where
         let deadline = deadline::of(request.headers());
         Box::pin(async move {
             let begun = Instant::now();
-            let answer = async {
-                caller?;
-                let permit = edge.admit(&method).await?;
-                request.extensions_mut().insert(permit.clone());
-                let answered = inner.call(request).await;
-                drop(permit);
-                Ok::<_, Status>(answered)
-            };
+            let answer = async { edge.serve(caller?, inner, request).await };
             let response = match deadline::within(deadline, answer).await {
                 Some(Ok(answered)) => answered?,
                 Some(Err(status)) => status.into_http(),

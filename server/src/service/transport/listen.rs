@@ -3,20 +3,29 @@
 use std::{
     io,
     net::SocketAddr,
+    os::unix::net::UnixListener as StdListener,
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use tokio::{net::UnixListener, sync::mpsc};
+use tokio::{net::UnixListener, sync::mpsc, task::spawn_blocking};
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::{connection::Connection, tcp::Tcp, tls::TlsError, token::TokenError};
+use super::{
+    connection::{Connection, ConnectionLimit},
+    tcp::Tcp,
+    tls::TlsError,
+    token::TokenError,
+};
 use crate::{process::socket::PrivateSocket, service::Closing};
 
 /// Maximum number of connections that wait to be served.
 const BACKLOG: usize = 128;
 /// The delay after a failed accept, for example when no descriptor is left.
 const PAUSE: Duration = Duration::from_millis(20);
+/// The delays after a socket that could not be bound again.
+const FIRST_RETRY: Duration = Duration::from_millis(50);
+const LAST_RETRY: Duration = Duration::from_secs(2);
 
 /// The sender of new connections.
 pub(super) type Connections = mpsc::Sender<io::Result<Connection>>;
@@ -43,10 +52,13 @@ pub enum ListenError {
     Token(#[from] TokenError),
 }
 
+/// A Unix socket, and the file that leads to it.
+type Bound = (PrivateSocket, UnixListener);
+
 /// The listening sockets.
 #[derive(Debug)]
 pub(crate) struct Listener {
-    unix: Vec<(PrivateSocket, UnixListener)>,
+    unix: Vec<Bound>,
     tcp: Tcp,
 }
 
@@ -56,12 +68,9 @@ impl Listener {
         paths: impl Iterator<Item = &'a Path>,
         tcp: Tcp,
     ) -> Result<Self, ListenError> {
-        let bind = |path: &Path| {
-            let (socket, listener) = PrivateSocket::bind(path)?;
-            Ok((socket, UnixListener::from_std(listener)?))
-        };
         let bound = paths.map(|path| {
-            bind(path).map_err(|source| ListenError::Unix {
+            let bound = PrivateSocket::bind(path).and_then(asynchronous);
+            bound.map_err(|source| ListenError::Unix {
                 path: path.to_owned(),
                 source,
             })
@@ -75,32 +84,81 @@ impl Listener {
     /// Accepts connections until the server shuts down.
     pub(crate) fn connections(self, closing: &Closing) -> ReceiverStream<io::Result<Connection>> {
         let (sender, connections) = mpsc::channel(BACKLOG);
-        self.tcp.open(&sender, closing);
-        for (socket, listener) in self.unix {
-            let (sender, closing) = (sender.clone(), closing.clone());
+        let limit = ConnectionLimit::new();
+        self.tcp.open(&sender, &limit, closing);
+        for bound in self.unix {
+            let (sender, limit) = (sender.clone(), limit.clone());
+            let closing = closing.clone();
             tokio::spawn(async move {
                 tokio::select! {
-                    () = accept(&listener, sender) => {}
+                    () = keep_listening(bound, &limit, &sender) => {}
                     () = closing.begun() => {}
                 }
-                drop(socket);
             });
         }
         ReceiverStream::new(connections)
     }
 }
 
-async fn accept(listener: &UnixListener, sender: Connections) {
+/// Accepts connections, and binds the path again whenever its file is removed: the server would be out
+/// of reach for good.
+async fn keep_listening(mut bound: Bound, limit: &ConnectionLimit, sender: &Connections) {
+    loop {
+        let (socket, listener) = &bound;
+        tokio::select! {
+            biased;
+            () = accept(listener, limit, sender) => return,
+            () = socket.lost() => {}
+        }
+        let path = socket.path().to_owned();
+        tracing::warn!(path = %path.display(), "the socket was removed; binding it again");
+        bound = bind_again(path).await;
+    }
+}
+
+/// Binds as soon as it is possible: the directory may be out of reach until the user logs in again.
+async fn bind_again(path: PathBuf) -> Bound {
+    let mut pause = FIRST_RETRY;
+    loop {
+        let again = path.clone();
+        // It waits for a listener that another server may have there.
+        let bound = spawn_blocking(move || PrivateSocket::bind(&again)).await;
+        let bound = bound.unwrap_or_else(|error| Err(io::Error::other(error)));
+        match bound.and_then(asynchronous) {
+            Ok(bound) => return bound,
+            Err(error) if pause == FIRST_RETRY => {
+                tracing::warn!(path = %path.display(), %error, "cannot bind the socket; will retry");
+            }
+            Err(_) => {}
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LAST_RETRY);
+    }
+}
+
+fn asynchronous((socket, listener): (PrivateSocket, StdListener)) -> io::Result<Bound> {
+    Ok((socket, UnixListener::from_std(listener)?))
+}
+
+async fn accept(listener: &UnixListener, limit: &ConnectionLimit, sender: &Connections) {
     loop {
         match listener.accept().await {
-            Ok((connection, _)) => {
-                if sender.send(Ok(Connection::Unix(connection))).await.is_err() {
-                    return;
+            Ok((stream, _)) => match limit.local(stream) {
+                Some(connection) => {
+                    if sender.send(Ok(connection)).await.is_err() {
+                        return;
+                    }
                 }
-            }
+                None => refuse(),
+            },
             Err(error) => pause(&error).await,
         }
     }
+}
+
+/// Notes a connection that is closed at once.
+pub(super) fn refuse() {
+    tracing::debug!("closed a new connection: its client has its share of the connections");
 }
 
 /// Waits after a connection that could not be accepted.

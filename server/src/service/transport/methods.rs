@@ -11,22 +11,26 @@ use crate::service::NAME;
 pub(super) enum Pool {
     /// Calls that answer at once. Further calls wait for a place.
     Short,
+    /// Spawn: short, unless the task has to wait for the one that it replaces. Then it is long.
+    Start,
     /// Calls that stop tasks or the server, so that a stop is possible however busy the server is.
     Stop,
-    /// Long polls and streams. Further calls are refused, because a place may not become free.
-    Long,
+    /// Long polls. Further calls are refused, because a place may not become free.
+    Poll,
+    /// Streams, which share the places of long polls.
+    Stream,
 }
 
 const METHODS: [(&str, Pool); 13] = [
-    ("Spawn", Pool::Short),
-    ("Attach", Pool::Long),
+    ("Spawn", Pool::Start),
+    ("Attach", Pool::Stream),
     ("Detach", Pool::Short),
     ("Cancel", Pool::Stop),
     ("List", Pool::Short),
     ("Inspect", Pool::Short),
-    ("WatchEvents", Pool::Long),
-    ("Wait", Pool::Long),
-    ("ReadOutput", Pool::Long),
+    ("WatchEvents", Pool::Stream),
+    ("Wait", Pool::Poll),
+    ("ReadOutput", Pool::Poll),
     ("Remove", Pool::Short),
     ("UpdateQueue", Pool::Short),
     ("ListQueues", Pool::Short),
@@ -65,6 +69,8 @@ mod tests {
 
     use super::*;
 
+    const STREAM: Target = Target::Rpc(Pool::Stream);
+
     fn methods_of_the_contract() -> Vec<String> {
         let set = FileDescriptorSet::decode(heeler_proto::FILE_DESCRIPTOR_SET).unwrap();
         let files = set.file.iter().filter(|file| file.package() == "heeler.v1");
@@ -88,14 +94,13 @@ mod tests {
     }
 
     #[test]
-    fn streaming_rpcs_are_long() {
+    fn streaming_rpcs_and_no_others_are_streams() {
         let set = FileDescriptorSet::decode(heeler_proto::FILE_DESCRIPTOR_SET).unwrap();
         let services = set.file.iter().flat_map(|file| &file.service);
         for method in services.flat_map(|service| &service.method) {
-            if method.server_streaming() || method.client_streaming() {
-                let target = target(&format!("/{NAME}/{}", method.name()));
-                assert_eq!(target, Target::Rpc(Pool::Long), "{}", method.name());
-            }
+            assert!(!method.client_streaming(), "the body is read at once");
+            let is_stream = target(&format!("/{NAME}/{}", method.name())) == STREAM;
+            assert_eq!(is_stream, method.server_streaming(), "{}", method.name());
         }
     }
 

@@ -6,14 +6,12 @@ use std::{
     path::PathBuf,
 };
 
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::mpsc,
-};
+use tokio::net::{TcpListener, TcpStream};
 
 use super::{
-    connection::Connection,
-    listen::{Connections, ListenError, pause},
+    connection::{ConnectionLimit, Peer, Stream},
+    listen::{Connections, ListenError, pause, refuse},
+    shares::Share,
     tls::Tls,
     token::Token,
     unauthenticated::{Guarded, Unauthenticated},
@@ -100,15 +98,20 @@ impl Tcp {
     }
 
     /// Accepts connections until the server shuts down.
-    pub(super) fn open(self, sender: &mpsc::Sender<io::Result<Connection>>, closing: &Closing) {
+    pub(super) fn open(self, sender: &Connections, limit: &ConnectionLimit, closing: &Closing) {
         let unauthenticated = Unauthenticated::default();
         for socket in self.sockets {
-            let (sender, closing) = (sender.clone(), closing.clone());
-            let unauthenticated = unauthenticated.clone();
+            let accepting = Accepting {
+                socket,
+                unauthenticated: unauthenticated.clone(),
+                limit: limit.clone(),
+                sender: sender.clone(),
+                closing: closing.clone(),
+            };
             tokio::spawn(async move {
                 tokio::select! {
-                    () = socket.accept(&unauthenticated, &sender, &closing) => {}
-                    () = closing.begun() => {}
+                    () = accepting.run() => {}
+                    () = accepting.closing.begun() => {}
                 }
             });
         }
@@ -134,16 +137,22 @@ impl TcpSocket {
             None => format!("tcp:{address}"),
         }
     }
+}
 
-    async fn accept(
-        &self,
-        unauthenticated: &Unauthenticated,
-        sender: &Connections,
-        closing: &Closing,
-    ) {
+/// A TCP socket that accepts connections.
+struct Accepting {
+    socket: TcpSocket,
+    unauthenticated: Unauthenticated,
+    limit: ConnectionLimit,
+    sender: Connections,
+    closing: Closing,
+}
+
+impl Accepting {
+    async fn run(&self) {
         loop {
-            let stream = match self.listener.accept().await {
-                Ok((stream, _)) => stream,
+            let (stream, address) = match self.socket.listener.accept().await {
+                Ok(accepted) => accepted,
                 Err(error) => {
                     pause(&error).await;
                     continue;
@@ -153,33 +162,44 @@ impl TcpSocket {
                 tracing::debug!(%error, "could not configure a new connection");
                 continue;
             }
-            let stream = unauthenticated.admit(stream);
-            match &self.tls {
+            let Some(place) = self.limit.place(address.ip()) else {
+                refuse();
+                continue;
+            };
+            let stream = self.unauthenticated.admit(stream);
+            let peer = Peer::Remote(stream.authentication());
+            match &self.socket.tls {
                 None => {
-                    if sender.send(Ok(Connection::Tcp(stream))).await.is_err() {
+                    let connection = self.limit.remote(Stream::Tcp(stream), peer, place);
+                    if self.sender.send(Ok(connection)).await.is_err() {
                         return;
                     }
                 }
-                Some(tls) => shake_hands(tls.clone(), stream, sender.clone(), closing.clone()),
+                Some(tls) => self.shake_hands(tls.clone(), stream, peer, place),
             }
         }
     }
-}
 
-/// Performs the handshake in a future of its own, so that a slow client delays no other. The limits on
-/// unauthenticated connections apply to it.
-fn shake_hands(tls: Tls, stream: Guarded<TcpStream>, sender: Connections, closing: Closing) {
-    tokio::spawn(async move {
-        let handshake = tokio::select! {
-            handshake = tls.accept(stream) => handshake,
-            () = closing.begun() => return,
-        };
-        match handshake {
-            // A server that is shutting down accepts no more connections.
-            Ok(stream) => drop(sender.send(Ok(Connection::Tls(Box::new(stream)))).await),
-            Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
-        }
-    });
+    /// Performs the handshake in a future of its own, so that a slow client delays no other. The limits
+    /// on unauthenticated connections apply to it.
+    fn shake_hands(&self, tls: Tls, stream: Guarded<TcpStream>, peer: Peer, place: Share) {
+        let (limit, sender) = (self.limit.clone(), self.sender.clone());
+        let closing = self.closing.clone();
+        tokio::spawn(async move {
+            let handshake = tokio::select! {
+                handshake = tls.accept(stream) => handshake,
+                () = closing.begun() => return,
+            };
+            match handshake {
+                Ok(stream) => {
+                    let connection = limit.remote(Stream::Tls(Box::new(stream)), peer, place);
+                    // A server that is shutting down accepts no more connections.
+                    drop(sender.send(Ok(connection)).await);
+                }
+                Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
+            }
+        });
+    }
 }
 
 fn tune(stream: &TcpStream) -> io::Result<()> {

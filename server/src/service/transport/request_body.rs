@@ -1,0 +1,69 @@
+//! The body of a request, read before the call gets a place: a client that sends none keeps no other
+//! client waiting.
+
+use std::time::Duration;
+
+use heeler_proto::v1::ErrorReason;
+use http_body_util::{BodyExt, Full};
+use prost::bytes::BytesMut;
+use tokio::time::timeout;
+use tonic::{Code, Status, body::Body};
+
+use super::shares::{Caller, Share, Shares};
+use crate::service::wire::refusal::Refusal;
+
+/// The time in which a request must arrive. The largest one takes a second over a slow network.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
+/// The flag and the length in front of a message.
+const PREFIX: usize = 5;
+/// A request of this size takes no memory of its client's share: most requests are much smaller, and
+/// the number of streams bounds them.
+const SMALL: usize = 4 << 10;
+
+/// Reads a request of one message. The share is the memory that it takes.
+pub(super) async fn read(
+    body: Body,
+    caller: Caller,
+    memory: &Shares,
+    largest: usize,
+) -> Result<(Body, Option<Share>), Status> {
+    let read = timeout(TIME_LIMIT, read_all(body, caller, memory, largest)).await;
+    read.unwrap_or_else(|_| {
+        let message = format!("the request did not arrive within {TIME_LIMIT:?}");
+        let reason = ErrorReason::RequestUnreadable;
+        Err(Refusal::new(Code::DeadlineExceeded, reason, message).into())
+    })
+}
+
+async fn read_all(
+    mut body: Body,
+    caller: Caller,
+    memory: &Shares,
+    largest: usize,
+) -> Result<(Body, Option<Share>), Status> {
+    let mut message = BytesMut::new();
+    let mut share = None;
+    while let Some(frame) = body.frame().await {
+        let Ok(piece) = frame?.into_data() else {
+            continue;
+        };
+        message.extend_from_slice(&piece);
+        let size = announced(&message).max(message.len());
+        if size > largest + PREFIX {
+            return Err(Refusal::too_large(largest).into());
+        }
+        if size > SMALL && share.is_none() {
+            // All of it at once: two requests that have a half each would wait for each other.
+            share = Some(memory.take(caller, size).await);
+        }
+    }
+    Ok((Body::new(Full::new(message.freeze())), share))
+}
+
+/// The size of the message with its prefix, as the prefix says; 0 if that is not there yet.
+fn announced(message: &[u8]) -> usize {
+    match message.first_chunk::<PREFIX>() {
+        Some([_, length @ ..]) => u32::from_be_bytes(*length) as usize + PREFIX,
+        None => 0,
+    }
+}
