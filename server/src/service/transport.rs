@@ -7,6 +7,7 @@ mod deadline;
 mod layer;
 mod listen;
 mod methods;
+mod pools;
 mod request_body;
 mod shares;
 mod tcp;

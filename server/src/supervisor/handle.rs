@@ -238,3 +238,41 @@ impl Handle {
         let _ = self.inbox.send(message).await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::task::{Context, Waker};
+
+    use super::*;
+    use crate::task::{Command, IdKey, Seq, Spec, Timestamp};
+
+    /// O10, N3: the stream of a client that stops reading is polled no more.
+    #[tokio::test]
+    async fn followers_that_are_never_polled_again_keep_no_place_in_the_inbox() {
+        let spec = Spec::new(Command::Argv(vec!["/bin/true".into()]));
+        let id = IdKey(1).task_id(spec.kind, Seq(1));
+        let task = Arc::new(Task::new(Seq(1), id, spec, Timestamp(1)));
+        let (handle, mut channels) = Handle::new(&task, None);
+        for beyond in 0..INBOX as u64 {
+            handle.send(Message::FollowOutput { beyond }).await;
+        }
+        let mut context = Context::from_waker(Waker::noop());
+        let mut unpolled: Vec<_> = (0..2 * INBOX)
+            .map(|_| Box::pin(handle.output_beyond(0)))
+            .collect();
+        for follower in &mut unpolled {
+            assert!(follower.as_mut().poll(&mut context).is_pending());
+        }
+        let drained = async {
+            // Those of the inbox, those of the followers, and the last one.
+            for _ in 0..3 * INBOX + 1 {
+                channels.inbox.recv().await;
+            }
+        };
+        let sent = handle.send(Message::FollowOutput { beyond: 7 });
+        let both = async { tokio::join!(sent, drained) };
+        let limit = std::time::Duration::from_secs(30);
+        let done = tokio::time::timeout(limit, both).await;
+        assert!(done.is_ok(), "a follower keeps a place");
+    }
+}

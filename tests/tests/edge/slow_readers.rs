@@ -1,8 +1,7 @@
 //! Clients that do not read what they have asked for.
 
 use heeler_tests::{
-    Api, Daemon, eventually, history::after, http2::Connection, process::memory, request::read,
-    v1::*, within,
+    Api, Daemon, history::after, http2::Connection, process::memory, request::read, v1::*, within,
 };
 use tokio::task::JoinSet;
 
@@ -125,31 +124,9 @@ async fn unread_streams_take_bounded_memory_and_a_reader_of_the_same_client_gets
     all_is_served(&daemon).await;
     let grown = memory(daemon.pid(), "VmRSS").saturating_sub(before) / MIB;
     eprintln!("unread streams: {grown} MiB more than {} MiB", before / MIB);
-    assert!(grown < 400, "{grown} MiB for streams that are not read");
+    assert!(grown < 250, "{grown} MiB for streams that are not read");
     let newest = api.revision().await;
     let events = within("a replay", api.watch_after(0).await.up_to(newest)).await;
     assert_eq!(events.len() as u64, newest);
-    drop(streams);
-}
-
-/// N3, O10: a place in the inbox of a task's actor belongs to no stream that is not polled.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn paused_attached_clients_do_not_delay_a_cancel() {
-    let daemon = Daemon::start().await;
-    let api = daemon.api().await;
-    let task = api.start(daemon.script("flood")).await;
-    let request = AttachRequest {
-        task_id: task.id.clone(),
-        ..Default::default()
-    };
-    let mut paused = Connection::open(&daemon.socket(), 40_000).await;
-    let mut streams = JoinSet::new();
-    for _ in 0..300 {
-        streams.spawn(paused.send("Attach", &request).await);
-    }
-    let streams = within("the streams begin", streams.join_all()).await;
-    eventually("output", || daemon.task_file(&task.id).exists()).await;
-    let stopped = within("the cancel", api.kill(&task.id)).await;
-    assert_eq!(stopped.task.unwrap().state(), TaskState::Cancelled);
     drop(streams);
 }

@@ -28,7 +28,7 @@ impl PathWatch {
     pub(super) fn new(path: &Path) -> Self {
         let files = watch_files(path).inspect_err(|error| {
             let path = path.display();
-            tracing::warn!(%path, %error, "cannot watch the socket; looking at it every {LOOK:?}");
+            tracing::debug!(%path, %error, "cannot watch the socket; looking at it every {LOOK:?}");
         });
         Self {
             files: files.ok(),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use heeler_proto::v1::{self, attach_request, attach_response::Item, read_output_request::Start};
 use prost::Message;
+use tokio::task::yield_now;
 
 use super::read_output::{self, Read};
 use crate::{
@@ -102,6 +103,10 @@ impl Source for Attachment {
     type Message = v1::AttachResponse;
 
     async fn next(&mut self) -> Result<Vec<v1::AttachResponse>, Refusal> {
+        if self.read.max_bytes == SMALL_PIECE {
+            // tonic gathers pieces as long as there are more: here it must send the one it has.
+            yield_now().await;
+        }
         loop {
             let item = match self.stage {
                 Stage::New => Some(self.begin().await?),

@@ -13,6 +13,7 @@ use heeler_proto::{
 use prost::Message as _;
 use tokio::{
     sync::watch,
+    task::yield_now,
     time::{Instant, Sleep},
 };
 
@@ -169,6 +170,11 @@ impl Source for Watcher {
     type Message = Message;
 
     async fn next(&mut self) -> Result<Vec<Message>, Refusal> {
+        match self.unread.pace {
+            Pace::Batches => {}
+            // tonic gathers messages as long as there are more: here it must send the one it has.
+            Pace::Single => yield_now().await,
+        }
         loop {
             // The ends of tasks that a shutdown stopped are sent before the stream ends.
             if self.closing.has_begun() && (self.initial.is_some() || self.has_sent_all()) {

@@ -9,12 +9,11 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use heeler_proto::v1::ErrorReason;
 use http::{HeaderValue, Request, Response, header::AUTHORIZATION};
-use tokio::time::sleep;
 use tonic::{Code, Status, body::Body};
 use tower::{Layer, Service};
 
@@ -23,27 +22,12 @@ use super::{
     connection::{Client, Peer},
     deadline,
     methods::{self, Pool, Target},
+    pools::Pools,
     request_body,
-    shares::{Caller, First, Share, Shares},
+    shares::Caller,
     token::Token,
 };
 use crate::{process::own_uid, service::wire::refusal::Refusal};
-
-/// Maximum number of short calls at a time; further calls wait.
-const SHORT_CALLS: usize = 512;
-/// Maximum number of cancels and shutdowns at a time; further calls are refused.
-const STOP_CALLS: usize = 16 * 1024;
-/// Maximum number of long polls and streams at a time; further calls are refused.
-const LONG_CALLS: usize = 16 * 1024;
-/// Maximum number of health checks and reflections at a time; further calls are refused.
-const OTHER_CALLS: usize = 1024;
-/// Maximum memory for large requests that arrive or wait for a place; further requests are not read.
-const REQUEST_MEMORY: usize = 32 << 20;
-/// Maximum memory for answers that are not read; further calls wait. A client gets half at most: many
-/// times what keeps a fast connection busy.
-const ANSWER_MEMORY: usize = 96 << 20;
-/// The time after which a Spawn is taken for one that waits: a start takes some milliseconds.
-const SHORT_START: Duration = Duration::from_millis(200);
 
 const REQUEST_ID: &str = "x-request-id";
 
@@ -71,12 +55,7 @@ pub(crate) struct Edge {
     gate: Gate,
     token: Option<Arc<Token>>,
     largest_request: usize,
-    short: Shares,
-    stops: Shares,
-    long: Shares,
-    others: Shares,
-    requests: Shares,
-    answers: Shares,
+    pools: Pools,
 }
 
 /// A service behind the [`Edge`].
@@ -94,12 +73,7 @@ impl Edge {
             gate,
             token: token.map(Arc::new),
             largest_request,
-            short: Shares::new(SHORT_CALLS, First::Granted),
-            stops: Shares::new(STOP_CALLS, First::Granted),
-            long: Shares::new(LONG_CALLS, First::Granted),
-            others: Shares::new(OTHER_CALLS, First::Granted),
-            requests: Shares::new(REQUEST_MEMORY, First::Granted),
-            answers: Shares::new(ANSWER_MEMORY, First::Granted),
+            pools: Pools::default(),
         }
     }
 
@@ -138,6 +112,7 @@ impl Edge {
     where
         S: Service<Request<Body>, Response = Response<Body>>,
     {
+        let _open = self.pools.open(caller)?;
         match self.target(request.uri().path())? {
             Some(pool) => self.serve_rpc(caller, pool, inner, request).await,
             None => self.serve_other(caller, inner, request).await,
@@ -173,20 +148,17 @@ impl Edge {
         S: Service<Request<Body>, Response = Response<Body>>,
     {
         let (mut parts, body) = request.into_parts();
-        // Memory of the request, a place, memory of the answer: always in this order, so that no two calls
-        // wait for each other.
-        let requests = &self.requests;
+        let requests = &self.pools.requests;
         let read = request_body::read(body, caller, requests, self.largest_request);
         let (body, _memory) = read.await?;
-        let place = self.place(caller, pool).await?;
-        let call = Call::new(caller, self.answers.clone(), place);
+        let call = self.pools.call(caller, pool).await?;
         if matches!(pool, Pool::Short | Pool::Start) {
             call.reserve_short().await;
         }
         parts.extensions.insert(call.clone());
         let answering = inner.call(Request::from_parts(parts, body));
         let answered = match pool {
-            Pool::Start => self.await_start(caller, &call, answering).await,
+            Pool::Start => self.pools.await_start(caller, &call, answering).await,
             Pool::Short | Pool::Stop | Pool::Poll | Pool::Stream => answering.await,
         };
         Ok(match (answered, pool) {
@@ -208,43 +180,9 @@ impl Edge {
     where
         S: Service<Request<Body>, Response = Response<Body>>,
     {
-        let _place = immediate(&self.others, caller, OTHER_CALLS)?;
+        let _place = self.pools.other(caller)?;
         Ok(inner.call(request).await)
     }
-
-    async fn place(&self, caller: Caller, pool: Pool) -> Result<Share, Refusal> {
-        match pool {
-            Pool::Short | Pool::Start => Ok(self.short.take(caller, 1).await),
-            Pool::Stop => immediate(&self.stops, caller, STOP_CALLS),
-            Pool::Poll | Pool::Stream => immediate(&self.long, caller, LONG_CALLS),
-        }
-    }
-
-    /// Awaits a start. One that takes long waits for the end of another task: it becomes a long call,
-    /// and its place among the short ones is free again.
-    async fn await_start<T>(
-        &self,
-        caller: Caller,
-        call: &Call,
-        start: impl Future<Output = T>,
-    ) -> T {
-        let mut start = std::pin::pin!(start);
-        tokio::select! {
-            biased;
-            answered = &mut start => return answered,
-            () = sleep(SHORT_START) => call.move_to(self.long.try_take(caller, 1)),
-        }
-        start.await
-    }
-}
-
-fn immediate(places: &Shares, caller: Caller, max: usize) -> Result<Share, Refusal> {
-    places.try_take(caller, 1).ok_or_else(|| {
-        let message = format!(
-            "call limit reached: this client has its share of the {max} such calls that can be open"
-        );
-        Refusal::new(Code::ResourceExhausted, ErrorReason::TooManyCalls, message).with("max", max)
-    })
 }
 
 /// The socket's mode keeps other users out. This check holds even if the mode was changed.
