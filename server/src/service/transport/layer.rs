@@ -18,7 +18,6 @@ use tonic::{Code, Status, body::Body};
 use tower::{Layer, Service};
 
 use super::{
-    call::Call,
     connection::{Client, Peer},
     deadline,
     methods::{self, Pool, Target},
