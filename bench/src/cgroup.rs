@@ -1,11 +1,11 @@
-//! A bare cgroup (version 2), for the floor of a kill.
+//! A bare cgroup (version 2), for the floor of a kill, and a group of the CPU controller of either version.
 
 use std::{
     fs::{self, File},
     io::{Read, Seek},
     os::fd::AsFd,
     path::{Path, PathBuf},
-    thread,
+    process, thread,
     time::{Duration, Instant},
 };
 
@@ -57,6 +57,62 @@ pub(crate) fn kill(path: &Path) -> Result<Duration> {
         let mut fds = [PollFd::new(events.as_fd(), PollFlags::POLLPRI)];
         poll(&mut fds, PollTimeout::from(1000_u16))?;
     }
+}
+
+/// A CPU control group with this process and its later children in it, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct CpuGroup {
+    path: PathBuf,
+    /// The group that this process was in.
+    before: PathBuf,
+}
+
+impl CpuGroup {
+    /// Makes a group and enters it; `None` where that is not possible.
+    pub(crate) fn enter() -> Result<Option<Self>> {
+        let Some(before) = own_cpu_group()? else {
+            return Ok(None);
+        };
+        let path = before.join(format!("heeler-bench-cpu-{}", process::id()));
+        if fs::create_dir(&path).is_err() {
+            return Ok(None);
+        }
+        let group = Self { path, before };
+        match fs::write(group.path.join("cgroup.procs"), "0") {
+            Ok(()) => Ok(Some(group)),
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+impl Drop for CpuGroup {
+    fn drop(&mut self) {
+        let _ = fs::write(self.before.join("cgroup.procs"), "0");
+        remove(&self.path);
+    }
+}
+
+/// The group of this process in the hierarchy that has the CPU controller, if groups below it get one.
+fn own_cpu_group() -> Result<Option<PathBuf>> {
+    let has_cpu = |list: &str, separator: char| list.split(separator).any(|name| name == "cpu");
+    let mounts = fs::read_to_string("/proc/self/mounts")?;
+    let first_version = mounts.lines().find_map(|line| {
+        let words: Vec<&str> = line.split(' ').collect();
+        (words[2] == "cgroup" && has_cpu(words[3], ',')).then(|| PathBuf::from(words[1]))
+    });
+    if let Some(mount) = first_version {
+        let text = fs::read_to_string("/proc/self/cgroup")?;
+        let path = text.lines().find_map(|line| {
+            let (_, rest) = line.split_once(':')?;
+            let (controllers, path) = rest.split_once(":/")?;
+            has_cpu(controllers, ',').then_some(path)
+        });
+        return Ok(path.map(|path| mount.join(path)));
+    }
+    let own = own()?;
+    let controllers = fs::read_to_string(own.join("cgroup.controllers"))?;
+    let enabled = || fs::write(own.join("cgroup.subtree_control"), "+cpu").is_ok();
+    Ok((has_cpu(controllers.trim(), ' ') && enabled()).then_some(own))
 }
 
 /// Removes it and its children, once they are empty.

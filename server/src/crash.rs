@@ -4,7 +4,8 @@
 //! else a point compiles to nothing. `HEELER_CRASH_AT` names the point: `NAME` or `NAME:NTH`, where `*`
 //! is any point.
 //!
-//! The server dies as by `kill -9`: nothing is flushed, nothing is closed.
+//! The server dies as by `kill -9`: nothing is flushed, nothing is closed. At a point that
+//! `HEELER_PANIC_AT` names in the same way, only the thread of execution panics.
 
 #[cfg(all(feature = "crash-points", debug_assertions))]
 pub(crate) use armed::point;
@@ -23,28 +24,37 @@ mod armed {
 
     use crate::process;
 
-    const VARIABLE: &str = "HEELER_CRASH_AT";
+    const DEATH: &str = "HEELER_CRASH_AT";
+    const PANIC: &str = "HEELER_PANIC_AT";
     const ANY: &str = "*";
 
-    /// The point to die at, and the number of passes left.
+    /// The point to fail at, and the number of passes left.
     struct Target {
         name: String,
         left: AtomicU64,
     }
 
-    static TARGET: LazyLock<Option<Target>> =
-        LazyLock::new(|| parse(&std::env::var(VARIABLE).ok()?));
+    static DEATH_TARGET: LazyLock<Option<Target>> =
+        LazyLock::new(|| parse(&std::env::var(DEATH).ok()?));
+    static PANIC_TARGET: LazyLock<Option<Target>> =
+        LazyLock::new(|| parse(&std::env::var(PANIC).ok()?));
 
     /// A place at which a test may let the server die.
+    #[allow(clippy::panic, reason = "a test asks for it")]
     pub(crate) fn point(name: &'static str) {
-        let Some(target) = &*TARGET else { return };
-        if target.name != ANY && target.name != name {
-            return;
-        }
-        if target.left.fetch_sub(1, Ordering::SeqCst) == 1 {
+        if is_hit(&DEATH_TARGET, name) {
             eprintln!("heeler: dies at {name}");
             process::die_at_once();
         }
+        if is_hit(&PANIC_TARGET, name) {
+            panic!("at {name}, as the test asks");
+        }
+    }
+
+    fn is_hit(target: &Option<Target>, name: &str) -> bool {
+        let Some(target) = target else { return false };
+        (target.name == ANY || target.name == name)
+            && target.left.fetch_sub(1, Ordering::SeqCst) == 1
     }
 
     fn parse(text: &str) -> Option<Target> {

@@ -1,5 +1,6 @@
 //! A forced Cancel with `wait` of 200 processes that are hard to kill, with both containments, against a
-//! bare `cgroup.kill` of the same processes.
+//! bare `cgroup.kill` of the same processes. The most hostile ones also in one CPU control group with the
+//! daemon.
 
 use std::{
     process::{Command, Stdio},
@@ -11,6 +12,7 @@ use heeler_proto::v1::{CancelRequest, ForcedStop, cancel_request::How, proof};
 use crate::{
     Result,
     bench::Bench,
+    cgroup::CpuGroup,
     connection::Stub,
     daemon::{Containment, Daemon},
     figures::{median, millis, time},
@@ -44,7 +46,26 @@ pub(super) async fn run(bench: &Bench) -> Result {
     )
     .await?;
     best.end().await?;
-    lower.end().await
+    lower.end().await?;
+    in_one_cpu_group(bench).await
+}
+
+/// The runaway lineages again, with the daemon, the tasks and this client in one CPU control group, as
+/// in a service of systemd: no session has a share of its own, and no process may be real-time.
+async fn in_one_cpu_group(bench: &Bench) -> Result {
+    let Some(group) = CpuGroup::enter()? else {
+        println!("cancel in one CPU control group: not measured, no group can be made here");
+        return Ok(());
+    };
+    let best = bench.daemon(Containment::Best).await?;
+    let lower = bench.daemon(Containment::Subreaper).await?;
+    let what = format!("cancel of {COUNT} lineages, one CPU group, p50");
+    let goal = Goal::at_most(5.0, 3.0);
+    measure(&what, Kind::Lineages, goal, &best, &lower).await?;
+    best.end().await?;
+    lower.end().await?;
+    drop(group);
+    Ok(())
 }
 
 async fn measure(what: &str, kind: Kind, goal: Goal, best: &Daemon, lower: &Daemon) -> Result {

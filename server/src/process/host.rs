@@ -5,6 +5,7 @@ pub(super) mod clock;
 pub(super) mod disk;
 pub(super) mod lock;
 pub(super) mod pidfd;
+pub(super) mod schedule;
 pub(super) mod signals;
 
 use std::io;

@@ -13,10 +13,12 @@
 mod launch;
 mod link;
 mod pool;
+mod process;
 mod program;
 
 pub use heeler_shim::wire::{AfterTask, Order as ShimOrder, Report as ShimReport};
 pub use launch::Launch;
 pub use link::ShimLink;
 pub use pool::ShimPool;
+pub(crate) use process::ShimProcess;
 pub use program::RecordSync;

@@ -3,14 +3,14 @@
 
 pub(crate) mod sweep;
 
+mod below;
 mod procfs;
 
 use std::time::Duration;
 
-use nix::sys::signal::Signal;
-
 use super::host::pidfd::{pidfd_open, pidfd_signal};
 use crate::task::{Survivor, Timestamp};
+pub(super) use below::{kill_below, survivors_below};
 use procfs::{BUFFER, Clock, Stat, children, read_beginning, stat};
 
 /// The longest command line that is shown.
@@ -82,14 +82,15 @@ pub(crate) fn survivor(pid: i32) -> Option<Survivor> {
     })
 }
 
-/// Continues a stopped process, if the pid still belongs to the process with this start time.
-pub(crate) fn continue_stopped(pid: i32, start_ticks: u64) {
-    if let Ok(pidfd) = pidfd_open(pid)
-        // Checked while the descriptor pins the process.
-        && procfs::is_alive_since(pid, start_ticks)
-    {
-        let _ = pidfd_signal(&pidfd, Signal::SIGCONT);
-    }
+/// Returns the start time of a process, in clock ticks since boot.
+pub(super) fn start_ticks(pid: i32) -> Option<u64> {
+    stat(pid).ok().map(|stat| stat.start_ticks)
+}
+
+/// Returns whether the process with this start time is stopped, by a signal or a tracer.
+pub(super) fn is_stopped(pid: i32, start_ticks: u64) -> bool {
+    let is_it = |stat: &Stat| stat.start_ticks == start_ticks;
+    stat(pid).is_ok_and(|stat| is_it(&stat) && matches!(stat.state, 'T' | 't'))
 }
 
 /// Returns whether the process with this pid and start time lives and has no child, not even a zombie.

@@ -1,6 +1,6 @@
 //! A live task as the rest of the server sees it: its state, waits on it, and messages to its actor.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tokio::{
     sync::{
@@ -22,6 +22,9 @@ use crate::{
 
 /// The most messages in an actor's inbox; further senders wait.
 const INBOX: usize = 32;
+
+/// The pause before a request is sent again to an actor that has failed.
+const ASK_AGAIN: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Clone)]
 pub(crate) struct Handle {
@@ -218,18 +221,28 @@ impl Handle {
         &self,
         request: CancelRequest,
     ) -> Option<Result<Cancelled, Arc<JournalError>>> {
-        let message = |reply: Reply<CancelOutcome>| Message::Cancel { request, reply };
+        let message = |reply: Reply<CancelOutcome>| Message::Cancel {
+            request: request.clone(),
+            reply,
+        };
         self.ask(message).await
     }
 
-    /// Sends a request to the actor and waits for the answer; `None` if there is no actor any more.
+    /// Sends a request to the actor and waits for the answer; `None` if there is no actor any more. A
+    /// request that an actor's failure has interrupted is sent again, to the actor that takes its place.
     pub(super) async fn ask<O>(
         &self,
-        message: impl FnOnce(Reply<O>) -> Message,
+        message: impl Fn(Reply<O>) -> Message,
     ) -> Option<Result<Answer<O>, Arc<JournalError>>> {
-        let (reply, answer) = oneshot::channel();
-        self.send(message(reply)).await;
-        answer.await.ok()
+        loop {
+            let (reply, answer) = oneshot::channel();
+            self.send(message(reply)).await;
+            match answer.await {
+                Ok(answer) => return Some(answer),
+                Err(_) if self.inbox.is_closed() => return None,
+                Err(_) => tokio::time::sleep(ASK_AGAIN).await,
+            }
+        }
     }
 
     /// Sends a message to the actor, if there still is one.

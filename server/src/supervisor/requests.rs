@@ -75,7 +75,10 @@ impl Supervisor {
         id: &TaskId,
         request: CancelRequest,
     ) -> Result<Option<Cancelled>, Arc<JournalError>> {
-        let message = |reply| Message::Cancel { request, reply };
+        let message = |reply| Message::Cancel {
+            request: request.clone(),
+            reply,
+        };
         self.ask(id, message, CancelOutcome::AlreadyFinished).await
     }
 
@@ -86,7 +89,10 @@ impl Supervisor {
         id: &TaskId,
         request: DetachRequest,
     ) -> Result<Option<Detached>, Arc<JournalError>> {
-        let message = |reply| Message::Detach { request, reply };
+        let message = |reply| Message::Detach {
+            request: request.clone(),
+            reply,
+        };
         self.ask(id, message, DetachOutcome::AlreadyFinished).await
     }
 
@@ -94,7 +100,7 @@ impl Supervisor {
     async fn ask<O>(
         &self,
         id: &TaskId,
-        message: impl FnOnce(Reply<O>) -> Message,
+        message: impl Fn(Reply<O>) -> Message,
         if_finished: O,
     ) -> Result<Option<Answer<O>>, Arc<JournalError>> {
         if let Some(handle) = self.live(id)

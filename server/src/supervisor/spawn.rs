@@ -57,6 +57,9 @@ pub(crate) enum SpawnError {
     Journal(#[from] JournalError),
     #[error("the server is shutting down")]
     ShuttingDown,
+    /// A panic: the task is not recorded.
+    #[error("a failure of the server has interrupted the call; try again")]
+    Interrupted,
 }
 
 impl SpawnError {
@@ -70,7 +73,8 @@ impl SpawnError {
             | Self::Refused(_)
             | Self::RequestIdReused { .. }
             | Self::Journal(_)
-            | Self::ShuttingDown => None,
+            | Self::ShuttingDown
+            | Self::Interrupted => None,
         }
     }
 }
@@ -107,7 +111,7 @@ impl Supervisor {
                 None => this.start(request).await,
             }
         });
-        served.await.unwrap_or(Err(SpawnError::ShuttingDown))
+        served.await.unwrap_or_else(|_| Err(self.interrupted()))
     }
 
     async fn start(&self, request: SpawnRequest) -> Result<Arc<Event>, SpawnError> {
@@ -128,12 +132,20 @@ impl Supervisor {
         }
         let (reply, answer) = oneshot::channel();
         let actor = self.actor(task, channels);
-        tokio::spawn(actor.begin(request, executable, reply));
+        tokio::spawn(actor.run_new(request, executable, reply));
         let answer = answer.await;
         crash::point("spawn.started-recorded");
         match answer {
             Ok(event) => started(event?),
-            Err(_) => Err(SpawnError::ShuttingDown),
+            Err(_) => Err(self.interrupted()),
+        }
+    }
+
+    /// The reason why a Spawn got no answer.
+    fn interrupted(&self) -> SpawnError {
+        match self.shared.is_shutting_down() {
+            true => SpawnError::ShuttingDown,
+            false => SpawnError::Interrupted,
         }
     }
 

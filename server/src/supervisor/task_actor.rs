@@ -18,10 +18,12 @@
 //! | `effects` | inputs in, effects out |
 //! | `recording`, `backlog` | events in the journal, those that it refuses, the Spawn reply |
 //! | `shim_connection`, `orders` | the shim |
+//! | `silent_shim` | a shim that does not answer |
 //! | `records` | facts from the task file |
 //! | `reconcile` | a task without a shim connection |
 //! | `stop_others` | child tasks, and tasks to be replaced |
 //! | `output` | the task's output |
+//! | `revive` | a panic of the actor |
 
 mod backlog;
 mod effects;
@@ -32,38 +34,36 @@ mod output;
 mod reconcile;
 mod recording;
 mod records;
+mod revive;
 mod shim_connection;
+mod silent_shim;
 mod stop_others;
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use tokio::{
-    sync::oneshot,
-    task::{JoinSet, spawn_blocking},
-};
+use tokio::{sync::oneshot, task::JoinSet};
 
 pub(super) use inbox::Message;
-use launch::is_admitted_and_not_started;
+use launch::{Prepared, is_admitted_and_not_started};
 pub(super) use records::cgroup_path;
 
 use self::backlog::Backlog;
 use super::{
     JobGuard, Shared,
     handle::ActorChannels,
-    lifecycle::{Clients, Input, Life, StopOrder, Timer},
+    lifecycle::{Clients, Input, Life, Timer},
 };
 use crate::{
     crash,
     journal::JournalError,
-    process::{shim::ShimReport, tree},
+    process::shim::{ShimProcess, ShimReport},
     task::{Event, Monotonic, SentSignal, Signal, SignalTarget, Survivor, Task, Timestamp},
 };
 use reconcile::SweepDeadline;
 use records::LeaderExitRecord;
 use shim_connection::{ShimConnection, ShimEvent};
+use silent_shim::Silence;
 
-/// The interval at which a shim is resumed during a start or a kill: a task may have stopped it.
-const RESUME_SHIM_EVERY: Duration = Duration::from_secs(1);
 /// The longest single sleep, so that no sum of times overflows.
 const LONGEST_SLEEP: Duration = Duration::from_secs(24 * 3600);
 
@@ -75,8 +75,8 @@ enum Wake {
     /// The number of attached clients has changed, or clients can attach from now on.
     ClientsChanged,
     Message(Message),
-    /// A start or a kill takes long.
-    ResumeShim,
+    /// The shim does not report a start or an end.
+    ShimSilent,
     ChildrenStopped,
     Admitted,
     StoppedWhileQueued,
@@ -95,9 +95,17 @@ pub(super) struct TaskActor {
     backlog: Backlog,
     /// True if the task is admitted and the journal has refused the record.
     is_admission_refused: bool,
+    /// The process of the shim, if there may be one.
+    shim_process: Option<ShimProcess>,
+    silence: Silence,
+    /// The task's cgroup, if it may have one.
+    cgroup: Option<PathBuf>,
+    /// Kept until the leader runs: another shim may have to start it.
+    prepared: Option<Box<Prepared>>,
     /// The caller of Spawn, until it is answered.
     spawn_reply: Option<SpawnReply>,
-    /// True if an earlier server has admitted the task and may not have launched it.
+    /// True if the task is to be launched again should no shim have begun with it: an earlier server
+    /// has admitted it, or its shim does not answer.
     is_launch_uncertain: bool,
     /// False while the monotonic times in the task's facts may be of an earlier boot. They mean nothing
     /// in this one, so no timer is set then.
@@ -123,6 +131,10 @@ impl TaskActor {
             shim: ShimConnection::NotLaunched,
             backlog: Backlog::default(),
             is_admission_refused: false,
+            shim_process: None,
+            silence: Silence::new(),
+            cgroup: None,
+            prepared: None,
             spawn_reply: None,
             is_launch_uncertain: false,
             accepts_clients,
@@ -132,17 +144,13 @@ impl TaskActor {
         }
     }
 
-    pub(super) fn task(&self) -> &Task {
-        &self.life.task
-    }
-
     /// True if no event waits to be recorded.
-    pub(super) fn is_recorded(&self) -> bool {
+    fn is_recorded(&self) -> bool {
         self.backlog.is_empty()
     }
 
     /// Runs until the task is finished and that is recorded, or the server shuts down.
-    pub(super) async fn run(mut self) {
+    async fn run(&mut self) {
         while self.life.task.is_live() || !self.is_recorded() {
             match self.next_wake().await {
                 Wake::Shutdown => {
@@ -153,7 +161,7 @@ impl TaskActor {
                 Wake::TimerDue(timer) => self.handle_timer(timer).await,
                 Wake::ClientsChanged => self.update_clients().await,
                 Wake::Message(message) => self.handle_message(message).await,
-                Wake::ResumeShim => self.resume_shim(),
+                Wake::ShimSilent => self.work_around_shim().await,
                 // A forced stop may have started a second round.
                 Wake::ChildrenStopped if self.child_stops.is_empty() => {
                     self.apply(Input::ChildrenFinished).await;
@@ -174,9 +182,11 @@ impl TaskActor {
         if self.life.is_stopped_while_queued() {
             return Wake::StoppedWhileQueued;
         }
+        if self.prepared.is_some() && !self.is_starting() {
+            self.prepared = None;
+        }
         let timer = self.life.timer().filter(|_| self.is_of_this_boot);
-        let is_starting = self.life.task.started.is_none() && !self.life.task.is_waiting();
-        let is_urgent = is_starting || self.life.stop_order() == Some(StopOrder::Kill);
+        let awaits_shim = self.awaits_shim();
         tokio::select! {
             biased;
             () = self.shared.shutdown_begun() => Wake::Shutdown,
@@ -188,7 +198,7 @@ impl TaskActor {
                 Wake::ClientsChanged
             }
             Some(message) = self.channels.inbox.recv() => Wake::Message(message),
-            () = tokio::time::sleep(RESUME_SHIM_EVERY), if is_urgent => Wake::ResumeShim,
+            () = tokio::time::sleep_until(self.silence.next_step), if awaits_shim => Wake::ShimSilent,
             Some(_) = self.child_stops.join_next() => Wake::ChildrenStopped,
             () = admitted(&mut self.channels.admitted) => Wake::Admitted,
             () = self.backlog.retry_due() => Wake::RetryRecording,
@@ -197,7 +207,10 @@ impl TaskActor {
 
     async fn handle_shim(&mut self, event: ShimEvent) {
         match event {
-            ShimEvent::Report(report) => self.handle_report(report).await,
+            ShimEvent::Report(report) => {
+                self.silence.is_broken();
+                self.handle_report(report).await;
+            }
             ShimEvent::Disconnected | ShimEvent::RetryDue => self.reconcile().await,
         }
     }
@@ -264,13 +277,10 @@ impl TaskActor {
         self.apply(Input::Clients(clients)).await;
     }
 
-    /// Looks up the processes that have outlived the kill deadline. Without a connection the pid of
-    /// the shim may be another process's; the sweep of `reconcile` names the survivors then.
+    /// Looks up the processes that have outlived the kill deadline. Without a shim, the sweep of
+    /// `reconcile` names the survivors.
     async fn name_survivors(&mut self) {
-        let survivors = match self.shim.is_connected() {
-            true => self.processes_below_shim().await,
-            false => Vec::new(),
-        };
+        let survivors = self.processes_below_shim().await;
         if !survivors.is_empty() {
             tracing::error!(task = %self.life.task.id, ?survivors, "kill is overdue; still trying");
         }
@@ -278,12 +288,10 @@ impl TaskActor {
     }
 
     async fn processes_below_shim(&self) -> Vec<Survivor> {
-        let Some(identity) = self.shim_identity() else {
-            return Vec::new();
-        };
-        // The walk of a large tree takes long.
-        let walked = spawn_blocking(move || survivors_below(identity.shim_pid)).await;
-        walked.unwrap_or_default()
+        match self.shim_process {
+            Some(shim) => shim.descendants().await,
+            None => Vec::new(),
+        }
     }
 }
 
@@ -293,19 +301,6 @@ impl std::fmt::Debug for TaskActor {
             .field("life", &self.life)
             .finish_non_exhaustive()
     }
-}
-
-fn survivors_below(shim_pid: u32) -> Vec<Survivor> {
-    let processes = tree::below(shim_pid as i32).processes;
-    processes
-        .into_iter()
-        .map(|process| Survivor {
-            pid: process.pid,
-            parent_pid: process.parent_pid,
-            command: process.command,
-            state: process.state.to_string(),
-        })
-        .collect()
 }
 
 /// Waits for admission; for ever where the task is not queued, or will never be admitted.

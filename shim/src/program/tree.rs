@@ -6,4 +6,5 @@ pub(crate) mod processes;
 pub(crate) mod reaper;
 pub(crate) mod signal;
 
-mod struck;
+mod pid_set;
+mod walk;

@@ -1,10 +1,12 @@
-//! Crash points: named points of the server at which it kills itself, if its environment says so.
+//! Crash points: named points of the server at which it kills itself or panics, if its environment says
+//! so.
 
 use std::{collections::BTreeMap, os::unix::process::ExitStatusExt};
 
 use crate::{DEADLINE, Daemon};
 
 const VARIABLE: &str = "HEELER_CRASH_AT";
+const PANIC: &str = "HEELER_PANIC_AT";
 const MESSAGE: &str = "heeler: dies at ";
 
 /// True if the daemon under test has crash points. A release build, or one made elsewhere, has none.
@@ -17,6 +19,11 @@ impl Daemon {
     pub fn die_at(&mut self, point: &str) {
         self.live_on();
         self.builder.env.push((VARIABLE.into(), point.into()));
+    }
+
+    /// Makes later starts panic at a point, and live on.
+    pub fn panic_at(&mut self, point: &str) {
+        self.builder.env.push((PANIC.into(), point.into()));
     }
 
     /// Makes later starts live.

@@ -4,7 +4,7 @@ mod fixture;
 mod lone_shim;
 pub mod task_file;
 
-use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt, path::Path};
+use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt, path::Path, time::Duration};
 
 use nix::{
     sys::signal::{Signal, kill},
@@ -199,6 +199,17 @@ pub fn memory(pid: i32, field: &str) -> u64 {
         .expect("a known field");
     let kib = line.trim_matches(|c: char| !c.is_ascii_digit());
     kib.parse::<u64>().expect("a number") * 1024
+}
+
+/// The CPU time of a process, in the kernel's steps of 10 ms.
+pub fn cpu_time(pid: i32) -> Duration {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).expect("a live process");
+    let (_, fields) = text.rsplit_once(')').expect("a name");
+    let ticks = fields.split_whitespace().skip(11).take(2);
+    let ticks: u64 = ticks
+        .map(|ticks| ticks.parse::<u64>().expect("a number"))
+        .sum();
+    Duration::from_millis(10 * ticks)
 }
 
 /// The open files of a process: paths, or the kernel's names.

@@ -25,9 +25,18 @@ struct Tracer(Child);
 
 impl Tracer {
     async fn attach(daemon: &Daemon, traced: &Process) -> Self {
+        Self::start(daemon, "seize", traced).await
+    }
+
+    /// Keeps a killed process from dying: it halts with its children.
+    async fn hold(daemon: &Daemon, traced: &Process) -> Self {
+        Self::start(daemon, "hold", traced).await
+    }
+
+    async fn start(daemon: &Daemon, step: &str, traced: &Process) -> Self {
         let ready = daemon.path(&format!("traced-{}", traced.pid));
         let tracer = Command::new(daemon.fixture_program())
-            .args(["seize", &traced.pid.to_string(), "touch"])
+            .args([step, &traced.pid.to_string(), "touch"])
             .arg(&ready)
             .arg("forever")
             .spawn()
@@ -150,5 +159,29 @@ async fn cancel_with_wait_answers_though_the_shim_is_silent() {
     drop(stopped);
     shim.signal(Signal::SIGCONT);
     let task = api.ended(&fixture.id).await;
+    proof_of(&task);
+}
+
+/// C5, C17: the shim inherits a process only when its parent dies. The descendants of one that cannot
+/// die are killed all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn descendants_of_a_process_that_cannot_die_are_killed() {
+    let daemon = Daemon::builder().containment("subreaper").start().await;
+    let api = daemon.api().await;
+    let script = "fork [ setsid pid child fork [ setsid pid grandchild forever ] forever ] forever";
+    let fixture = daemon.run(&api, script).await;
+    let descendants = fixture.processes(&["child", "grandchild"]).await;
+    let leader = fixture.process("leader").await;
+    let held = Tracer::hold(&daemon, &leader).await;
+
+    let (result, _) = cancel_and_time(&api, force_and_wait(&fixture.id)).await;
+    for process in &descendants {
+        assert!(!process.is_alive(), "it outlived its kill: {process:?}");
+    }
+    assert!(survivors(&result.task.unwrap()).contains(&leader.pid));
+
+    drop(held);
+    let task = api.ended(&fixture.id).await;
+    assert_eq!(task.state(), TaskState::Cancelled);
     proof_of(&task);
 }

@@ -8,6 +8,7 @@
 mod cancel;
 mod detach;
 mod end;
+mod panic;
 mod queue;
 mod recovery;
 mod remove;

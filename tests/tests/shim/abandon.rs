@@ -161,7 +161,7 @@ async fn a_recorded_abandonment_is_the_end_and_the_next_server_kills_nothing(
     let uid: TaskUid = serde_json::from_value(task.uid.clone().into()).unwrap();
     daemon.kill9();
     // The order of a server that dies before it reads the end.
-    let mut link = ShimLink::connect(uid).unwrap();
+    let mut link = ShimLink::connect(uid).await.unwrap();
     link.send(ShimOrder::Abandon).await.unwrap();
     within("the end of the shim", async {
         while link.next().await.is_some() {}

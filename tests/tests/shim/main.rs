@@ -1,7 +1,9 @@
-//! The shim: the pool, output in memory, and abandoned trees.
+//! The shim: the pool, output in memory, abandoned trees, and attacks on the shim itself.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod abandon;
+mod crowd;
 mod memory;
 mod pool;
+mod stopped;

@@ -4,5 +4,6 @@
 
 mod ampersand;
 mod environment;
+mod limits;
 mod request_id;
 mod start;

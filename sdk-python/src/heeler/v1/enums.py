@@ -106,8 +106,9 @@ class ErrorReason(OpenEnum):
     """FAILED_PRECONDITION: the program is missing or not executable. Metadata: program, os_error."""
 
     SPAWN_FAILED = 7
-    """FAILED_PRECONDITION: the system refused the start; a FAILED task has the details. Metadata:
-    task_id, stage (a SpawnStage without its prefix), os_error."""
+    """FAILED_PRECONDITION: the system refused the start; a FAILED task has the details.
+    RESOURCE_EXHAUSTED: the same, at the system's limit of processes or memory. Metadata: task_id,
+    stage (a SpawnStage without its prefix), os_error."""
 
     REQUEST_ID_REUSED = 8
     """ALREADY_EXISTS: the request_id belongs to a different request. Metadata: request_id, task_id."""
@@ -133,7 +134,8 @@ class ErrorReason(OpenEnum):
     further busy client an equal part of what is left. Metadata: max."""
 
     NOT_SERVING = 15
-    """UNAVAILABLE: the server is recovering its tasks or shutting down. Try again."""
+    """UNAVAILABLE: the server is recovering its tasks or shutting down, or a failure of its own has
+    interrupted the call. Try again."""
 
     STORAGE_FAILED = 16
     """INTERNAL: the state directory could not be read or written. Metadata: operation.

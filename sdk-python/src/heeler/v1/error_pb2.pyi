@@ -37,8 +37,9 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_PROGRAM_UNUSABLE: _ErrorReason.ValueType  # 6
     """FAILED_PRECONDITION: the program is missing or not executable. Metadata: program, os_error."""
     ERROR_REASON_SPAWN_FAILED: _ErrorReason.ValueType  # 7
-    """FAILED_PRECONDITION: the system refused the start; a FAILED task has the details. Metadata:
-    task_id, stage (a SpawnStage without its prefix), os_error.
+    """FAILED_PRECONDITION: the system refused the start; a FAILED task has the details.
+    RESOURCE_EXHAUSTED: the same, at the system's limit of processes or memory. Metadata: task_id,
+    stage (a SpawnStage without its prefix), os_error.
     """
     ERROR_REASON_REQUEST_ID_REUSED: _ErrorReason.ValueType  # 8
     """ALREADY_EXISTS: the request_id belongs to a different request. Metadata: request_id, task_id."""
@@ -59,7 +60,9 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     further busy client an equal part of what is left. Metadata: max.
     """
     ERROR_REASON_NOT_SERVING: _ErrorReason.ValueType  # 15
-    """UNAVAILABLE: the server is recovering its tasks or shutting down. Try again."""
+    """UNAVAILABLE: the server is recovering its tasks or shutting down, or a failure of its own has
+    interrupted the call. Try again.
+    """
     ERROR_REASON_STORAGE_FAILED: _ErrorReason.ValueType  # 16
     """INTERNAL: the state directory could not be read or written. Metadata: operation.
     DATA_LOSS: the record of one revision is damaged; a watch can continue after it. Metadata:
@@ -118,8 +121,9 @@ ERROR_REASON_WORKING_DIRECTORY_UNUSABLE: ErrorReason.ValueType  # 5
 ERROR_REASON_PROGRAM_UNUSABLE: ErrorReason.ValueType  # 6
 """FAILED_PRECONDITION: the program is missing or not executable. Metadata: program, os_error."""
 ERROR_REASON_SPAWN_FAILED: ErrorReason.ValueType  # 7
-"""FAILED_PRECONDITION: the system refused the start; a FAILED task has the details. Metadata:
-task_id, stage (a SpawnStage without its prefix), os_error.
+"""FAILED_PRECONDITION: the system refused the start; a FAILED task has the details.
+RESOURCE_EXHAUSTED: the same, at the system's limit of processes or memory. Metadata: task_id,
+stage (a SpawnStage without its prefix), os_error.
 """
 ERROR_REASON_REQUEST_ID_REUSED: ErrorReason.ValueType  # 8
 """ALREADY_EXISTS: the request_id belongs to a different request. Metadata: request_id, task_id."""
@@ -140,7 +144,9 @@ ERROR_REASON_TOO_MANY_CALLS: ErrorReason.ValueType  # 14
 further busy client an equal part of what is left. Metadata: max.
 """
 ERROR_REASON_NOT_SERVING: ErrorReason.ValueType  # 15
-"""UNAVAILABLE: the server is recovering its tasks or shutting down. Try again."""
+"""UNAVAILABLE: the server is recovering its tasks or shutting down, or a failure of its own has
+interrupted the call. Try again.
+"""
 ERROR_REASON_STORAGE_FAILED: ErrorReason.ValueType  # 16
 """INTERNAL: the state directory could not be read or written. Metadata: operation.
 DATA_LOSS: the record of one revision is damaged; a watch can continue after it. Metadata:

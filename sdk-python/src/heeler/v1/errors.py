@@ -69,8 +69,9 @@ class ProgramUnusableError(RefusedError):
 
 
 class SpawnFailedError(RefusedError):
-    """FAILED_PRECONDITION: the system refused the start; a FAILED task has the details. Metadata:
-    task_id, stage (a SpawnStage without its prefix), os_error."""
+    """FAILED_PRECONDITION: the system refused the start; a FAILED task has the details.
+    RESOURCE_EXHAUSTED: the same, at the system's limit of processes or memory. Metadata: task_id,
+    stage (a SpawnStage without its prefix), os_error."""
 
     REASON = "SPAWN_FAILED"
 
@@ -120,7 +121,8 @@ class TooManyCallsError(RefusedError):
 
 
 class NotServingError(RefusedError):
-    """UNAVAILABLE: the server is recovering its tasks or shutting down. Try again."""
+    """UNAVAILABLE: the server is recovering its tasks or shutting down, or a failure of its own has
+    interrupted the call. Try again."""
 
     REASON = "NOT_SERVING"
 

@@ -3,36 +3,70 @@
 use std::{
     io,
     os::{fd::AsRawFd, unix::net::UnixStream as StdStream},
+    time::Duration,
 };
 
 use heeler_shim::wire::{MESSAGE, MessageBytes, UnknownMessage, VERSION, socket_name};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
-use tokio::{io::AsyncWriteExt, net::UnixStream};
+use tokio::{io::AsyncWriteExt, net::UnixStream, time::Instant};
 
-use super::{ShimOrder, ShimReport};
+use super::{ShimOrder, ShimProcess, ShimReport};
 use crate::{process::own_uid, task::TaskUid};
+
+/// The time and the interval of attempts to connect to a shim whose backlog is full. It takes
+/// connections every 50 ms at least.
+const CONNECT_WITHIN: Duration = Duration::from_millis(200);
+const CONNECT_EVERY: Duration = Duration::from_millis(1);
 
 /// A connection to one shim: the only descriptor that the server has for a task.
 #[derive(Debug)]
 pub struct ShimLink {
     stream: UnixStream,
+    /// The shim's process, if this server has started it.
+    process: Option<ShimProcess>,
     partial: MessageBytes,
     filled: usize,
 }
 
 impl ShimLink {
-    /// Wraps a connected, non-blocking socket.
-    pub(super) fn new(stream: StdStream) -> io::Result<Self> {
+    /// Wraps the connected, non-blocking socket of a shim that this server has started.
+    pub(super) fn to_started(stream: StdStream, process: Option<ShimProcess>) -> io::Result<Self> {
+        let link = Self::new(stream)?;
+        Ok(Self { process, ..link })
+    }
+
+    fn new(stream: StdStream) -> io::Result<Self> {
         let stream = UnixStream::from_std(stream)?;
         Ok(Self {
             stream,
+            process: None,
             partial: [0; MESSAGE],
             filled: 0,
         })
     }
 
-    /// Connects to a shim that an earlier server has started.
-    pub fn connect(uid: TaskUid) -> io::Result<Self> {
+    /// The shim's process, if this server has started it.
+    pub(crate) fn process(&self) -> Option<ShimProcess> {
+        self.process
+    }
+
+    /// Connects to a shim that an earlier server has started. Other users may fill its backlog for
+    /// moments, so a full one is tried again for a while.
+    pub async fn connect(uid: TaskUid) -> io::Result<Self> {
+        let until = Instant::now() + CONNECT_WITHIN;
+        loop {
+            match Self::try_connect(uid) {
+                Err(error)
+                    if error.kind() == io::ErrorKind::WouldBlock && Instant::now() < until =>
+                {
+                    tokio::time::sleep(CONNECT_EVERY).await;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    fn try_connect(uid: TaskUid) -> io::Result<Self> {
         // A stopped shim accepts no connection, and must not block its server.
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
         let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;

@@ -10,15 +10,19 @@ use std::{
     time::Duration,
 };
 
-use super::{AfterTask, Launch, RecordSync, ShimLink, ShimReport, program::ShimProgram};
+use super::{
+    AfterTask, Launch, RecordSync, ShimLink, ShimProcess, ShimReport, program::ShimProgram,
+};
 use crate::process::task_file::TaskDir;
 
 /// The number of idle shims that are started ahead.
 const STARTED_AHEAD: usize = 2;
 /// The most idle shims, including those whose task has ended.
 const MOST_IDLE: usize = 16;
-/// The time that a shim has to receive a task.
+/// The time that a new shim has to receive a task.
 const ASSIGN_WITHIN: Duration = Duration::from_secs(5);
+/// The same for an idle one, which can be replaced.
+const IDLE_ASSIGN_WITHIN: Duration = Duration::from_secs(1);
 
 /// Starts shims and keeps the idle ones.
 #[derive(Debug)]
@@ -48,13 +52,26 @@ impl ShimPool {
             // An idle shim that has died cannot have started the task, so the next one may.
             let idle = self.idle().pop();
             let Some(mut link) = idle else { break };
-            if assign(&mut link, &assignment).await.is_ok() {
-                return Ok(link);
+            match assign(&mut link, &assignment, IDLE_ASSIGN_WITHIN).await {
+                Ok(()) => return Ok(link),
+                Err(_) => kill(&link),
             }
         }
         let mut link = self.program.start()?;
-        assign(&mut link, &assignment).await?;
+        assign(&mut link, &assignment, ASSIGN_WITHIN).await?;
         Ok(link)
+    }
+
+    /// Ends the idle shims that are stopped: a task or a user has stopped them, and may do so again.
+    pub(crate) fn drop_stopped(&self) {
+        let is_stopped = |link: &ShimLink| link.process().is_some_and(ShimProcess::is_stopped);
+        self.idle().retain(|link| {
+            let stopped = is_stopped(link);
+            if stopped {
+                kill(link);
+            }
+            !stopped
+        });
     }
 
     /// Takes back a shim that waits for another task.
@@ -98,8 +115,9 @@ impl ShimPool {
         }
     }
 
-    /// Lets the idle shims exit.
+    /// Lets the idle shims exit; one that is stopped could not.
     pub(crate) fn dismiss(&self) {
+        self.drop_stopped();
         self.idle().clear();
     }
 
@@ -114,9 +132,16 @@ impl ShimPool {
 }
 
 /// Sends a task to a shim. A shim that does not receive all of it starts nothing.
-async fn assign(link: &mut ShimLink, assignment: &[u8]) -> io::Result<()> {
+async fn assign(link: &mut ShimLink, assignment: &[u8], within: Duration) -> io::Result<()> {
     let late = |_| io::Error::new(io::ErrorKind::TimedOut, "the shim does not take its task");
-    tokio::time::timeout(ASSIGN_WITHIN, link.send_bytes(assignment))
+    tokio::time::timeout(within, link.send_bytes(assignment))
         .await
         .map_err(late)?
+}
+
+/// Kills a shim without a task.
+fn kill(link: &ShimLink) {
+    if let Some(process) = link.process() {
+        process.kill();
+    }
 }

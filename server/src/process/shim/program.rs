@@ -21,7 +21,7 @@ use nix::{
     sys::memfd::{MFdFlags, memfd_create},
 };
 
-use super::link::ShimLink;
+use super::{ShimProcess, link::ShimLink};
 use crate::process::task_file::TaskDir;
 
 static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/heeler-shim"));
@@ -81,14 +81,15 @@ impl ShimProgram {
     pub(super) fn start(&self) -> io::Result<ShimLink> {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
-        self.command()
+        let shim = self
+            .command()
             .args(["run", &self.flags])
             .arg(&self.task_dir)
             .arg(TaskDir::path_placeholder(&self.task_dir))
             .env_clear()
             .stdin(OwnedFd::from(theirs))
             .spawn()?;
-        ShimLink::new(ours)
+        ShimLink::to_started(ours, ShimProcess::started(shim.id()))
     }
 
     /// Starts a process in a cgroup, to test whether that works.

@@ -107,8 +107,23 @@ impl Stat {
 }
 
 pub(super) fn stat(pid: i32) -> io::Result<Stat> {
+    read_stat(&format!("/proc/{pid}/stat"))
+}
+
+/// Returns the status of each thread of a process.
+pub(super) fn threads(pid: i32) -> impl Iterator<Item = Stat> {
+    let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter();
+    let path = |entry: fs::DirEntry| Some(format!("{}/stat", entry.path().to_str()?));
+    entries
+        .flatten()
+        .flatten()
+        .filter_map(path)
+        .filter_map(|path| read_stat(&path).ok())
+}
+
+fn read_stat(path: &str) -> io::Result<Stat> {
     let mut buffer = [0; BUFFER];
-    let text = read_beginning(&format!("/proc/{pid}/stat"), &mut buffer)?;
+    let text = read_beginning(path, &mut buffer)?;
     parse_stat(&String::from_utf8_lossy(text)).ok_or_else(|| {
         io::Error::new(
             io::ErrorKind::InvalidData,

@@ -43,7 +43,7 @@ where
     let running: Vec<_> = tasks.iter().map(start).collect();
     let mut results = Vec::with_capacity(running.len());
     for one in running {
-        results.push(one.await.unwrap_or_else(|_| Err(Refusal::shutting_down())));
+        results.push(one.await.unwrap_or_else(|_| Err(Refusal::interrupted())));
     }
     results
 }

@@ -44,7 +44,7 @@ pub(super) async fn shutdown(
             revision,
         }
     });
-    ended.await.map_err(|_| Refusal::shutting_down())
+    ended.await.map_err(|_| Refusal::interrupted())
 }
 
 fn tasks(request: Request<v1::ShutdownRequest>) -> Result<Tasks, Refusal> {

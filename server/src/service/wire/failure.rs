@@ -137,6 +137,8 @@ impl From<SpawnError> for Refusal {
                     refusal.because(DISK_FULL)
                 } else if disk == ErrorKind::ReadOnlyFilesystem {
                     refusal.because(DISK_READ_ONLY)
+                } else if is_out_of_resources(failure.errno) {
+                    refusal.with_code(Code::ResourceExhausted)
                 } else {
                     refusal
                 }
@@ -150,8 +152,15 @@ impl From<SpawnError> for Refusal {
                 .with("task_id", task_id),
             SpawnError::Journal(error) => error.into(),
             SpawnError::ShuttingDown => Self::shutting_down(),
+            SpawnError::Interrupted => Self::interrupted(),
         }
     }
+}
+
+/// True if a start failed at the system's limit of processes (EAGAIN) or of memory.
+fn is_out_of_resources(errno: i32) -> bool {
+    let kind = io::Error::from_raw_os_error(errno).kind();
+    matches!(kind, ErrorKind::WouldBlock | ErrorKind::OutOfMemory)
 }
 
 impl From<Refused> for Refusal {

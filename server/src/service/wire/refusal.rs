@@ -115,6 +115,11 @@ impl Refusal {
         Self::not_serving("the server is shutting down")
     }
 
+    /// A panic of the server has ended the call.
+    pub(crate) fn interrupted() -> Self {
+        Self::not_serving("a failure of the server has interrupted the call; try again")
+    }
+
     pub(crate) fn storage(operation: &str, error: &dyn Error) -> Self {
         let error = chain(error);
         tracing::error!(

@@ -197,7 +197,7 @@ fn look(shared: &Shared, id: &TaskId) -> io::Result<Option<(Seen, SweepTarget)>>
 
 /// Lets a shim kill its tree, and waits until it has exited.
 async fn stop_shim(uid: TaskUid) -> io::Result<()> {
-    let mut link = ShimLink::connect(uid)?;
+    let mut link = ShimLink::connect(uid).await?;
     let within_millis = KILL_DEADLINE.as_millis() as u64;
     link.send(ShimOrder::Kill { within_millis }).await?;
     let exited = async { while link.next().await.is_some() {} };

@@ -38,7 +38,7 @@ impl Supervisor {
         let count = actors.len();
         let (reconciled, results) = mpsc::channel(count.max(1));
         for actor in actors {
-            tokio::spawn(take_over(actor, reconciled.clone()));
+            tokio::spawn(actor.run_found(reconciled.clone()));
         }
         drop(reconciled);
         let finished = count_finished(count, results).await;
@@ -77,17 +77,6 @@ impl Supervisor {
         }
         task
     }
-}
-
-/// Takes over one task, reports whether it is live, and goes on as its actor.
-async fn take_over(mut actor: TaskActor, reconciled: mpsc::Sender<bool>) {
-    actor.take_over().await;
-    // The receiver gives up on late tasks, and learns that the others are not recorded.
-    if actor.is_recorded() {
-        let _ = reconciled.send(actor.task().is_live()).await;
-    }
-    drop(reconciled);
-    actor.run().await;
 }
 
 /// Waits for all tasks, as long as there is progress, and returns the number of finished ones.

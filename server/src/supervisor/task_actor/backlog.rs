@@ -58,6 +58,12 @@ impl Backlog {
         })
     }
 
+    /// The task after the latest event.
+    pub(super) fn latest(&self) -> Option<Arc<Task>> {
+        let (_, task) = self.events.back()?;
+        Some(Arc::new(task.clone()))
+    }
+
     /// Forgets the first event, which is recorded.
     pub(super) fn pop(&mut self) {
         self.events.pop_front();

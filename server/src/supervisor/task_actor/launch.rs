@@ -5,9 +5,9 @@
 //! admission is recorded before anything is started: a server that dies between the two leaves an
 //! admitted task without a task file, which the next server starts.
 
-use std::io;
+use std::{io, path::PathBuf};
 
-use super::{SpawnReply, TaskActor};
+use super::TaskActor;
 use crate::{
     crash,
     journal::JournalError,
@@ -33,35 +33,49 @@ enum CannotLaunch {
     Program(#[from] launch::Unusable),
 }
 
+/// Everything that a shim needs to start the leader.
+pub(super) struct Prepared {
+    executable: Executable,
+    env: EnvBlock,
+    /// The memory file that is reserved for the output.
+    memory: Option<PathBuf>,
+}
+
+impl Prepared {
+    fn new(executable: Executable, env: EnvBlock) -> Self {
+        Self {
+            executable,
+            env,
+            memory: None,
+        }
+    }
+}
+
 impl TaskActor {
     /// Records the creation, launches the leader unless the task is queued, and runs the actor.
-    /// `reply` gets the answer to the Spawn.
-    pub(in crate::supervisor) async fn begin(
-        mut self,
-        request: SpawnRequest,
-        executable: Executable,
-        reply: SpawnReply,
-    ) {
-        let env = self.environment(&request);
+    pub(super) async fn begin(&mut self, request: SpawnRequest, executable: Executable) {
+        if !self.life.task.is_waiting() {
+            let env = self.environment(&request);
+            self.prepared = Some(Box::new(Prepared::new(executable, env)));
+        }
         crash::point("spawn.before-intent");
         let created = match self.record_created(request).await {
             Ok(created) => created,
             Err(error) => {
                 self.shared.registry.remove(&self.life.task.id);
-                let _ = reply.send(Err(error));
+                if let Some(reply) = self.spawn_reply.take() {
+                    let _ = reply.send(Err(error));
+                }
                 return;
             }
         };
         self.publish(&created);
-        self.spawn_reply = Some(reply);
         self.reply_to_spawn(created);
         crash::point("spawn.intent-recorded");
         self.stop_replaced_tasks();
         if !self.life.task.is_waiting() {
-            self.launch(&executable, &env).await;
+            self.launch().await;
         }
-        // The task may wait or run for long.
-        drop((executable, env));
         self.run().await;
     }
 
@@ -85,7 +99,10 @@ impl TaskActor {
 
     async fn launch_queued(&mut self) {
         match self.prepare_launch().await {
-            Ok((executable, env)) => self.launch(&executable, &env).await,
+            Ok(prepared) => {
+                self.prepared = Some(Box::new(prepared));
+                self.launch().await;
+            }
             Err(error) => {
                 let failure = self.launch_failure(&error);
                 self.apply(Input::SpawnFailed(failure)).await;
@@ -93,19 +110,26 @@ impl TaskActor {
         }
     }
 
-    /// Launches a task that an earlier server may have been about to launch. Its shim, if it still
-    /// starts, finds the place of the task file taken, or takes it first and is found there.
+    /// Launches a task whose shim does not answer, or that an earlier server may have been about to
+    /// launch. An earlier server's shim, if it still starts, finds the place of the task file taken, or
+    /// takes it first and is found there. One of this server has ended before the place is given up.
     pub(super) async fn launch_once_more(&mut self) {
-        match self.shared.parts.task_dir.remove(&self.life.task.id) {
-            Ok(()) => {
-                crash::point("queue.launch-once-more");
-                self.launch_queued().await;
-            }
-            Err(error) => self.retry_later(&error),
+        if !self.end_late_shim().await {
+            return self.shim.set_unreachable();
+        }
+        self.is_launch_uncertain = false;
+        self.shared.parts.shims.drop_stopped();
+        if let Err(error) = self.shared.parts.task_dir.remove(&self.life.task.id) {
+            return self.retry_later(&error);
+        }
+        crash::point("queue.launch-once-more");
+        match self.prepared {
+            Some(_) => self.launch().await,
+            None => self.launch_queued().await,
         }
     }
 
-    async fn prepare_launch(&self) -> Result<(Executable, EnvBlock), CannotLaunch> {
+    async fn prepare_launch(&self) -> Result<Prepared, CannotLaunch> {
         let (parts, task) = (&self.shared.parts, &self.life.task);
         let request = parts.journal.waiting_request(task).await?;
         let request = request.ok_or(CannotLaunch::NoRequest)?;
@@ -113,7 +137,7 @@ impl TaskActor {
         launch::check_directory(directory).map_err(CannotLaunch::Directory)?;
         let path = parts.base_env.path(&request);
         let executable = launch::resolve(&task.spec.command, directory, path)?;
-        Ok((executable, self.environment(&request)))
+        Ok(Prepared::new(executable, self.environment(&request)))
     }
 
     fn launch_failure(&self, error: &CannotLaunch) -> SpawnFailure {
@@ -147,31 +171,37 @@ impl TaskActor {
     }
 
     /// Gives the task to a shim.
-    async fn launch(&mut self, executable: &Executable, env: &EnvBlock) {
-        let parts = &self.shared.parts;
-        let task = &self.life.task;
+    async fn launch(&mut self) {
+        let (parts, task) = (&self.shared.parts, &self.life.task);
+        let Some(prepared) = &mut self.prepared else {
+            return;
+        };
+        if task.placement() == Placement::Foreground && prepared.memory.is_none() {
+            prepared.memory = self.shared.reserve_memory(&task.id).await;
+        }
         let (task_file, cgroup) = (
             parts.task_dir.path(&task.id),
             parts.containment.leaf(&task.id),
         );
-        let memory = match task.placement() {
-            Placement::Foreground => self.shared.reserve_memory(&task.id).await,
-            Placement::Background => None,
-        };
         let launch = Launch {
             uid: task.uid,
             task_file: &task_file,
-            memory: memory.as_deref(),
+            memory: prepared.memory.as_deref(),
             cgroup: cgroup.as_deref(),
             working_directory: &task.spec.working_directory,
-            program: &executable.program,
-            argv: &executable.argv,
-            env,
+            program: &prepared.executable.program,
+            argv: &prepared.executable.argv,
+            env: &prepared.env,
         };
         let launched = parts.shims.launch(&launch).await;
         crash::point("spawn.shim-launched");
         match launched {
-            Ok(link) => self.use_link(link),
+            Ok(link) => {
+                self.shim_process = link.process();
+                self.cgroup = cgroup;
+                self.silence.start_ordered();
+                self.use_link(link);
+            }
             Err(error) => {
                 let failure = SpawnFailure {
                     stage: SpawnStage::Shim,

@@ -1,7 +1,7 @@
 //! Orders to the shim, and the end of its work for this task.
 
 use super::{
-    TaskActor, cgroup_path,
+    TaskActor,
     shim_connection::{ORDER_WITHIN, ShimConnection},
 };
 use crate::{
@@ -9,8 +9,6 @@ use crate::{
     process::{
         containment,
         shim::{AfterTask, ShimLink, ShimOrder},
-        task_file::Identity,
-        tree,
     },
     supervisor::lifecycle::{KILL_DEADLINE, StopOrder},
     task::{Placement, Signal},
@@ -21,6 +19,7 @@ impl TaskActor {
         crash::point("cancel.before-signal");
         self.shim.send(ShimOrder::Signal { number }).await;
         crash::point("cancel.signal-ordered");
+        self.resume_shim();
     }
 
     pub(super) async fn kill(&mut self) {
@@ -28,11 +27,11 @@ impl TaskActor {
         crash::point("cancel.before-kill");
         self.shim.send(ShimOrder::Kill { within_millis }).await;
         crash::point("cancel.kill-ordered");
-        let identity = self.shim_identity();
-        if let Some(cgroup) = identity.and_then(|identity| cgroup_path(&identity.cgroup)) {
-            containment::kill(&cgroup);
+        if let Some(cgroup) = &self.cgroup {
+            containment::kill(cgroup);
         }
         self.resume_shim();
+        self.silence.kill_ordered();
     }
 
     /// Moves the output of a task that left the foreground to disk.
@@ -49,17 +48,6 @@ impl TaskActor {
     /// Asks for a report of the next output beyond an offset.
     pub(super) async fn follow_output(&mut self, beyond: u64) {
         self.shim.send(ShimOrder::Follow { beyond }).await;
-    }
-
-    /// Resumes the shim: a task may have stopped it, and a stopped shim takes no order.
-    pub(super) fn resume_shim(&self) {
-        if let Some(identity) = self.shim_identity() {
-            tree::continue_stopped(identity.shim_pid as i32, identity.shim_start_ticks);
-        }
-    }
-
-    pub(super) fn shim_identity(&self) -> Option<Identity> {
-        self.records().ok()?.identity.whole()
     }
 
     /// Takes a new connection. Readers look at the output again, and repeat their waits.
@@ -89,6 +77,7 @@ impl TaskActor {
     pub(super) fn give_back_shim(&mut self, shim: AfterTask) {
         match shim {
             AfterTask::Waits => {
+                self.shim_process = None;
                 if let Some(link) = self.shim.close() {
                     self.shared.parts.shims.give_back(link);
                 }

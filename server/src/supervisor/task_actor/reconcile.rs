@@ -48,12 +48,13 @@ struct Finding {
 
 impl TaskActor {
     /// Takes over a task of an earlier server.
-    pub(in crate::supervisor) async fn take_over(&mut self) {
+    pub(super) async fn take_over(&mut self) {
         if self.life.task.is_waiting() {
             // The tasks that it replaces may not have been asked to stop.
             self.stop_replaced_tasks();
         } else {
-            self.is_launch_uncertain = is_admitted_and_not_started(&self.life.task);
+            self.is_launch_uncertain =
+                self.prepared.is_some() || is_admitted_and_not_started(&self.life.task);
             self.reconcile().await;
         }
         if self.life.awaits_children() {
@@ -90,11 +91,12 @@ impl TaskActor {
                 self.connect().await;
             }
             Case::NeverStarted(NotStarted::Prevented)
-                if std::mem::take(&mut self.is_launch_uncertain) =>
+                if self.is_launch_uncertain && self.life.task.stop.is_none() =>
             {
                 self.launch_once_more().await;
             }
             Case::NeverStarted(reason) => {
+                self.kill_late_shim();
                 self.apply(Input::SpawnFailed(not_started(reason))).await;
             }
             Case::TreeAlive { leader, loss } => {
@@ -132,6 +134,8 @@ impl TaskActor {
         };
         self.warn_of_damage(&records);
         let sweep = self.sweep_for(&file);
+        self.cgroup.clone_from(&sweep.cgroup);
+        self.note_shim(&file);
         let mut seen = Seen {
             file,
             tree: Tree::NotLookedFor,
@@ -190,6 +194,19 @@ impl TaskActor {
         Ok((own, output_bytes))
     }
 
+    /// Notes the process of the shim. One that has had the task and released its file may have another
+    /// task by now; one that has not identified itself is known from its launch.
+    fn note_shim(&mut self, file: &FileSeen) {
+        let FileSeen::Own { lock, records, .. } = file else {
+            return;
+        };
+        match (lock, records.identity.whole()) {
+            (Lock::Held, Some(identity)) => self.shim_process = Some(identity.into()),
+            (Lock::Free, Some(_)) => self.shim_process = None,
+            (Lock::Held | Lock::Free, None) => {}
+        }
+    }
+
     /// The time before which the task cannot have started.
     fn earliest_start(&self) -> Timestamp {
         let task = &self.life.task;
@@ -237,7 +254,7 @@ impl TaskActor {
     }
 
     async fn connect(&mut self) {
-        match ShimLink::connect(self.life.task.uid) {
+        match ShimLink::connect(self.life.task.uid).await {
             Ok(link) => {
                 self.use_link(link);
                 self.resend_orders().await;

@@ -162,13 +162,12 @@ impl TaskActor {
 
     /// The proof that the tree is gone, while a living shim cannot record it; none if it is not gone.
     pub(super) async fn proof_without_record(&self) -> Option<Proof> {
-        let shim = self.shim_identity().filter(|_| self.shim.is_connected())?;
-        let is_childless = || tree::is_childless(shim.shim_pid as i32, shim.shim_start_ticks);
-        if !is_childless() {
+        let shim = self.shim_process.filter(|_| self.shim.is_connected())?;
+        if !shim.is_childless() {
             return None;
         }
         match self.sweep_after_shim().await {
-            Ok(Swept::Gone { .. }) if is_childless() => {
+            Ok(Swept::Gone { .. }) if shim.is_childless() => {
                 Some(Proof::proven(ProofMethod::NoChildren, Timestamp::now()))
             }
             Ok(Swept::Gone { .. } | Swept::NotGone(_)) | Err(_) => None,

@@ -86,6 +86,11 @@ impl ShimConnection {
         };
     }
 
+    /// Drops the connection, as if none had been looked for.
+    pub(super) fn forget(&mut self) {
+        *self = Self::NotLaunched;
+    }
+
     /// Drops the connection for good; returns the link, if there was one.
     pub(super) fn close(&mut self) -> Option<ShimLink> {
         match std::mem::replace(self, Self::Gone) {

@@ -11,8 +11,9 @@ const SOL_SOCKET: usize = 1;
 const SO_PEERCRED: usize = 17;
 const MSG_DONTWAIT: usize = 0x40;
 const MSG_NOSIGNAL: usize = 0x4000;
-/// The most pending connections; there is one server.
-const BACKLOG: usize = 4;
+/// The most pending connections. There is one server; the rest is room beside other users, who can
+/// connect too.
+pub(crate) const BACKLOG: usize = 128;
 /// The bytes before the name in a `sockaddr_un`: the family, and the NUL of an abstract name.
 const BEFORE_NAME: usize = 3;
 

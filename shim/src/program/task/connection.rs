@@ -7,10 +7,13 @@
 use heeler_shim::wire::{AfterTask, MESSAGE, Order, Report, UnknownMessage, socket_name};
 
 use super::assignment::{Assignment, Size};
-use crate::program::sys::{
-    Errno, Fd, Result, process,
-    signals::{self, Poll, Timeout},
-    socket,
+use crate::program::{
+    clock::Moment,
+    sys::{
+        Errno, Fd, Result, process,
+        signals::{self, Poll, Timeout},
+        socket,
+    },
 };
 
 /// The most reports in one send: the greeting of a new server.
@@ -19,9 +22,21 @@ const BATCH: usize = 3;
 /// The pause when a connection cannot be accepted for lack of resources.
 const ACCEPT_RETRY_MILLIS: u64 = 10;
 
+/// The most connections accepted in one wake-up: the whole backlog.
+const ACCEPTS: usize = socket::BACKLOG;
+
+/// The number of connections of other users in one wake-up that begins a pause.
+const MANY_FOREIGN: usize = 4;
+
+/// The pause in which no connection is accepted: other users can only cause so much work. A server
+/// waits in the backlog meanwhile.
+const FOREIGN_PAUSE_MILLIS: u64 = 50;
+
 /// The present connection, and the socket for the next one.
 pub(super) struct Connection {
     listener: Option<Fd>,
+    /// The end of the pause after connections of other users.
+    accept_from: Option<Moment>,
     server: Option<Fd>,
     /// The received part of an incomplete order.
     inbox: [u8; MESSAGE],
@@ -44,6 +59,7 @@ impl Connection {
     pub(super) fn new(server: Option<Fd>) -> Self {
         Self {
             listener: None,
+            accept_from: None,
             server,
             inbox: [0; MESSAGE],
             filled: 0,
@@ -55,6 +71,7 @@ impl Connection {
     /// Waits for a task; `None` if there will be none.
     pub(super) fn next_assignment(&mut self) -> Option<Assignment> {
         self.listener = None;
+        self.accept_from = None;
         self.follow = None;
         while self.after_task() == AfterTask::Waits {
             match self.receive() {
@@ -118,30 +135,51 @@ impl Connection {
     }
 
     /// The polls for the next server and for orders of this one.
-    pub(super) fn polls(&self) -> [Poll; 2] {
+    pub(super) fn polls(&mut self) -> [Poll; 2] {
+        if self.accept_from.is_some_and(|from| from <= Moment::now()) {
+            self.accept_from = None;
+        }
+        let listener = self.listener.as_ref();
         [
-            Poll::new(self.listener.as_ref()),
+            Poll::new(listener.filter(|_| self.accept_from.is_none())),
             Poll::new(self.server.as_ref()),
         ]
     }
 
-    /// Accepts a new server in place of the present one, and greets it.
-    pub(super) fn accept(&mut self, hints: [Option<Report>; 2]) {
-        let Some(listener) = &self.listener else {
-            return;
-        };
-        let server = match socket::accept(listener) {
-            Ok(server) => server,
-            Err(Errno::EAGAIN | Errno::EINTR) => return,
-            Err(_) => {
-                // No descriptor or no memory: the listener stays readable, so pause to avoid a busy loop.
-                signals::poll(&mut [], Timeout::Millis(ACCEPT_RETRY_MILLIS));
-                return;
-            }
-        };
-        if socket::peer_user(&server) != Ok(process::own_user()) {
-            return;
+    /// The longest wait that does not prolong a pause.
+    pub(super) fn timeout(&self) -> Timeout {
+        match self.accept_from {
+            Some(_) => Timeout::Millis(FOREIGN_PAUSE_MILLIS),
+            None => Timeout::Never,
         }
+    }
+
+    /// Accepts a new server in place of the present one, and greets it. Drops connections of other users.
+    pub(super) fn accept(&mut self, hints: [Option<Report>; 2]) {
+        for foreign in 0..ACCEPTS {
+            let accepted = match &self.listener {
+                Some(listener) => socket::accept(listener),
+                None => return,
+            };
+            match accepted {
+                Ok(peer) if socket::peer_user(&peer) == Ok(process::own_user()) => {
+                    return self.greet(peer, hints);
+                }
+                Ok(_) => {}
+                Err(Errno::EAGAIN | Errno::EINTR) if foreign < MANY_FOREIGN => return,
+                Err(Errno::EAGAIN | Errno::EINTR) => break,
+                Err(_) => {
+                    // No descriptor or no memory: the listener stays readable, so pause to avoid a busy
+                    // loop.
+                    signals::poll(&mut [], Timeout::Millis(ACCEPT_RETRY_MILLIS));
+                    return;
+                }
+            }
+        }
+        self.accept_from = Some(Moment::now().after(FOREIGN_PAUSE_MILLIS));
+    }
+
+    fn greet(&mut self, server: Fd, hints: [Option<Report>; 2]) {
         self.server = Some(server);
         self.origin = Origin::Successor;
         self.filled = 0;

@@ -14,7 +14,11 @@ use heeler_shim::{procfs::ticks_between, record::Stage};
 use super::{Pipes, assignment::Task, cgroup::Cgroup};
 use crate::program::{
     clock,
-    sys::{Errno, Fd, file, process, signals},
+    sys::{
+        Errno, Fd, file, process,
+        schedule::{self, Slice},
+        signals,
+    },
     tree::processes,
 };
 
@@ -135,6 +139,7 @@ fn become_leader(launch: &Launch<'_>) -> Failure {
             errno,
         };
     }
+    schedule::set_slice(Slice::Default);
     if let Err(errno) = file::enter_directory(launch.directory) {
         return Failure {
             stage: Stage::WorkingDirectory,

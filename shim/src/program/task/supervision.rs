@@ -114,7 +114,7 @@ impl<'a> Supervision<'a> {
                 let cpu_micros = self.tree.cpu_micros();
                 return End { after, cpu_micros };
             }
-            self.wait(timeout.min(self.timeout()));
+            self.wait(timeout.min(self.timeout()).min(self.connection.timeout()));
             timeout = self.reap_or_kill();
         }
     }

@@ -8,14 +8,18 @@
 //! Against processes that fork and exit without pause this is a race. It is won by killing every child
 //! before it can fork again: so no child is killed twice, the newest are killed first, and reaping can
 //! wait.
+//!
+//! A chain of processes, each in a session of its own, dies in this way one after the other. So a kill
+//! that takes longer than a moment also walks the tree and kills every descendant.
 
 use core::ops::ControlFlow;
 
 use super::{
     pace::{Pace, STORM},
+    pid_set::PidSet,
     processes::{ChildSearch, NewestPids},
     reaper::Reaper,
-    struck::Struck,
+    walk::Walk,
 };
 use crate::program::{
     clock::Moment,
@@ -42,6 +46,14 @@ const PAUSE_MILLIS: u64 = 5;
 /// The same for an overdue kill: the rest is out of reach or stuck in the kernel.
 const OVERDUE_PAUSE_MILLIS: u64 = 50;
 
+/// The time before the first walk over the tree: most kills are over by then.
+const WALK_AFTER_MILLIS: u64 = 20;
+/// The pause before the second walk, and the longest one: each is twice the one before.
+const WALK_PAUSE_MILLIS: u64 = 250;
+const LONGEST_WALK_PAUSE_MILLIS: u64 = 1000;
+/// The most processes found in a walk.
+const WALKED: usize = 16 * 1024;
+
 /// A kill in progress.
 pub(crate) struct Kill {
     due: Moment,
@@ -50,7 +62,10 @@ pub(crate) struct Kill {
     overdue: Overdue,
     wakes: u32,
     storm: bool,
-    struck: Struck,
+    /// The children that have been killed and not reaped yet.
+    struck: PidSet,
+    next_walk: Moment,
+    walk_pause: u64,
     search: ChildSearch,
     newest: NewestPids,
     own_pid: u32,
@@ -75,7 +90,9 @@ impl Kill {
             overdue: Overdue::No,
             wakes: 0,
             storm: pace != Pace::Normal,
-            struck: Struck::new(),
+            struck: PidSet::new(),
+            next_walk: now.after(WALK_AFTER_MILLIS),
+            walk_pause: WALK_PAUSE_MILLIS,
             search: ChildSearch::of_kernel(own_pid),
             newest: NewestPids::of_kernel(),
             own_pid,
@@ -98,6 +115,11 @@ impl Kill {
         tree.reap(|pid| self.struck.remove(pid));
         if tree.is_empty() {
             return Timeout::Millis(0);
+        }
+        if self.next_walk <= now && !self.storm && !tree.has_more() {
+            strike_descendants(buffer);
+            self.next_walk = Moment::now().after(self.walk_pause);
+            self.walk_pause = LONGEST_WALK_PAUSE_MILLIS.min(2 * self.walk_pause);
         }
         let pause = if self.due <= now {
             pace.relax();
@@ -130,7 +152,7 @@ impl Kill {
         }
         if new == 0 {
             // The rest is killed again after the pause.
-            self.struck = Struck::new();
+            self.struck = PidSet::new();
         }
         OVERDUE_PAUSE_MILLIS
     }
@@ -202,6 +224,19 @@ impl Kill {
             strike_child(*pid, last_group, *own_pid)
         });
         len
+    }
+}
+
+/// Kills every descendant, the youngest generations first: they leave no orphans behind.
+fn strike_descendants(buffer: &mut [u8]) {
+    // Without memory for the list, the tree is killed from its top.
+    let Some(mut walk) = Walk::of_tree(WALKED, buffer) else {
+        return;
+    };
+    for index in (0..walk.len()).rev() {
+        if let Some(handle) = walk.get(index).and_then(|found| found.handle()) {
+            let _ = signals::send_to_handle(&handle, signals::KILL);
+        }
     }
 }
 

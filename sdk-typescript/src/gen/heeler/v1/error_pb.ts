@@ -70,8 +70,9 @@ export enum ErrorReason {
   PROGRAM_UNUSABLE = 6,
 
   /**
-   * FAILED_PRECONDITION: the system refused the start; a FAILED task has the details. Metadata:
-   * task_id, stage (a SpawnStage without its prefix), os_error.
+   * FAILED_PRECONDITION: the system refused the start; a FAILED task has the details.
+   * RESOURCE_EXHAUSTED: the same, at the system's limit of processes or memory. Metadata: task_id,
+   * stage (a SpawnStage without its prefix), os_error.
    *
    * @generated from enum value: ERROR_REASON_SPAWN_FAILED = 7;
    */
@@ -129,7 +130,8 @@ export enum ErrorReason {
   TOO_MANY_CALLS = 14,
 
   /**
-   * UNAVAILABLE: the server is recovering its tasks or shutting down. Try again.
+   * UNAVAILABLE: the server is recovering its tasks or shutting down, or a failure of its own has
+   * interrupted the call. Try again.
    *
    * @generated from enum value: ERROR_REASON_NOT_SERVING = 15;
    */

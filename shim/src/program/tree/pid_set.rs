@@ -1,17 +1,16 @@
-//! The set of children that have been killed and not reaped yet.
+//! A set of pids: one bit for each, in pages that exist once they are written to.
 
 use crate::program::pages::Numbers;
 
 /// One more than the largest pid there can be.
 const PIDS: usize = 4 * 1024 * 1024;
 
-/// One bit per pid, in pages that exist once they are written to.
-pub(super) struct Struck {
-    /// Without memory the set stays empty, and every child is killed again each time.
+pub(super) struct PidSet {
+    /// Without memory the set stays empty.
     bits: Option<Numbers>,
 }
 
-impl Struck {
+impl PidSet {
     pub(super) fn new() -> Self {
         Self {
             bits: Numbers::new(PIDS / 64),
@@ -28,7 +27,6 @@ impl Struck {
         }
     }
 
-    /// Called when the child is reaped: its pid may be reused.
     pub(super) fn remove(&mut self, pid: u32) {
         if let Some(word) = self.word(pid) {
             *word &= !bit(pid);
