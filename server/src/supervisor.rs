@@ -166,7 +166,7 @@ async fn wait_until_true(flag: &watch::Sender<bool>) {
 
 impl Supervisor {
     /// A supervisor without tasks. [`Supervisor::recover`] takes over those of an earlier server.
-    pub(crate) fn new(parts: Parts) -> Self {
+    pub(crate) fn new(parts: Parts, sweeper: Sweeper) -> Self {
         let shared = Shared {
             registry: Registry::new(parts.limits.clone()),
             requests: Requests::default(),
@@ -174,7 +174,7 @@ impl Supervisor {
             tails: TailCache::new(),
             memory_room: MemoryRoom::default(),
             closed: AtomicBool::new(false),
-            sweeper: Sweeper::default(),
+            sweeper,
             jobs: watch::Sender::new(0),
             accepts_clients: watch::Sender::new(false),
             shutting_down: watch::Sender::new(false),

@@ -16,6 +16,7 @@ extern crate std;
 
 pub mod checksum;
 pub mod layout;
+pub mod limit_tag;
 pub mod log;
 pub mod memory_file;
 pub mod procfs;

@@ -15,8 +15,12 @@ use std::{
 
 use heeler_tests::{
     Daemon, Setting, containment, millis,
-    outcome::proof_in,
-    v1::{ListRequest, TaskState},
+    outcome::{proof_in, proof_of},
+    process::kill_all,
+    request::{cancel, grace},
+    secs,
+    task_file::shim_of,
+    v1::{CancelRequest, ListRequest, ProofMethod, TaskState},
 };
 
 /// Makes three tests of each function, one per setting, that never run at the same time.
@@ -50,6 +54,7 @@ macro_rules! in_each_setting_alone {
 in_each_setting_alone! {
     runaway_chains_die_while_the_server_stays_responsive,
     runaway_chains_with_a_session_each_die,
+    runaway_chains_die_after_their_shim,
 }
 
 /// Runs a test while no other runs. It builds its runtime only then: the chains may use every pid, and
@@ -87,10 +92,14 @@ const RESPONSIVE: Duration = Duration::from_secs(10);
 /// C5
 async fn runaway_chains_die_while_the_server_stays_responsive(daemon: Daemon, setting: Setting) {
     let api = daemon.api().await;
+    let mut quiet = daemon.run(&api, "forever").await;
     let mut fixture = daemon
         .run(&api, "ignore TERM chains 64 plain pid ready forever")
         .await;
     fixture.process("ready").await;
+    let stopped = tokio::time::timeout(RESPONSIVE, api.kill(&quiet.id)).await;
+    proof_in(&stopped.expect("a cancel of another task"));
+    quiet.assert_gone();
     let cancelled = {
         let (api, id) = (api.clone(), fixture.id.clone());
         tokio::spawn(async move { api.stop_within(&id, millis(300)).await })
@@ -118,4 +127,26 @@ async fn runaway_chains_with_a_session_each_die(daemon: Daemon, setting: Setting
     let stopped = api.kill(&fixture.id).await;
     fixture.assert_gone();
     assert_eq!(proof_in(&stopped), setting.proof());
+}
+
+/// C5, C14, R2: a chain's link is gone as soon as it is seen.
+async fn runaway_chains_die_after_their_shim(daemon: Daemon, _: Setting) {
+    let api = daemon.api().await;
+    for script in [
+        "ignore TERM chains 1 plain pid ready forever",
+        "ignore TERM chains 8 setsid pid ready forever",
+    ] {
+        let mut fixture = daemon.run(&api, script).await;
+        let leader = fixture.process("leader").await;
+        fixture.process("ready").await;
+        let request = CancelRequest {
+            how: grace(secs(600)),
+            ..cancel(&fixture.id)
+        };
+        api.cancel_one(request).await;
+        kill_all(&[shim_of(&leader)]).await;
+        let task = api.ended(&fixture.id).await;
+        assert!(fixture.leash_is_free(), "a link lives on: {task:?}");
+        assert_eq!(proof_of(&task), ProofMethod::Sweep);
+    }
 }

@@ -25,9 +25,11 @@ pub(crate) fn clause(proof: &Proof) -> String {
     };
     let evidence = match method {
         ProofMethod::Unspecified => "by a method that this version of heeler does not know",
-        ProofMethod::CgroupEmpty => "its cgroup is empty and its shim has no child",
-        ProofMethod::NoChildren => "its shim has no child and no process has its environment tag",
-        ProofMethod::Sweep => "no process is in its cgroup or has its environment tag",
+        ProofMethod::CgroupEmpty => {
+            "its cgroup is empty, its shim has no child and no process has its limit tag"
+        }
+        ProofMethod::NoChildren => "its shim has no child and no process has its marks",
+        ProofMethod::Sweep => "no process is in its cgroup or has its marks",
         ProofMethod::NeverStarted => "no process was started",
         ProofMethod::Reboot => "the machine has rebooted",
     };

@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::host::pidfd::{pidfd_open, pidfd_signal};
 use crate::task::{Survivor, Timestamp};
 pub(super) use below::{kill_below, survivors_below};
+pub(super) use procfs::process_of_thread;
 use procfs::{BUFFER, Clock, Stat, children, read_beginning, stat};
 
 /// The longest command line that is shown.
@@ -106,11 +107,15 @@ pub(crate) fn has_children(pid: i32) -> bool {
 
 fn process(pid: i32, stat: Stat, clock: &Clock) -> Process {
     let mut buffer = [0; BUFFER];
-    let line = read_beginning(&format!("/proc/{pid}/cmdline"), &mut buffer).unwrap_or_default();
+    let line = match stat.state {
+        // It may hold the lock of its memory, which the read of its arguments needs.
+        'D' => Ok(&[][..]),
+        _ => read_beginning(&format!("/proc/{pid}/cmdline"), &mut buffer),
+    };
     Process {
         pid,
         parent_pid: stat.parent_pid,
-        command: command_line(line, &stat.name),
+        command: command_line(line.unwrap_or_default(), &stat.name),
         state: stat.state,
         started: clock.time_of(stat.start_ticks),
         cpu: clock.span(stat.cpu_ticks),

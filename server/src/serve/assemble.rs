@@ -11,6 +11,7 @@ use crate::{
         launch::{BaseEnv, ServerAddress},
         shim::{RecordSync, ShimPool},
         task_file::{MemoryDir, TaskDir},
+        tree::sweep::Sweeper,
     },
     supervisor::{Parts, Supervisor},
 };
@@ -43,7 +44,8 @@ pub(super) fn assemble(
     let home = base_env
         .home()
         .map_or_else(|| PathBuf::from("/"), PathBuf::from);
-    let supervisor = Supervisor::new(Parts {
+    let sweeper = Sweeper::start().map_err(RunError::io("start a thread"))?;
+    let parts = Parts {
         journal: journal.clone(),
         shims,
         containment,
@@ -51,8 +53,8 @@ pub(super) fn assemble(
         task_dir,
         working_directory: config.working_directory.clone().unwrap_or(home),
         limits: config.limits.clone(),
-    });
-    Ok((supervisor, journal))
+    };
+    Ok((Supervisor::new(parts, sweeper), journal))
 }
 
 fn open_journal(config: &Config, task_dir: &TaskDir) -> Result<Journal, RunError> {

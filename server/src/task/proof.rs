@@ -32,15 +32,16 @@ impl Proof {
     }
 }
 
-/// The evidence that a tree is empty.
+/// The evidence that a tree is empty. A mark is the environment tag or the limit tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProofMethod {
-    /// The cgroup has no member and the shim no child.
+    /// The cgroup has no member, the shim no child, and no process the limit tag.
     CgroupEmpty,
-    /// The shim has no child, and no process has the task's environment tag.
+    /// The shim has no child, and no process has a mark.
     NoChildren,
-    /// The shim was dead; the cgroup and the tagged processes were swept until none was found.
+    /// The shim was dead; the cgroup, the marked processes and the leader's session were swept until
+    /// none was seen.
     Sweep,
     /// Nothing was ever started.
     NeverStarted,
@@ -48,7 +49,7 @@ pub enum ProofMethod {
     Reboot,
 }
 
-/// A process that outlived a kill or its task.
+/// A process that outlived a kill or its task. Its pid is 0 if even that cannot be known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Survivor {
     pub pid: i32,
@@ -56,4 +57,16 @@ pub struct Survivor {
     pub command: String,
     /// The kernel's letter for its state.
     pub state: String,
+}
+
+impl Survivor {
+    /// A process that was seen and could not be described. Its command says so.
+    pub fn unnamed(pid: i32) -> Self {
+        Self {
+            pid,
+            parent_pid: 0,
+            command: "(seen, and gone or hidden before it could be described)".to_owned(),
+            state: "?".to_owned(),
+        }
+    }
 }

@@ -31,6 +31,8 @@ pub struct Stat {
     pub parent: i32,
     pub group: i32,
     pub session: i32,
+    /// The threads that have not ended, and the first one.
+    pub threads: u32,
     /// The controlling terminal; 0 if none.
     pub terminal: i32,
     /// Ticks since boot.
@@ -56,9 +58,11 @@ impl Process {
         self.stat().is_none()
     }
 
-    /// True if it exists and is not a zombie.
+    /// True if it exists and is not a zombie. One whose first thread alone has ended shows as a zombie,
+    /// and is alive.
     pub fn is_alive(&self) -> bool {
-        self.stat().is_some_and(|stat| stat.state != 'Z')
+        self.stat()
+            .is_some_and(|stat| stat.state != 'Z' || stat.threads > 1)
     }
 
     pub fn is_stopped(&self) -> bool {
@@ -112,6 +116,7 @@ impl Stat {
             group: fields.get(2)?.parse().ok()?,
             session: fields.get(3)?.parse().ok()?,
             terminal: fields.get(4)?.parse().ok()?,
+            threads: fields.get(17)?.parse().ok()?,
             start_ticks: fields.get(19)?.parse().ok()?,
         })
     }

@@ -21,9 +21,12 @@ in_each_setting! {
     a_tree_that_the_journal_does_not_know_is_killed_and_its_output_is_kept,
 }
 
-/// A tree of three: the leader, a child with its own session, and one with a cleared environment.
-const TREE: &str =
-    "print here fork [ setsid pid away forever ] fork [ clean-exec [ pid bare forever ] ] forever";
+/// A tree of four: the leader, a child with its own session, one with a cleared environment, and one
+/// with both.
+const TREE: &str = "print here fork [ setsid pid away forever ] \
+                    fork [ clean-exec [ pid bare forever ] ] \
+                    fork [ setsid clean-exec [ pid hidden forever ] ] forever";
+const NAMES: [&str; 4] = ["leader", "away", "bare", "hidden"];
 
 async fn kill_shim(fixture: &Fixture) {
     let shim = shim_of(&fixture.process("leader").await);
@@ -77,7 +80,7 @@ async fn the_server_reconnects_to_a_live_shim_and_the_task_goes_on() {
 /// R2
 async fn a_tree_without_a_shim_is_killed_and_its_task_is_lost(mut daemon: Daemon, _: Setting) {
     let fixture = daemon.run(&daemon.api().await, TREE).await;
-    let tree = fixture.processes(&["leader", "away", "bare"]).await;
+    let tree = fixture.processes(&NAMES).await;
     daemon.api().await.output_reaches(&fixture.id, 1).await;
     daemon.kill9();
     kill_shim(&fixture).await;
@@ -89,7 +92,7 @@ async fn a_tree_without_a_shim_is_killed_and_its_task_is_lost(mut daemon: Daemon
     let api = daemon.api().await;
     let task = api.task(&fixture.id).await;
     assert_dead(&tree);
-    assert_lost(&task, "3 of its processes, which lived on, were killed");
+    assert_lost(&task, "4 of its processes, which lived on, were killed");
     assert_eq!(api.lines(&fixture.id).await, ["here"]);
     assert_one_run(&api, &fixture.id).await;
     daemon.kill9();
@@ -102,7 +105,7 @@ async fn the_death_of_a_shim_is_noticed_at_once_and_its_tree_is_killed(daemon: D
     let api = daemon.api().await;
     let fixture = daemon.run(&api, TREE).await;
     let other = daemon.run(&api, "forever").await;
-    let tree = fixture.processes(&["leader", "away", "bare"]).await;
+    let tree = fixture.processes(&NAMES).await;
     daemon.api().await.output_reaches(&fixture.id, 1).await;
     kill_shim(&fixture).await;
     let task = api.ended(&fixture.id).await;
@@ -355,11 +358,8 @@ async fn a_tree_that_the_journal_does_not_know_is_killed_and_its_output_is_kept(
     let api = daemon.api().await;
     let with_shim = daemon.run(&api, TREE).await;
     let without_shim = daemon.run(&api, TREE).await;
-    let names = ["leader", "away", "bare"];
-    let mut trees = with_shim.processes(&names).await;
-    // Without shim, cgroup and record, only the environment tag shows that a process is a task's.
-    let tagged = ["leader", "away"];
-    trees.extend(without_shim.processes(&tagged).await);
+    let mut trees = with_shim.processes(&NAMES).await;
+    trees.extend(without_shim.processes(&NAMES).await);
     for fixture in [&with_shim, &without_shim] {
         api.output_reaches(&fixture.id, 1).await;
     }
@@ -383,7 +383,6 @@ async fn a_tree_that_the_journal_does_not_know_is_killed_and_its_output_is_kept(
         assert!(bytes.len() > TREE_END);
     }
     assert!(api.all().await.is_empty());
-    kill_all(&without_shim.processes(&["bare"]).await).await;
     if let Some(root) = root {
         eventually("the old cgroup to be removed", || {
             fs::remove_dir(&root).is_ok() || !root.exists()

@@ -324,12 +324,12 @@ class Containment(OpenEnum):
     """Not known yet: the leader does not run."""
 
     CGROUP = 1
-    """A cgroup of its own, which the kernel kills as a whole. The shim's children are checked as well, in
-    case a process moved to another cgroup."""
+    """A cgroup of its own, which the kernel kills as a whole. The shim's children and the processes with
+    the task's marks are checked as well, in case a process moved to another cgroup."""
 
     SUBREAPER = 2
     """The shim is the subreaper of the tree: it kills its children, and inherits theirs, until it has
-    none. Then processes with the task's environment tag are searched for."""
+    none. Then processes with the task's marks are searched for."""
 
 
 class ShutdownTasks(OpenEnum):
@@ -464,21 +464,30 @@ class OrphanPolicy(OpenEnum):
 
 
 class ProofMethod(OpenEnum):
-    """The evidence that a tree is empty."""
+    """The evidence that a tree is empty: exactly what was checked.
+
+    Every process of a tree inherits two marks: an environment tag, the variable HEELER_TASK_UID, and a
+    limit tag, a value of the limit on file locks. A process loses the first when it clears or overwrites
+    its environment, and the second only when it sets that limit itself, which has no other effect. A
+    process has a mark if either is left."""
 
     UNSPECIFIED = 0
     """Never sent."""
 
     CGROUP_EMPTY = 1
-    """The task's cgroup has no member, and the shim has no child left."""
+    """The task's cgroup has no member, the shim, which inherits every orphan of the tree, has no child
+    left, and no process has the limit tag. Not found: a process that left the cgroup, was orphaned in a
+    PID namespace that was there before the task, and lost the limit tag."""
 
     NO_CHILDREN = 2
-    """The shim, which inherits every orphan of the tree, has no child left, and no process carries the
-    task's environment tag."""
+    """The shim, which inherits every orphan of the tree, has no child left, and no process has a mark. Not
+    found: a process that was orphaned in a PID namespace that was there before the task, and lost both
+    marks."""
 
     SWEEP = 3
-    """The shim was dead. Processes in the task's cgroup or with its environment tag were searched for and
-    killed until a search found none."""
+    """The shim was dead. Processes in the task's cgroup, with a mark, or in the session of the living
+    leader were searched for and killed until none was seen any more. Not found: a process that left
+    the cgroup or never had one, lost both marks, and left the leader's session or outlived the leader."""
 
     NEVER_STARTED = 4
     """Nothing was ever started."""

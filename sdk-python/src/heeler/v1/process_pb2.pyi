@@ -28,12 +28,12 @@ class _ContainmentEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Containme
     CONTAINMENT_UNSPECIFIED: _Containment.ValueType  # 0
     """Not known yet: the leader does not run."""
     CONTAINMENT_CGROUP: _Containment.ValueType  # 1
-    """A cgroup of its own, which the kernel kills as a whole. The shim's children are checked as well, in
-    case a process moved to another cgroup.
+    """A cgroup of its own, which the kernel kills as a whole. The shim's children and the processes with
+    the task's marks are checked as well, in case a process moved to another cgroup.
     """
     CONTAINMENT_SUBREAPER: _Containment.ValueType  # 2
     """The shim is the subreaper of the tree: it kills its children, and inherits theirs, until it has
-    none. Then processes with the task's environment tag are searched for.
+    none. Then processes with the task's marks are searched for.
     """
 
 class Containment(_Containment, metaclass=_ContainmentEnumTypeWrapper):
@@ -42,12 +42,12 @@ class Containment(_Containment, metaclass=_ContainmentEnumTypeWrapper):
 CONTAINMENT_UNSPECIFIED: Containment.ValueType  # 0
 """Not known yet: the leader does not run."""
 CONTAINMENT_CGROUP: Containment.ValueType  # 1
-"""A cgroup of its own, which the kernel kills as a whole. The shim's children are checked as well, in
-case a process moved to another cgroup.
+"""A cgroup of its own, which the kernel kills as a whole. The shim's children and the processes with
+the task's marks are checked as well, in case a process moved to another cgroup.
 """
 CONTAINMENT_SUBREAPER: Containment.ValueType  # 2
 """The shim is the subreaper of the tree: it kills its children, and inherits theirs, until it has
-none. Then processes with the task's environment tag are searched for.
+none. Then processes with the task's marks are searched for.
 """
 Global___Containment: _TypeAlias = Containment  # noqa: Y015
 
@@ -65,7 +65,7 @@ class ProcessInfo(_message.Message):
     CPU_TIME_FIELD_NUMBER: _builtins.int
     MEMORY_BYTES_FIELD_NUMBER: _builtins.int
     pid: _builtins.int
-    """Process id."""
+    """Process id. 0: a process that is known to exist and cannot be named."""
     parent_pid: _builtins.int
     """Process id of the parent."""
     command: _builtins.str

@@ -32,14 +32,19 @@ class _ProofMethodEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ProofMeth
     PROOF_METHOD_UNSPECIFIED: _ProofMethod.ValueType  # 0
     """Never sent."""
     PROOF_METHOD_CGROUP_EMPTY: _ProofMethod.ValueType  # 1
-    """The task's cgroup has no member, and the shim has no child left."""
+    """The task's cgroup has no member, the shim, which inherits every orphan of the tree, has no child
+    left, and no process has the limit tag. Not found: a process that left the cgroup, was orphaned in a
+    PID namespace that was there before the task, and lost the limit tag.
+    """
     PROOF_METHOD_NO_CHILDREN: _ProofMethod.ValueType  # 2
-    """The shim, which inherits every orphan of the tree, has no child left, and no process carries the
-    task's environment tag.
+    """The shim, which inherits every orphan of the tree, has no child left, and no process has a mark. Not
+    found: a process that was orphaned in a PID namespace that was there before the task, and lost both
+    marks.
     """
     PROOF_METHOD_SWEEP: _ProofMethod.ValueType  # 3
-    """The shim was dead. Processes in the task's cgroup or with its environment tag were searched for and
-    killed until a search found none.
+    """The shim was dead. Processes in the task's cgroup, with a mark, or in the session of the living
+    leader were searched for and killed until none was seen any more. Not found: a process that left
+    the cgroup or never had one, lost both marks, and left the leader's session or outlived the leader.
     """
     PROOF_METHOD_NEVER_STARTED: _ProofMethod.ValueType  # 4
     """Nothing was ever started."""
@@ -47,19 +52,30 @@ class _ProofMethodEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ProofMeth
     """The machine has restarted since, which no process survives."""
 
 class ProofMethod(_ProofMethod, metaclass=_ProofMethodEnumTypeWrapper):
-    """The evidence that a tree is empty."""
+    """The evidence that a tree is empty: exactly what was checked.
+
+    Every process of a tree inherits two marks: an environment tag, the variable HEELER_TASK_UID, and a
+    limit tag, a value of the limit on file locks. A process loses the first when it clears or overwrites
+    its environment, and the second only when it sets that limit itself, which has no other effect. A
+    process has a mark if either is left.
+    """
 
 PROOF_METHOD_UNSPECIFIED: ProofMethod.ValueType  # 0
 """Never sent."""
 PROOF_METHOD_CGROUP_EMPTY: ProofMethod.ValueType  # 1
-"""The task's cgroup has no member, and the shim has no child left."""
+"""The task's cgroup has no member, the shim, which inherits every orphan of the tree, has no child
+left, and no process has the limit tag. Not found: a process that left the cgroup, was orphaned in a
+PID namespace that was there before the task, and lost the limit tag.
+"""
 PROOF_METHOD_NO_CHILDREN: ProofMethod.ValueType  # 2
-"""The shim, which inherits every orphan of the tree, has no child left, and no process carries the
-task's environment tag.
+"""The shim, which inherits every orphan of the tree, has no child left, and no process has a mark. Not
+found: a process that was orphaned in a PID namespace that was there before the task, and lost both
+marks.
 """
 PROOF_METHOD_SWEEP: ProofMethod.ValueType  # 3
-"""The shim was dead. Processes in the task's cgroup or with its environment tag were searched for and
-killed until a search found none.
+"""The shim was dead. Processes in the task's cgroup, with a mark, or in the session of the living
+leader were searched for and killed until none was seen any more. Not found: a process that left
+the cgroup or never had one, lost both marks, and left the leader's session or outlived the leader.
 """
 PROOF_METHOD_NEVER_STARTED: ProofMethod.ValueType  # 4
 """Nothing was ever started."""

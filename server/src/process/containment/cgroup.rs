@@ -6,6 +6,7 @@ use std::{
 };
 
 use super::ContainmentError;
+use crate::process::tree::process_of_thread;
 
 /// Removes a cgroup and those below it. The kernel keeps the ones that have members.
 pub(crate) fn remove_tree(cgroup: &Path) {
@@ -24,23 +25,68 @@ pub(in crate::process) fn children(cgroup: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Kills every member of a cgroup, if the cgroup exists. The caller checks the result by looking for
-/// members.
+/// Kills the members of a cgroup, if the cgroup exists: all but those whose first thread has ended, and
+/// none of a threaded cgroup. The caller looks for members afterwards.
 pub(crate) fn kill(cgroup: &Path) {
     let _ = fs::write(cgroup.join("cgroup.kill"), "1");
 }
 
-/// Returns the pids in a cgroup and below it.
-pub(in crate::process) fn members(cgroup: &Path) -> io::Result<Vec<i32>> {
-    let mut members = match fs::read_to_string(cgroup.join("cgroup.procs")) {
-        Ok(procs) => procs.lines().filter_map(|line| line.parse().ok()).collect(),
-        Err(error) if is_gone(&error) => Vec::new(),
-        Err(error) => return Err(error),
-    };
-    for child in children(cgroup) {
-        members.extend(self::members(&child)?);
+/// The processes in a cgroup and below it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(in crate::process) struct Members {
+    pub(in crate::process) pids: Vec<i32>,
+    /// There are others, which cannot be listed.
+    pub(in crate::process) has_hidden: bool,
+}
+
+/// Lists the processes in a cgroup and below it. The kernel's own statement that there are none
+/// decides, since a list may be incomplete.
+pub(in crate::process) fn members(cgroup: &Path) -> Members {
+    let mut members = Members::default();
+    match is_populated(cgroup) {
+        Ok(true) => {}
+        Ok(false) => return members,
+        Err(error) => {
+            tracing::error!(%error, cgroup = %cgroup.display(), "cannot read the cgroup");
+            members.has_hidden = true;
+            return members;
+        }
     }
-    Ok(members)
+    add_members(cgroup, &mut members.pids);
+    let listed = members.pids.len();
+    // A process of another pid namespace shows as 0.
+    members.pids.retain(|pid| *pid > 0);
+    members.has_hidden = members.pids.is_empty() || members.pids.len() < listed;
+    members.pids.sort_unstable();
+    members.pids.dedup();
+    members
+}
+
+fn is_populated(cgroup: &Path) -> io::Result<bool> {
+    match fs::read(cgroup.join("cgroup.events")) {
+        Ok(events) => Ok(heeler_shim::procfs::is_populated(&events)),
+        Err(error) if is_gone(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn add_members(cgroup: &Path, pids: &mut Vec<i32>) {
+    let numbers = |text: String| -> Vec<i32> {
+        let lines = text.lines();
+        lines.filter_map(|line| line.parse().ok()).collect()
+    };
+    match fs::read_to_string(cgroup.join("cgroup.procs")) {
+        Ok(procs) => pids.extend(numbers(procs)),
+        // A threaded cgroup lists threads only.
+        Err(_) => {
+            let threads = fs::read_to_string(cgroup.join("cgroup.threads"));
+            let threads = numbers(threads.unwrap_or_default());
+            pids.extend(threads.into_iter().filter_map(process_of_thread));
+        }
+    }
+    for child in children(cgroup) {
+        add_members(&child, pids);
+    }
 }
 
 /// A read of a cgroup that is being removed fails with ENODEV.

@@ -1,4 +1,4 @@
-//! The time slice of the server's threads.
+//! The scheduling of the server's threads.
 //!
 //! A woken thread with a short slice runs before processes with longer ones. So a Cancel is served at
 //! once though a task uses every CPU. It costs no other process its share, and needs no privilege.
@@ -56,4 +56,25 @@ fn shorten_slice(thread: libc::pid_t) {
         // SAFETY: the attributes are complete, and carry their size.
         let _ = unsafe { libc::syscall(libc::SYS_sched_setattr, thread, &raw const attributes, 0) };
     }
+}
+
+/// The scheduling class of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::process) enum Class {
+    Normal,
+    /// Needs a privilege or a resource limit that permits it.
+    RealTime,
+}
+
+/// Sets the class of the calling thread, if permitted. What it starts is of the normal class.
+pub(in crate::process) fn take(class: Class) {
+    let (policy, priority) = match class {
+        Class::Normal => (libc::SCHED_OTHER, 0i32),
+        Class::RealTime => (libc::SCHED_RR, 1),
+    };
+    // Kept for the normal class too, since clearing the flag needs a privilege.
+    let policy = policy | libc::SCHED_RESET_ON_FORK;
+    let (own, parameter) = (0, &raw const priority);
+    // SAFETY: the parameter is one number. The C library's own function is refused by some of them.
+    unsafe { libc::syscall(libc::SYS_sched_setscheduler, own, policy, parameter) };
 }

@@ -129,7 +129,7 @@ impl Found {
 
     /// Returns whether a thread of it is in an uninterruptible wait.
     fn hangs(&self) -> bool {
-        procfs::threads(self.pid).any(|stat| stat.state == 'D')
+        procfs::thread_stats(self.pid).any(|stat| stat.state == 'D')
     }
 }
 

@@ -17,12 +17,12 @@ use crate::task::Timestamp;
 /// than `/proc/<pid>/stat`.
 pub(super) const BUFFER: usize = 4096;
 
-/// Returns whether the process exists and is not a zombie.
+/// Returns whether the process exists and is not dead.
 pub(super) fn is_alive(pid: i32) -> bool {
     stat(pid).is_ok_and(|stat| stat.is_alive())
 }
 
-/// Returns whether the process with this pid has this start time and is not a zombie.
+/// Returns whether the process with this pid has this start time and is not dead.
 pub(super) fn is_alive_since(pid: i32, start_ticks: u64) -> bool {
     stat(pid).is_ok_and(|stat| stat.is_alive() && stat.start_ticks == start_ticks)
 }
@@ -31,6 +31,15 @@ pub(super) fn is_alive_since(pid: i32, start_ticks: u64) -> bool {
 pub(super) fn session_of(pid: i32) -> Option<i32> {
     let stat = stat(pid).ok()?;
     stat.is_alive().then_some(stat.session)
+}
+
+/// Returns the process that a thread belongs to.
+pub(in crate::process) fn process_of_thread(thread: i32) -> Option<i32> {
+    let mut buffer = [0; BUFFER];
+    let status = read_beginning(&format!("/proc/{thread}/status"), &mut buffer).ok()?;
+    let lines = String::from_utf8_lossy(status);
+    let group = lines.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
+    group.trim().parse().ok()
 }
 
 /// Returns the pids of all processes.
@@ -45,9 +54,14 @@ pub(super) fn children(pid: i32, threads: u64) -> Vec<i32> {
     if threads == 1 {
         return children_of_threads(pid, [pid]);
     }
+    children_of_threads(pid, self::threads(pid))
+}
+
+/// Returns the threads of a process.
+pub(super) fn threads(pid: i32) -> impl Iterator<Item = i32> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter();
     let names = entries.flatten().flatten().map(|entry| entry.file_name());
-    children_of_threads(pid, names.filter_map(|name| name.to_str()?.parse().ok()))
+    names.filter_map(|name| name.to_str()?.parse().ok())
 }
 
 fn children_of_threads(pid: i32, threads: impl IntoIterator<Item = i32>) -> Vec<i32> {
@@ -79,7 +93,7 @@ pub(super) fn read_beginning<'a>(path: &str, buffer: &'a mut [u8]) -> io::Result
 }
 
 /// Reads a whole file. Files of /proc have no size, so none is queried.
-fn read_whole(path: &str) -> io::Result<Vec<u8>> {
+pub(super) fn read_whole(path: &str) -> io::Result<Vec<u8>> {
     let mut content = Vec::with_capacity(BUFFER);
     File::open(path)?.take(u64::MAX).read_to_end(&mut content)?;
     Ok(content)
@@ -100,9 +114,10 @@ pub(super) struct Stat {
 }
 
 impl Stat {
-    /// Returns whether the process is not a zombie.
+    /// Returns whether the process is not dead. One whose first thread has ended before the others
+    /// shows as a zombie, but has more than one thread.
     pub(super) fn is_alive(&self) -> bool {
-        !matches!(self.state, 'Z' | 'X')
+        !matches!(self.state, 'Z' | 'X') || self.threads > 1
     }
 }
 
@@ -111,14 +126,9 @@ pub(super) fn stat(pid: i32) -> io::Result<Stat> {
 }
 
 /// Returns the status of each thread of a process.
-pub(super) fn threads(pid: i32) -> impl Iterator<Item = Stat> {
-    let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter();
-    let path = |entry: fs::DirEntry| Some(format!("{}/stat", entry.path().to_str()?));
-    entries
-        .flatten()
-        .flatten()
-        .filter_map(path)
-        .filter_map(|path| read_stat(&path).ok())
+pub(super) fn thread_stats(pid: i32) -> impl Iterator<Item = Stat> {
+    threads(pid)
+        .filter_map(move |thread| read_stat(&format!("/proc/{pid}/task/{thread}/stat")).ok())
 }
 
 fn read_stat(path: &str) -> io::Result<Stat> {
@@ -199,6 +209,13 @@ mod tests {
         assert_eq!(stat.session, 41);
         assert_eq!((stat.cpu_ticks, stat.children_cpu_ticks), (30, 70));
         assert_eq!(stat.threads, 1);
+        let letter = |state, threads| Stat {
+            state,
+            threads,
+            ..parse_stat(text).expect("as above")
+        };
+        assert!(letter('S', 1).is_alive() && letter('Z', 2).is_alive());
+        assert!(!letter('Z', 1).is_alive() && !letter('X', 1).is_alive());
         assert_eq!((stat.start_ticks, stat.resident_pages), (500, 25));
     }
 

@@ -5,7 +5,11 @@
 //! may be the only trace of a task: it is set aside and logged. Living processes of such a task are
 //! killed, since no client could stop them any more.
 
-use std::{io, path::Path, sync::Arc, time::Duration};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use tokio::task::spawn_blocking;
 
@@ -28,8 +32,6 @@ use crate::{
 
 /// The number of ids in one query of the journal.
 const BATCH: usize = 1024;
-/// The interval of looks at a cgroup whose processes were killed.
-const STEP: Duration = Duration::from_millis(5);
 
 #[derive(Debug, thiserror::Error)]
 enum LeftoverError {
@@ -140,21 +142,27 @@ pub(super) async fn clear_file(shared: &Shared, id: &TaskId, memory: Memory) -> 
         Leftover::ShimAlive(uid) => {
             tracing::warn!(task = %id, "stopping the living shim of an unknown task");
             stop_shim(uid).await?;
+            kill_tree(shared, &sweep).await?;
             delete_or_set_aside(shared, id, memory)
         }
         Leftover::TreeAlive => {
             tracing::warn!(task = %id, "killing living processes of an unknown task");
-            match shared.sweeper.sweep(&sweep, KILL_DEADLINE).await? {
-                Swept::Gone { .. } => delete_or_set_aside(shared, id, memory),
-                Swept::NotGone(survivors) => Err(io::Error::other(format!(
-                    "its processes cannot be killed: {survivors:?}"
-                ))),
-            }
+            kill_tree(shared, &sweep).await?;
+            delete_or_set_aside(shared, id, memory)
         }
         Leftover::UnidentifiedShim => Err(io::Error::other(
             "a living process has locked it, and it has no readable identity",
         )),
         Leftover::NotAFile => Err(io::Error::other("it is not a file")),
+    }
+}
+
+async fn kill_tree(shared: &Shared, sweep: &SweepTarget) -> io::Result<()> {
+    match shared.sweeper.sweep(sweep, KILL_DEADLINE).await? {
+        Swept::Gone { .. } => Ok(()),
+        Swept::NotGone(survivors) => Err(io::Error::other(format!(
+            "its processes cannot be killed: {survivors:?}"
+        ))),
     }
 }
 
@@ -172,7 +180,7 @@ fn look(shared: &Shared, id: &TaskId) -> io::Result<Option<(Seen, SweepTarget)>>
     let boot = Boot::of(&records, BootId::current()?);
     let identity = records.identity.whole();
     let sweep = SweepTarget {
-        // No process has the tag of the nil id.
+        // No process has the marks of the nil id.
         uid: TaskUid(identity.map_or(uuid::Uuid::nil(), |identity| {
             uuid::Uuid::from_bytes(identity.task_uid)
         })),
@@ -236,8 +244,11 @@ async fn clear_cgroups(shared: &Shared) -> Result<(), LeftoverError> {
         containment::remove_tree(&leaf);
         let is_unknown = unknown.contains(&(id.clone(), Memory::None))
             && !shared.parts.task_dir.has_abandoned(&id);
-        if is_unknown && leaf.exists() && !kill_cgroup(&leaf).await {
-            tracing::error!(task = %id, "cannot empty the cgroup of an unknown task");
+        if is_unknown
+            && leaf.exists()
+            && let Err(error) = kill_tree(shared, &of_cgroup(leaf)).await
+        {
+            tracing::error!(task = %id, %error, "cannot empty the cgroup of an unknown task");
         }
     }
     Ok(())
@@ -263,14 +274,12 @@ fn task_of(leaf: &Path) -> Option<TaskId> {
     leaf.file_name()?.to_str()?.parse().ok()
 }
 
-/// Kills the processes of a cgroup and removes it; false if that takes too long.
-async fn kill_cgroup(leaf: &Path) -> bool {
-    let removed = async {
-        containment::kill(leaf);
-        while leaf.exists() {
-            tokio::time::sleep(STEP).await;
-            containment::remove_tree(leaf);
-        }
-    };
-    tokio::time::timeout(KILL_DEADLINE, removed).await.is_ok()
+/// The processes of a cgroup whose task's uid is not known: no process has the marks of the nil id.
+fn of_cgroup(leaf: PathBuf) -> SweepTarget {
+    SweepTarget {
+        uid: TaskUid(uuid::Uuid::nil()),
+        cgroup: Some(leaf),
+        leader: None,
+        spared: None,
+    }
 }

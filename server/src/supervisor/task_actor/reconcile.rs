@@ -27,7 +27,9 @@ use crate::{
 };
 
 /// The longest sweep before the actor handles other events again.
-const SWEEP_ROUND: Duration = Duration::from_secs(1);
+pub(super) const SWEEP_ROUND: Duration = Duration::from_secs(1);
+
+const NO_RECORD: &str = "and left no record of the end";
 
 /// The kill deadline of a sweep, which may take many rounds.
 #[derive(Debug, Clone, Copy)]
@@ -108,7 +110,7 @@ impl TaskActor {
                 if let Some(cgroup) = &finding.sweep.cgroup {
                     containment::remove_tree(cgroup);
                 }
-                let lost = lost(loss, "and left no record of the end");
+                let lost = lost(loss, NO_RECORD);
                 self.end_unobserved(leader, lost, ProofMethod::Sweep, output_bytes)
                     .await;
             }
@@ -283,7 +285,10 @@ impl TaskActor {
         }
         match self.shared.sweeper.sweep(sweep, SWEEP_ROUND).await {
             Ok(Swept::Gone { found }) => {
-                let then = format!("and {found} of its processes, which lived on, were killed");
+                let then = match found {
+                    0 => NO_RECORD.to_owned(),
+                    _ => format!("and {found} of its processes, which lived on, were killed"),
+                };
                 self.end_unobserved(leader, lost(loss, &then), ProofMethod::Sweep, output_bytes)
                     .await;
             }
@@ -298,7 +303,8 @@ impl TaskActor {
         let now = Instant::now();
         match self.sweep_deadline {
             SweepDeadline::NotStarted => {
-                self.sweep_deadline = SweepDeadline::At(now + KILL_DEADLINE);
+                // The first round is over.
+                self.sweep_deadline = SweepDeadline::At(now + KILL_DEADLINE - SWEEP_ROUND);
             }
             SweepDeadline::At(deadline) if now >= deadline => {
                 self.sweep_deadline = SweepDeadline::Reported;

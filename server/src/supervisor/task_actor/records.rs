@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf, time::Duration};
 
-use super::TaskActor;
+use super::{TaskActor, reconcile::SWEEP_ROUND};
 use crate::{
     crash,
     process::{
@@ -10,7 +10,7 @@ use crate::{
         task_file::{CgroupPath, Exit, Identity, LeaderExit, Records, Stage, Start, TreeEnd},
         tree::{
             self,
-            sweep::{SweepTarget, Swept},
+            sweep::{SearchedMarks, SweepTarget, Swept},
         },
     },
     supervisor::lifecycle::{Input, TreeEnded},
@@ -19,9 +19,6 @@ use crate::{
         SpawnFailure, SpawnStage, Started, Survivor, Task, Timestamp,
     },
 };
-
-/// The longest sweep at the end of a stop before the actor handles other events again.
-const SWEEP_ROUND: Duration = Duration::from_secs(5);
 
 /// The meaning of a leader's exit record without a record of the tree's end. The shim may write the
 /// two in one go, where the leader was alone. A living shim reports which case it is.
@@ -137,10 +134,15 @@ impl TaskActor {
             (false, true) => ProofMethod::Sweep,
             (false, false) => ProofMethod::NoChildren,
         };
-        // Without a cgroup, a stop also looks for processes that were started elsewhere with the
-        // task's environment tag. Orphans of a task that is not being stopped stay alone.
-        if is_stopped && !end.cgroup_empty {
-            match self.sweep_after_shim().await {
+        // A stop also looks for processes with the task's marks that are not the shim's descendants: an
+        // orphan in a PID namespace that was there before belongs to that one's first process. Orphans
+        // of a task that is not being stopped stay alone.
+        if is_stopped {
+            let marks = match end.cgroup_empty {
+                true => SearchedMarks::LimitTag,
+                false => SearchedMarks::Both,
+            };
+            match self.sweep_after_shim(marks).await {
                 Ok(Swept::Gone { .. }) => {}
                 Ok(Swept::NotGone(survivors)) => return self.retry_sweep(survivors).await,
                 Err(error) => return self.retry_later(&error),
@@ -166,7 +168,7 @@ impl TaskActor {
         if !shim.is_childless() {
             return None;
         }
-        match self.sweep_after_shim().await {
+        match self.sweep_after_shim(SearchedMarks::Both).await {
             Ok(Swept::Gone { .. }) if shim.is_childless() => {
                 Some(Proof::proven(ProofMethod::NoChildren, Timestamp::now()))
             }
@@ -174,9 +176,8 @@ impl TaskActor {
         }
     }
 
-    /// Kills tagged processes that the shim cannot know. The shim has the tag too, and is spared: it
-    /// is about to exit.
-    async fn sweep_after_shim(&self) -> io::Result<Swept> {
+    /// Kills marked processes that the shim cannot know.
+    async fn sweep_after_shim(&self, marks: SearchedMarks) -> io::Result<Swept> {
         let identity = self.records()?.identity.whole();
         let sweep = SweepTarget {
             uid: self.life.task.uid,
@@ -184,7 +185,8 @@ impl TaskActor {
             leader: None,
             spared: identity.map(|identity| identity.shim_pid),
         };
-        self.shared.sweeper.sweep(&sweep, SWEEP_ROUND).await
+        let sweeper = &self.shared.sweeper;
+        sweeper.sweep_by(&sweep, marks, SWEEP_ROUND).await
     }
 }
 

@@ -2,6 +2,8 @@
 
 use core::ffi::{CStr, c_char};
 
+use heeler_shim::limit_tag::{self, LimitTag, Limits};
+
 use super::{Errno, Fd, Result, call, text};
 use crate::program::arch::{self, number};
 
@@ -123,20 +125,32 @@ pub(crate) fn new_session() -> Result<()> {
 
 /// Limits the open descriptors of this process and its children; the hard limit stays.
 pub(crate) fn limit_descriptors(count: u64) -> Result<()> {
-    let mut limits = [0u64; 2];
-    let (own, none) = (0, 0);
+    let [_, hard] = limit(RLIMIT_NOFILE)?;
+    set_limit(RLIMIT_NOFILE, [count.min(hard), hard])
+}
+
+/// Puts a limit tag on this process and its children, if there is room for it.
+pub(crate) fn tag(tag: LimitTag) -> Result<()> {
+    let [soft, hard] = limit(limit_tag::RESOURCE)?;
+    match tag.put_on(Limits { soft, hard }) {
+        Some(limits) => set_limit(limit_tag::RESOURCE, [limits.soft, limits.hard]),
+        None => Ok(()),
+    }
+}
+
+/// Returns a soft and a hard limit of this process.
+fn limit(resource: usize) -> Result<[u64; 2]> {
+    let mut limits = [0; 2];
+    let (own, none, room) = (0, 0, &raw mut limits as usize);
     // SAFETY: the kernel writes two numbers into an array of two.
-    unsafe {
-        let room = limits.as_mut_ptr() as usize;
-        call(number::PRLIMIT64, [own, RLIMIT_NOFILE, none, room])?;
-    }
-    limits[0] = count.min(limits[1]);
+    unsafe { call(number::PRLIMIT64, [own, resource, none, room]) }?;
+    Ok(limits)
+}
+
+fn set_limit(resource: usize, limits: [u64; 2]) -> Result<()> {
+    let (own, none, wanted) = (0, 0, &raw const limits as usize);
     // SAFETY: the kernel reads two numbers.
-    unsafe {
-        let wanted = limits.as_ptr() as usize;
-        call(number::PRLIMIT64, [own, RLIMIT_NOFILE, wanted, none])
-    }
-    .map(drop)
+    unsafe { call(number::PRLIMIT64, [own, resource, wanted, none]) }.map(drop)
 }
 
 pub(crate) fn group_of(pid: u32) -> Result<u32> {

@@ -9,7 +9,7 @@ use core::{
     ptr,
 };
 
-use heeler_shim::{procfs::ticks_between, record::Stage};
+use heeler_shim::{limit_tag::LimitTag, procfs::ticks_between, record::Stage};
 
 use super::{Pipes, assignment::Task, cgroup::Cgroup};
 use crate::program::{
@@ -50,6 +50,7 @@ struct Launch<'a> {
     arguments: *const *const c_char,
     environment: *const *const c_char,
     directory: &'a CStr,
+    tag: LimitTag,
     stdout: i32,
     stderr: i32,
     /// Moments before and after the clone, in nanoseconds since boot.
@@ -65,6 +66,7 @@ pub(super) fn start<'a>(task: &Task<'a>, pipes: &Pipes) -> Result<Leader<'a>, Fa
         arguments: task.arguments,
         environment: task.environment,
         directory: task.directory,
+        tag: LimitTag::of(task.uid),
         stdout: pipes.stdout_end.raw(),
         stderr: pipes.stderr_end.raw(),
         before: clock::boot_nanos(),
@@ -130,6 +132,8 @@ unsafe extern "C" fn child(launch: *mut Launch<'_>) -> ! {
 /// The steps between clone and exec; returns only on failure. All descriptors but the first three
 /// close at exec.
 fn become_leader(launch: &Launch<'_>) -> Failure {
+    // A process without the tag is found by its environment alone, when it must be.
+    let _ = process::tag(launch.tag);
     let arranged = process::new_session()
         .and_then(|()| file::duplicate(launch.stdout, 1))
         .and_then(|()| file::duplicate(launch.stderr, 2));

@@ -23,7 +23,7 @@ export const file_heeler_v1_process: GenFile = /*@__PURE__*/
  */
 export type ProcessInfo = Message<"heeler.v1.ProcessInfo"> & {
   /**
-   * Process id.
+   * Process id. 0: a process that is known to exist and cannot be named.
    *
    * @generated from field: int32 pid = 1;
    */
@@ -128,8 +128,8 @@ export enum Containment {
   UNSPECIFIED = 0,
 
   /**
-   * A cgroup of its own, which the kernel kills as a whole. The shim's children are checked as well, in
-   * case a process moved to another cgroup.
+   * A cgroup of its own, which the kernel kills as a whole. The shim's children and the processes with
+   * the task's marks are checked as well, in case a process moved to another cgroup.
    *
    * @generated from enum value: CONTAINMENT_CGROUP = 1;
    */
@@ -137,7 +137,7 @@ export enum Containment {
 
   /**
    * The shim is the subreaper of the tree: it kills its children, and inherits theirs, until it has
-   * none. Then processes with the task's environment tag are searched for.
+   * none. Then processes with the task's marks are searched for.
    *
    * @generated from enum value: CONTAINMENT_SUBREAPER = 2;
    */

@@ -228,7 +228,12 @@ export const SurvivorsSchema: GenMessage<Survivors> = /*@__PURE__*/
   messageDesc(file_heeler_v1_stop, 4);
 
 /**
- * The evidence that a tree is empty.
+ * The evidence that a tree is empty: exactly what was checked.
+ *
+ * Every process of a tree inherits two marks: an environment tag, the variable HEELER_TASK_UID, and a
+ * limit tag, a value of the limit on file locks. A process loses the first when it clears or overwrites
+ * its environment, and the second only when it sets that limit itself, which has no other effect. A
+ * process has a mark if either is left.
  *
  * @generated from enum heeler.v1.ProofMethod
  */
@@ -241,23 +246,27 @@ export enum ProofMethod {
   UNSPECIFIED = 0,
 
   /**
-   * The task's cgroup has no member, and the shim has no child left.
+   * The task's cgroup has no member, the shim, which inherits every orphan of the tree, has no child
+   * left, and no process has the limit tag. Not found: a process that left the cgroup, was orphaned in a
+   * PID namespace that was there before the task, and lost the limit tag.
    *
    * @generated from enum value: PROOF_METHOD_CGROUP_EMPTY = 1;
    */
   CGROUP_EMPTY = 1,
 
   /**
-   * The shim, which inherits every orphan of the tree, has no child left, and no process carries the
-   * task's environment tag.
+   * The shim, which inherits every orphan of the tree, has no child left, and no process has a mark. Not
+   * found: a process that was orphaned in a PID namespace that was there before the task, and lost both
+   * marks.
    *
    * @generated from enum value: PROOF_METHOD_NO_CHILDREN = 2;
    */
   NO_CHILDREN = 2,
 
   /**
-   * The shim was dead. Processes in the task's cgroup or with its environment tag were searched for and
-   * killed until a search found none.
+   * The shim was dead. Processes in the task's cgroup, with a mark, or in the session of the living
+   * leader were searched for and killed until none was seen any more. Not found: a process that left
+   * the cgroup or never had one, lost both marks, and left the leader's session or outlived the leader.
    *
    * @generated from enum value: PROOF_METHOD_SWEEP = 3;
    */
