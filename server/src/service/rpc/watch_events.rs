@@ -71,22 +71,28 @@ pub(crate) struct Watcher {
 }
 
 /// The memory that a watcher has for messages that its client has not read.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Unread {
     bytes: usize,
     pace: Pace,
 }
 
 /// The number of messages that are prepared at a time.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 enum Pace {
-    #[default]
     Batches,
     /// The client has its share of unread messages: it gets one at a time.
     Single,
 }
 
 impl Pace {
+    fn of(has_room: bool) -> Self {
+        match has_room {
+            true => Self::Batches,
+            false => Self::Single,
+        }
+    }
+
     /// Bytes of messages that are prepared at a time.
     fn ahead(self) -> usize {
         match self {
@@ -147,8 +153,11 @@ pub(super) async fn watch_events(
         bookmark_due,
         alarm: Box::pin(tokio::time::sleep_until(bookmark_due)),
         closing: service.closing.clone(),
+        unread: Unread {
+            bytes: 0,
+            pace: Pace::of(call.hold(0)),
+        },
         call,
-        unread: Unread::default(),
     }))
 }
 
@@ -220,10 +229,7 @@ impl Watcher {
     fn count(&mut self, messages: &[Message]) {
         let prepared: usize = messages.iter().map(Message::encoded_len).sum();
         self.unread.bytes = prepared + self.unsent.len() * EVENT_BYTES;
-        self.unread.pace = match self.call.hold(self.unread.bytes) {
-            true => Pace::Batches,
-            false => Pace::Single,
-        };
+        self.unread.pace = Pace::of(self.call.hold(self.unread.bytes));
     }
 
     /// Returns a part of the initial state; a bookmark follows the last part.

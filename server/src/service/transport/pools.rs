@@ -28,7 +28,10 @@ const OTHER_CALLS: usize = 1024;
 const REQUEST_MEMORY: usize = 32 << 20;
 /// Maximum memory for answers that are not read; further calls wait. A client gets half at most: many
 /// times what keeps a fast connection busy.
-const ANSWER_MEMORY: usize = 96 << 20;
+const ANSWER_MEMORY: usize = 64 << 20;
+/// Maximum memory for messages of streams that are not read. A client that has its share gets one message
+/// at a time.
+const STREAM_MEMORY: usize = 64 << 20;
 /// The time after which a Spawn is taken for one that waits: a start takes some milliseconds.
 const SHORT_START: Duration = Duration::from_millis(200);
 
@@ -43,6 +46,7 @@ pub(super) struct Pools {
     others: Shares,
     pub(super) requests: Shares,
     answers: Shares,
+    streams: Shares,
 }
 
 impl Default for Pools {
@@ -55,6 +59,7 @@ impl Default for Pools {
             others: Shares::new(OTHER_CALLS, First::Granted),
             requests: Shares::new(REQUEST_MEMORY, First::Granted),
             answers: Shares::new(ANSWER_MEMORY, First::Granted),
+            streams: Shares::new(STREAM_MEMORY, First::Granted),
         }
     }
 }
@@ -73,7 +78,12 @@ impl Pools {
     /// Begins a call whose request has arrived.
     pub(super) async fn call(&self, caller: Caller, pool: Pool) -> Result<Call, Refusal> {
         let place = self.place(caller, pool).await?;
-        Ok(Call::new(caller, self.answers.clone(), place))
+        // Apart from each other: a client that lets a stream wait can still make calls.
+        let memory = match pool {
+            Pool::Short | Pool::Start | Pool::Stop | Pool::Poll => &self.answers,
+            Pool::Stream => &self.streams,
+        };
+        Ok(Call::new(caller, memory.clone(), place))
     }
 
     async fn place(&self, caller: Caller, pool: Pool) -> Result<Share, Refusal> {
