@@ -16,7 +16,7 @@ use heeler_tests::{
 };
 
 /// The most CPU time that the shim may use, as a part of the time that passes.
-const SHARE: f64 = 0.15;
+const SHARE: f64 = 0.08;
 const SPAN: Duration = Duration::from_secs(3);
 
 /// A process of another user that floods the socket, until it is dropped.
