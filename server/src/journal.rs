@@ -32,6 +32,8 @@
 
 mod error;
 mod file;
+#[cfg(feature = "fuzz")]
+pub(crate) mod fuzz;
 mod prune;
 mod read;
 mod record;

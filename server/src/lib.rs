@@ -16,6 +16,9 @@
 
 mod config;
 mod crash;
+#[cfg(feature = "fuzz")]
+#[doc(hidden)]
+pub mod fuzz;
 mod journal;
 mod process;
 mod serve;

@@ -13,6 +13,9 @@ mod rpc;
 mod transport;
 mod wire;
 
+#[cfg(feature = "fuzz")]
+pub(crate) use rpc::fuzz;
+
 use std::sync::Arc;
 
 use heeler_proto::v1;

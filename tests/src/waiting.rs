@@ -49,3 +49,11 @@ pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
         Err(_) => panic!("not within {DEADLINE:?}: {what}"),
     }
 }
+
+/// Awaits a future for at most a second, or gives it up.
+pub async fn within_or<T>(future: impl Future<Output = T>, otherwise: impl FnOnce() -> T) -> T {
+    let limit = Duration::from_secs(1);
+    tokio::time::timeout(limit, future)
+        .await
+        .unwrap_or_else(|_| otherwise())
+}

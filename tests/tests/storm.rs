@@ -8,10 +8,10 @@
 use std::io::Write;
 
 use heeler_tests::{
-    Setting,
+    Daemon, Setting, SmallDisk,
     crash::points_are_built_in,
     skipped,
-    storm::{Deaths, Storm},
+    storm::{Deaths, Figures, Ingredient, Storm},
 };
 use tokio::sync::Mutex;
 
@@ -23,8 +23,29 @@ async fn run(setting: Setting, deaths: Deaths, kills: u64) {
         return;
     };
     let _alone = ONE_AT_A_TIME.lock().await;
+    let storm = Storm::new(deaths, kills);
+    report(setting, storm.over(daemon)).await;
+}
+
+/// Runs a storm with every hardship, or those of `HEELER_STORM_WITH`.
+async fn run_hard(setting: Setting, kills: u64) {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let storm = Storm::new(Deaths::AtAnyMoment, kills).with(Ingredient::chosen());
+    let Some(disk) = SmallDisk::mount(storm.disk_size()) else {
+        return;
+    };
+    let containment = match setting {
+        Setting::Cgroup => "cgroup",
+        Setting::Subreaper | Setting::Unprivileged => "subreaper",
+    };
+    let mut daemon = disk.daemon(Daemon::builder().containment(containment));
+    daemon.restart().await;
+    report(setting, storm.over_disk(daemon, Some(&disk))).await;
+}
+
+async fn report(setting: Setting, storm: impl Future<Output = Figures>) {
     let began = std::time::Instant::now();
-    let figures = Storm::new(deaths, kills).over(daemon).await;
+    let figures = storm.await;
     let took = began.elapsed().as_secs();
     // Not by `eprintln!`, which the test harness captures: figures are shown on success too.
     let report = format!("\n{setting:?} {figures}\nin {took} s\n");
@@ -35,7 +56,7 @@ async fn run(setting: Setting, deaths: Deaths, kills: u64) {
 /// R1, R3, S9, C13, E2, O11
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_killed_at_any_moment_on_cgroups_loses_nothing() {
-    run(Setting::Cgroup, Deaths::AtAnyMoment, 120).await;
+    run(Setting::Cgroup, Deaths::AtAnyMoment, 80).await;
 }
 
 /// R1, R3, S9, C13, E2, O11
@@ -60,7 +81,20 @@ async fn killed_shims_on_the_subreaper_lose_only_their_own_ends() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_dies_at_random_crash_points_loses_nothing() {
     match points_are_built_in() {
-        true => run(Setting::Cgroup, Deaths::AtAnyPoint, 200).await,
+        true => run(Setting::Cgroup, Deaths::AtAnyPoint, 160).await,
         false => skipped("this build has no crash points"),
     }
+}
+
+/// R1, R2, R3, S9, S11, C13, E2, O14: on full disks, at the limit of processes, with stopped and killed
+/// shims, slow readers and half-open calls.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_killed_under_hardships_on_cgroups_loses_nothing() {
+    run_hard(Setting::Cgroup, 20).await;
+}
+
+/// R1, R2, R3, S9, S11, C13, E2, O14
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_killed_under_hardships_on_the_subreaper_loses_nothing() {
+    run_hard(Setting::Subreaper, 20).await;
 }

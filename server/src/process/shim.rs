@@ -10,6 +10,8 @@
 //! An idle shim exits with the server; a shim at work outlives it. The server-side names of the shim's
 //! messages are [`ShimOrder`] and [`ShimReport`]; what a shim records is in [`super::task_file`].
 
+#[cfg(feature = "fuzz")]
+pub(crate) mod fuzz;
 mod launch;
 mod link;
 mod pool;

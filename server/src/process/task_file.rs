@@ -7,6 +7,8 @@
 
 mod claim;
 mod directory;
+#[cfg(feature = "fuzz")]
+pub(crate) mod fuzz;
 mod memory;
 mod output;
 mod records;

@@ -3,6 +3,8 @@
 mod attach;
 mod cancel;
 mod detach;
+#[cfg(feature = "fuzz")]
+pub(crate) mod fuzz;
 mod inspect;
 mod list;
 mod list_queues;

@@ -2,7 +2,10 @@
 
 use std::{
     fs,
-    os::unix::{fs::PermissionsExt, process::CommandExt},
+    os::unix::{
+        fs::{PermissionsExt, chown},
+        process::CommandExt,
+    },
     path::{Path, PathBuf},
     process::Command,
 };
@@ -107,8 +110,14 @@ pub fn is_rerun() -> bool {
 /// If root runs the tests, reruns the test `crate::module::test` as a user without rights and without a
 /// cgroup, and returns true. The whole test runs as that user, since a daemon serves only its own.
 pub fn reruns_as_nobody(test: &str) -> bool {
+    rerun_as_nobody(test, None).is_some()
+}
+
+/// As [`reruns_as_nobody`], in a cgroup that was given to that user, if there is one. Returns the test's
+/// output; `None` if the test is to run here.
+pub fn rerun_as_nobody(test: &str, cgroup: Option<&Delegated>) -> Option<String> {
     if !nix::unistd::geteuid().is_root() {
-        return false;
+        return None;
     }
     let (_, name) = test.split_once("::").expect("a test is in a crate");
     let dir = tempfile::Builder::new()
@@ -125,13 +134,25 @@ pub fn reruns_as_nobody(test: &str) -> bool {
         &dir.path().join("debug/heeler-fixture"),
     );
     let program = binary::copy(&std::env::current_exe().unwrap(), &deps.join("test"));
-    let output = Command::new(program)
+    let mut command = match cgroup {
+        None => {
+            let mut command = Command::new(program);
+            command.uid(NOBODY).gid(NOBODY);
+            command
+        }
+        Some(Delegated { path }) => {
+            let mut command = Command::new("sh");
+            let enter = r#"echo 0 > "$0/cgroup.procs" && exec setpriv --reuid "$1" --regid "$1" --clear-groups "$2" "$3" "$4" "$5""#;
+            command.args(["-c", enter]).arg(path);
+            command.arg(NOBODY.to_string()).arg(program);
+            command
+        }
+    };
+    let output = command
         .args(["--exact", name, "--nocapture"])
         .env("HEELER_TEST_BINARY", heeler)
         .env(RERUN, "1")
         .current_dir("/")
-        .uid(NOBODY)
-        .gid(NOBODY)
         .output()
         .unwrap();
     let output_text =
@@ -140,7 +161,44 @@ pub fn reruns_as_nobody(test: &str) -> bool {
         output.status.success() && output_text.contains("1 passed"),
         "as nobody:\n{output_text}"
     );
-    true
+    Some(output_text.into_owned())
+}
+
+/// A cgroup that belongs to the user without rights, as a service manager gives one to a user.
+#[derive(Debug)]
+pub struct Delegated {
+    path: PathBuf,
+}
+
+impl Delegated {
+    /// Makes one. Returns `None`, after reporting a skip, where there are no cgroups to give away.
+    pub fn to_nobody() -> Option<Self> {
+        if !cgroups_are_usable() {
+            skipped("no cgroup v2 that this user may use");
+            return None;
+        }
+        let path = own_cgroup()?.join(format!("heeler-delegated-{}", std::process::id()));
+        fs::create_dir(&path).unwrap();
+        for name in [
+            "",
+            "cgroup.procs",
+            "cgroup.threads",
+            "cgroup.subtree_control",
+        ] {
+            chown(path.join(name), Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        Some(Self { path })
+    }
+}
+
+impl Drop for Delegated {
+    fn drop(&mut self) {
+        let below = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        for entry in below.filter(|entry| entry.path().is_dir()) {
+            let _ = fs::remove_dir(entry.path());
+        }
+        let _ = fs::remove_dir(&self.path);
+    }
 }
 
 /// True if a cgroup can be made below that of the tests.

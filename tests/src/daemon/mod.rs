@@ -109,7 +109,7 @@ impl Daemon {
 
     /// `heeler` in the environment of this daemon.
     pub fn command(&self) -> Command {
-        let mut command = Command::new(self.program());
+        let mut command = binary::with_default_signals(self.program());
         command.current_dir(self.home()).env_clear();
         command.env(
             "PATH",

@@ -119,3 +119,42 @@ fn framed(message: &[u8]) -> Bytes {
     framed.extend_from_slice(message);
     framed.into()
 }
+
+/// Calls on one connection whose requests have no end, until it is dropped.
+#[derive(Debug)]
+pub struct HalfOpen {
+    connection: JoinHandle<()>,
+    _calls: Vec<(ResponseFuture, SendStream<Bytes>)>,
+}
+
+impl HalfOpen {
+    /// Opens this many calls, or as many as the server lets it; `None` if the server is not there.
+    pub async fn calls(socket: &Path, method: &str, count: usize) -> Option<Self> {
+        let stream = UnixStream::connect(socket).await.ok()?;
+        let (mut client, connection) = h2::client::handshake(stream).await.ok()?;
+        let connection = tokio::spawn(async move { drop(connection.await) });
+        let mut calls = Vec::new();
+        for _ in 0..count {
+            let Ok(ready) = client.ready().await else {
+                break;
+            };
+            client = ready;
+            let request = Request::post(format!("http://localhost/{SERVICE}/{method}"))
+                .header("content-type", "application/grpc")
+                .header("te", "trailers")
+                .body(())
+                .unwrap();
+            calls.extend(client.send_request(request, false).ok());
+        }
+        Some(Self {
+            connection,
+            _calls: calls,
+        })
+    }
+}
+
+impl Drop for HalfOpen {
+    fn drop(&mut self) {
+        self.connection.abort();
+    }
+}

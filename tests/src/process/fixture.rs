@@ -113,7 +113,8 @@ impl Fixture {
         }
     }
 
-    fn find(&self, name: &str) -> Option<Process> {
+    /// The process that the script names, if it is there.
+    pub fn find(&self, name: &str) -> Option<Process> {
         let text = fs::read_to_string(&self.pids).ok()?;
         let named = text
             .lines()

@@ -22,6 +22,16 @@ pub fn heeler() -> &'static Path {
     })
 }
 
+/// A command whose signals have their default actions, also if the tests run with some of them ignored,
+/// as under `nohup`: `heeler` leaves such signals ignored.
+pub fn with_default_signals(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("env");
+    command
+        .arg("--default-signal=HUP,INT,QUIT,TERM")
+        .arg(program);
+    command
+}
+
 /// An example of the Rust client.
 pub fn example(name: &str) -> PathBuf {
     static DIR: OnceLock<PathBuf> = OnceLock::new();

@@ -4,7 +4,7 @@ use std::{ffi::OsStr, process::Stdio};
 
 use serde_json::Value;
 
-use crate::Daemon;
+use crate::{Daemon, binary};
 
 /// The result of a command.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Daemon {
     /// Another program that runs `heeler`, e.g. a shell, in the same environment.
     pub fn wrapper(&self, program: &str) -> tokio::process::Command {
         let heeler = self.command();
-        let mut command = tokio::process::Command::new(program);
+        let mut command = tokio::process::Command::from(binary::with_default_signals(program));
         command.current_dir(self.home()).env_clear();
         let set = heeler.get_envs();
         command.envs(set.filter_map(|(name, value)| Some((name, value?))));

@@ -6,15 +6,17 @@ use std::{
     fmt, fs,
 };
 
-use heeler_proto::v1::{BackgroundTask, ListRequest, TaskEvent, TaskEventType, TaskState};
+use heeler_proto::v1::{BackgroundTask, ListRequest, TaskEvent, TaskEventType, TaskState, outcome};
 
-use super::{Aftermath, Done, Ending, Storm, descriptors, is_lost, never_ran};
+use super::{Aftermath, Done, Ending, Ingredient, Storm, descriptors, is_lost, never_ran};
 use crate::{
     Api, Daemon, TaskSpecExt as _, eventually, request::live, sessions, waiting::STEP, watch::types,
 };
 
 /// The number of discrepancies that are printed.
 const SHOWN: usize = 20;
+/// The exit code of a fixture that could not do a step of its script.
+const FIXTURE_FAILED: i32 = 98;
 
 /// The result of an audit.
 #[derive(Debug)]
@@ -22,6 +24,7 @@ pub struct Figures {
     pub storm: Storm,
     counts: Vec<(&'static str, u64)>,
     points: BTreeMap<String, usize>,
+    hardships: BTreeMap<&'static str, u64>,
     pub discrepancies: Vec<String>,
 }
 
@@ -34,6 +37,9 @@ impl fmt::Display for Figures {
         write!(f, " discrepancies {}", self.discrepancies.len())?;
         if !self.points.is_empty() {
             write!(f, "\ndeaths at points: {:?}", self.points)?;
+        }
+        if !self.hardships.is_empty() {
+            write!(f, "\nhardships: {:?}", self.hardships)?;
         }
         for discrepancy in self.discrepancies.iter().take(SHOWN) {
             write!(f, "\n- {discrepancy}")?;
@@ -71,6 +77,8 @@ pub(super) async fn of(daemon: &Daemon, storm: Storm, aftermath: Aftermath) -> F
         never_ran: 0,
         lost: 0,
         removed: 0,
+        without_output: 0,
+        without_forks: 0,
         wrong: aftermath.faults.clone(),
         aftermath,
     };
@@ -95,6 +103,8 @@ pub(super) async fn of(daemon: &Daemon, storm: Storm, aftermath: Aftermath) -> F
             ("of them never started", audit.never_ran),
             ("lost", audit.lost),
             ("removed", audit.removed),
+            ("without room for output", audit.without_output),
+            ("without processes", audit.without_forks),
             ("unanswered calls", sum(|record| record.broken)),
             ("repeated calls", sum(|record| record.replays)),
             ("events", audit.aftermath.seen.events.len() as u64),
@@ -107,6 +117,7 @@ pub(super) async fn of(daemon: &Daemon, storm: Storm, aftermath: Aftermath) -> F
             ("descriptors left", descriptors(daemon) as u64),
         ],
         points: audit.aftermath.points,
+        hardships: audit.aftermath.hardships,
         discrepancies: audit.wrong,
     }
 }
@@ -120,6 +131,10 @@ struct Audit {
     never_ran: u64,
     lost: u64,
     removed: u64,
+    /// Tasks whose output could not be written.
+    without_output: u64,
+    /// Tasks whose command could not start its own processes.
+    without_forks: u64,
     wrong: Vec<String>,
 }
 
@@ -161,12 +176,29 @@ impl Audit {
             }
             return self.wrong.extend(done.job.check_part(&output));
         }
+        if could_not_fork(&output) && self.is_part_of(Ingredient::ProcessLimit) {
+            self.without_forks += 1;
+            // Only the process that could not fork has ended for that.
+            if !exited_with(&task, FIXTURE_FAILED) {
+                self.wrong.extend(done.job.check_end(&task));
+            }
+            return;
+        }
         self.wrong.extend(done.job.check_end(&task));
+        if !task.capture_error.is_empty() && self.is_part_of(Ingredient::FullDisk) {
+            // The output of a disk that was full has gaps, which the task says.
+            self.without_output += 1;
+            return;
+        }
         let output_is_wrong = match orphaned {
             true => done.job.check_part(&output),
             false => done.job.check_output(&output),
         };
         self.wrong.extend(output_is_wrong);
+    }
+
+    fn is_part_of(&self, ingredient: Ingredient) -> bool {
+        self.aftermath.hardships.contains_key(ingredient.name())
     }
 
     fn wrong(&mut self, done: &Done, what: String) {
@@ -244,6 +276,17 @@ impl Audit {
             eventually("no cgroup of a task", || leaves().next().is_none()).await;
         }
     }
+}
+
+/// True if the fixture says that it could not start a process.
+fn could_not_fork(output: &[u8]) -> bool {
+    let output = String::from_utf8_lossy(output);
+    output.contains("heeler-fixture: ") && output.contains("EAGAIN")
+}
+
+fn exited_with(task: &BackgroundTask, code: i32) -> bool {
+    let outcome = task.outcome.as_ref().and_then(|one| one.result.as_ref());
+    outcome == Some(&outcome::Result::ExitCode(code))
 }
 
 fn is_one_run(kinds: &[TaskEventType], removed: bool) -> bool {

@@ -130,7 +130,9 @@ impl Client {
         let answer = self.until_answered(call);
         answer.await.map_err(|status| {
             let refusal = Refusal::of(&status);
-            assert_eq!(refusal.reason, "SPAWN_FAILED", "{}: {refusal:?}", job.name);
+            let reasons = ["SPAWN_FAILED", "STORAGE_FULL"];
+            let failed = reasons.contains(&&*refusal.reason);
+            assert!(failed, "{}: {refusal:?}", job.name);
             refusal.value("task_id").to_owned()
         })
     }
@@ -201,7 +203,13 @@ impl Client {
     }
 }
 
-/// True if no server answered, or one that does not serve yet.
+/// True if no server answered, or one that does not serve yet, or that has no room for the moment.
 fn is_broken(status: &Status) -> bool {
-    status.code() == Code::Unavailable || status.get_error_details().error_info().is_none()
+    let details = status.get_error_details();
+    let Some(info) = details.error_info() else {
+        return true;
+    };
+    // With a task, it is the recorded answer: the start failed for that reason.
+    let passing = ["STORAGE_FULL", "TOO_MANY_CALLS"].contains(&&*info.reason);
+    status.code() == Code::Unavailable || (passing && !info.metadata.contains_key("task_id"))
 }

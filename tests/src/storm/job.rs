@@ -113,6 +113,10 @@ impl Job {
             .as_ref()
             .and_then(|outcome| outcome.result.as_ref());
         let expected_end = match (self.ending, task.state(), outcome) {
+            // Its output could not be written.
+            (Ending::Exits(0), TaskState::Failed, Some(ExitCode(0))) => {
+                !task.capture_error.is_empty()
+            }
             (Ending::Exits(0), TaskState::Completed, Some(ExitCode(0))) => true,
             (Ending::Exits(expected), TaskState::Failed, Some(ExitCode(code))) => *code == expected,
             (Ending::Dies, TaskState::Failed, Some(Signal(signal))) => signal.number == 9,

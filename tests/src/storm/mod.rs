@@ -7,6 +7,8 @@
 mod audit;
 mod chance;
 mod client;
+mod hardship;
+mod ingredient;
 mod job;
 
 use std::{
@@ -23,13 +25,15 @@ use std::{
 use nix::sys::signal::Signal;
 
 pub use client::{Client, Done, Record, Removed};
+pub use ingredient::Ingredient;
 pub use job::{Ending, Job, JobKit, is_lost, never_ran};
 
-use audit::Figures;
+pub use audit::Figures;
 use chance::Chance;
+use hardship::{Hardships, busy_shims};
 
 use crate::{
-    Daemon, Follower, Process,
+    Daemon, Follower, Process, SmallDisk,
     client::follower::Seen,
     eventually,
     process::{self, open_files},
@@ -53,12 +57,14 @@ pub enum Deaths {
 }
 
 /// A storm to run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Storm {
     pub seed: u64,
     /// The number of deaths.
     pub kills: u64,
     pub deaths: Deaths,
+    /// The hardships that are mixed in.
+    pub with: Vec<Ingredient>,
 }
 
 /// The record of a storm, for the audit.
@@ -77,6 +83,8 @@ pub struct Aftermath {
     /// The descriptors of the idle server before the storm: see [`descriptors`].
     pub descriptors: usize,
     pub faults: Vec<String>,
+    /// How often each hardship began.
+    pub hardships: BTreeMap<&'static str, u64>,
 }
 
 impl Storm {
@@ -88,15 +96,32 @@ impl Storm {
                 .unwrap_or_else(|| u64::from(now.map_or(0, |now| now.subsec_nanos()))),
             kills: from_env("HEELER_STORM_KILLS").unwrap_or(kills),
             deaths,
+            with: Vec::new(),
         }
     }
 
+    /// Mixes hardships in.
+    pub fn with(mut self, ingredients: Vec<Ingredient>) -> Self {
+        self.with = ingredients;
+        self
+    }
+
+    /// The size of a disk on which the state of this storm has room, in MiB.
+    pub fn disk_size(&self) -> u32 {
+        64 + u32::try_from(self.kills).unwrap_or(u32::MAX / 2)
+    }
+
     /// Runs against a daemon without tasks, and returns the audit.
-    pub async fn over(self, mut daemon: Daemon) -> Figures {
+    pub async fn over(self, daemon: Daemon) -> Figures {
+        self.over_disk(daemon, None).await
+    }
+
+    /// As [`Storm::over`], against a daemon whose state is on this disk.
+    pub async fn over_disk(self, mut daemon: Daemon, disk: Option<&SmallDisk>) -> Figures {
         // Printed first: it explains any panic that follows.
         eprintln!("{self:?}: set HEELER_STORM_SEED={} to repeat it", self.seed);
         let mut chance = Chance::new(self.seed);
-        let mut killer = Killer::new(self, &daemon, chance.fork()).await;
+        let mut killer = Killer::new(&self, &daemon, disk, chance.fork()).await;
         let follower = Follower::of(daemon.address());
         let enough = Arc::new(AtomicBool::new(false));
         let clients: Vec<_> = (0..CLIENTS)
@@ -111,6 +136,7 @@ impl Storm {
         for _ in 0..self.kills {
             killer.one_life(&mut daemon).await;
         }
+        killer.hardships.end_all();
         daemon.live_on();
         daemon.restart().await;
         enough.store(true, Ordering::Relaxed);
@@ -118,13 +144,13 @@ impl Storm {
         for client in clients {
             records.push(client.await.expect("a client that did not panic"));
         }
-        let aftermath = killer.settle(self, &daemon, records, follower).await;
+        let aftermath = killer.settle(&self, &daemon, records, follower).await;
         audit::of(&daemon, self, aftermath).await
     }
 }
 
 /// Kills the server and its shims.
-struct Killer {
+struct Killer<'a> {
     deaths: Deaths,
     chance: Chance,
     kit: JobKit,
@@ -132,11 +158,17 @@ struct Killer {
     victims: BTreeSet<String>,
     descriptors: usize,
     faults: Vec<String>,
+    hardships: Hardships<'a>,
 }
 
-impl Killer {
+impl<'a> Killer<'a> {
     /// Runs a few tasks first, so that descriptors that stay open are open before the storm.
-    async fn new(storm: Storm, daemon: &Daemon, chance: Chance) -> Self {
+    async fn new(
+        storm: &Storm,
+        daemon: &Daemon,
+        disk: Option<&'a SmallDisk>,
+        mut chance: Chance,
+    ) -> Self {
         let fixture = daemon.fixture_program().to_str().expect("ASCII").to_owned();
         let api = daemon.api().await;
         let mut ids = Vec::new();
@@ -150,6 +182,7 @@ impl Killer {
         daemon.no_processes().await;
         Self {
             deaths: storm.deaths,
+            hardships: Hardships::new(storm.with.clone(), disk, chance.fork()),
             chance,
             kit: JobKit {
                 fixture,
@@ -175,11 +208,16 @@ impl Killer {
             }
             Deaths::AtAnyMoment | Deaths::WithShims if self.chance.once_in(4) => {
                 daemon.launch();
+                self.hardships.adopt(daemon);
                 self.random_pause(60).await;
             }
             Deaths::AtAnyMoment | Deaths::WithShims => {
                 daemon.restart().await;
-                self.random_pause(250).await;
+                self.hardships.adopt(daemon);
+                for shim in self.hardships.change(daemon).await {
+                    self.may_be_lost(daemon, &shim);
+                }
+                self.random_pause(self.hardships.longest_life()).await;
             }
         }
         self.perhaps_kill_a_shim(daemon);
@@ -198,11 +236,12 @@ impl Killer {
     }
 
     fn perhaps_kill_a_shim(&mut self, daemon: &Daemon) {
-        if self.deaths != Deaths::WithShims || self.chance.once_in(2) {
+        let shims_die =
+            self.deaths == Deaths::WithShims || self.hardships.include(Ingredient::KilledShims);
+        if !shims_die || self.chance.once_in(2) {
             return;
         }
-        let mut shims = daemon.processes();
-        shims.retain(|process| process.command().starts_with("heeler-shim"));
+        let mut shims = busy_shims(daemon);
         let pids: BTreeSet<i32> = shims.iter().map(|shim| shim.pid).collect();
         // A leader before its exec still looks like its shim.
         let is_leader = |stat: process::Stat| pids.contains(&stat.parent);
@@ -216,19 +255,26 @@ impl Killer {
         eventually_blocking(Duration::from_secs(5), || {
             shim.is_stopped() || !shim.is_alive()
         });
-        let tasks = daemon.path("state/tasks");
-        let mut open = open_files(shim.pid);
-        open.retain(|path| path.starts_with(tasks.to_str().expect("ASCII")));
-        let ids = open.iter().filter_map(|path| path.rsplit('/').next());
-        self.victims.extend(ids.map(str::to_owned));
+        let shim = shim.clone();
+        self.may_be_lost(daemon, &shim);
         shim.signal(Signal::SIGKILL);
         self.shims_killed += 1;
     }
 
+    /// Notes the task of a shim that is stopped, whose end may therefore never be recorded.
+    fn may_be_lost(&mut self, daemon: &Daemon, shim: &Process) {
+        let tasks = daemon.path("state/tasks");
+        let tasks = tasks.canonicalize().expect("a directory of tasks");
+        let mut open = open_files(shim.pid);
+        open.retain(|path| path.starts_with(tasks.to_str().expect("ASCII")));
+        let ids = open.iter().filter_map(|path| path.rsplit('/').next());
+        self.victims.extend(ids.map(str::to_owned));
+    }
+
     /// Waits until every job has ended and the watcher has caught up.
     async fn settle(
-        self,
-        storm: Storm,
+        mut self,
+        storm: &Storm,
         daemon: &Daemon,
         records: Vec<Record>,
         follower: Follower,
@@ -251,6 +297,7 @@ impl Killer {
             ran: self.kit.ran,
             descriptors: self.descriptors,
             faults: self.faults,
+            hardships: std::mem::take(&mut self.hardships.counts),
         }
     }
 }

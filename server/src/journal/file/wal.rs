@@ -83,7 +83,7 @@ impl Survey {
     fn read(path: &Path) -> io::Result<Self> {
         let index = Index::read(&super::wal_index(path))?;
         let frames = match File::open(super::wal(path)) {
-            Ok(wal) => Frames::read(wal)?,
+            Ok(wal) => Frames::read(wal, index.as_ref())?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };

@@ -172,7 +172,7 @@ impl Layer {
 }
 
 impl EnvBlock {
-    fn push(&mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) {
+    pub(in crate::process) fn push(&mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) {
         self.texts.extend_from_slice(name.as_ref().as_bytes());
         self.texts.push(b'=');
         self.texts.extend_from_slice(value.as_ref().as_bytes());

@@ -142,7 +142,8 @@ fn frames(block: &[u8]) -> impl Iterator<Item = Frame<'_>> {
         let body = &rest[FRAME_HEADER..];
         let bytes = &body[..body.len().min(frame.len as usize)];
         rest = &body[bytes.len()..];
-        offset = Some(at + bytes.len() as u64);
+        // A task can write its own file: a block may claim to begin at the end of all numbers.
+        offset = Some(at.checked_add(bytes.len() as u64)?);
         (!bytes.is_empty()).then_some((at, frame, bytes))
     })
 }
@@ -210,6 +211,21 @@ mod tests {
             assert_eq!(at.mono, Monotonic(micros));
             assert_eq!(at.wall, Timestamp(1000 + micros));
         }
+    }
+
+    /// R4
+    #[test]
+    fn a_block_that_claims_to_begin_at_the_end_of_all_numbers_has_no_frame() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&vec![0; BLOCKS_START as usize]).unwrap();
+        write(&mut file, &mut { Layout::EMPTY }, 1, b"output");
+        let first_offset = u64::MAX - 3;
+        let header = BlockHeader { first_offset };
+        file.write_all_at(&header.encode(), BLOCKS_START).unwrap();
+        let output = Output(&file);
+        assert_eq!(output.last().unwrap().end, first_offset);
+        assert_eq!(output.read(0, 10).unwrap().chunks, []);
+        assert_eq!(output.tail(10).unwrap().chunks, []);
     }
 
     /// T6: the shim was killed after it had begun a block.

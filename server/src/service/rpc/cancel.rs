@@ -46,7 +46,7 @@ pub(super) async fn cancel(
     })
 }
 
-fn mode(how: Option<How>) -> Result<Option<CancelMode>, Refusal> {
+pub(super) fn mode(how: Option<How>) -> Result<Option<CancelMode>, Refusal> {
     match how {
         None => Ok(None),
         Some(How::Force(v1::ForcedStop {})) => Ok(Some(CancelMode::Force)),

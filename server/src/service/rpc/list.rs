@@ -60,7 +60,7 @@ pub(super) async fn list(
 }
 
 /// A page token belongs to the tasks that are listed; the page size may change.
-fn fingerprint(request: &v1::ListRequest) -> Fingerprint {
+pub(super) fn fingerprint(request: &v1::ListRequest) -> Fingerprint {
     let listed = v1::ListRequest {
         filter: request.filter.clone(),
         include_finished: request.include_finished,

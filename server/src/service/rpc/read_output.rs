@@ -81,7 +81,7 @@ pub(super) async fn read_output(
     }
 }
 
-fn wait(request: &v1::ReadOutputRequest) -> Result<Duration, Refusal> {
+pub(super) fn wait(request: &v1::ReadOutputRequest) -> Result<Duration, Refusal> {
     let wait = check::optional_duration("wait", request.wait)?;
     match wait.unwrap_or_default() {
         wait if wait > LONGEST_WAIT => Err(Refusal::field("wait", "is longer than 5 minutes")),
@@ -89,7 +89,7 @@ fn wait(request: &v1::ReadOutputRequest) -> Result<Duration, Refusal> {
     }
 }
 
-fn check(request: v1::ReadOutputRequest) -> Result<Read, Refusal> {
+pub(super) fn check(request: v1::ReadOutputRequest) -> Result<Read, Refusal> {
     let view = check::enumerated("view", request.view)?;
     let smallest = match view {
         v1::OutputView::Unspecified | v1::OutputView::Raw => 1,

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The tasks to wait for.
-enum Goal {
+pub(super) enum Goal {
     /// This many of these tasks.
     Tasks { ids: Vec<TaskId>, count: usize },
     /// Every task of a session, including those that start during the wait.
@@ -81,7 +81,7 @@ impl Until {
     }
 }
 
-fn goal(request: v1::WaitRequest) -> Result<Goal, Refusal> {
+pub(super) fn goal(request: v1::WaitRequest) -> Result<Goal, Refusal> {
     let filter = filter::acting(request.filter)?;
     let mut fields = filter.set_fields().into_iter();
     let (Some(first), second) = (fields.next(), fields.next()) else {

@@ -161,7 +161,7 @@ pub(super) async fn watch_events(
     }))
 }
 
-fn bookmark_interval(value: Option<prost_types::Duration>) -> Result<Duration, Refusal> {
+pub(super) fn bookmark_interval(value: Option<prost_types::Duration>) -> Result<Duration, Refusal> {
     let Some(value) = value else {
         return Ok(DEFAULT_BOOKMARK);
     };

@@ -10,7 +10,7 @@
 
 use std::{
     fs::{self, File},
-    io::{self, BufReader, Read},
+    io::{self, BufRead, BufReader, Read},
     path::Path,
 };
 
@@ -98,8 +98,9 @@ impl Index {
 }
 
 impl Frames {
-    /// Reads the header; none if there is not even that.
-    pub(super) fn read(wal: File) -> io::Result<Option<Self>> {
+    /// Reads the header; none if there is not even that. Where it is damaged, the salts are taken from
+    /// SQLite's notes, or else from the first frame that has any: frames are recognised by them.
+    pub(super) fn read(wal: File, noted: Option<&Index>) -> io::Result<Option<Self>> {
         let mut wal = BufReader::with_capacity(READ_AHEAD, wal);
         let mut header = [0; HEADER_SIZE];
         if !fill(&mut wal, &mut header)? {
@@ -119,6 +120,11 @@ impl Frames {
         let size = if whole { size } else { PAGE_SIZE };
         let mut salts = [0; 8];
         salts.copy_from_slice(&header[16..24]);
+        if !whole {
+            let noted = noted.map(|index| index.salts);
+            let first = salts_of_frames(wal.fill_buf()?, FRAME_HEADER_SIZE + size as usize);
+            salts = noted.or(first).unwrap_or(salts);
+        }
         Ok(Some(Self {
             wal,
             salts,
@@ -192,6 +198,14 @@ impl Frames {
             [Some(from_stored), Some(from_computed)]
         })
     }
+}
+
+/// The salts of the first frame that has any. Frames of an earlier WAL come last.
+fn salts_of_frames(frames: &[u8], size: usize) -> Option<[u8; 8]> {
+    let mut salts = frames
+        .chunks(size)
+        .filter_map(|frame| frame.get(8..16)?.try_into().ok());
+    salts.find(|salts| *salts != [0; 8])
 }
 
 fn checksum(big_endian: bool, from: Sum, bytes: &[u8]) -> Sum {

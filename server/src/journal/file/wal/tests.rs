@@ -102,6 +102,23 @@ fn checked(dir: &TempDir) -> Result<Soundness, JournalError> {
     check(&file::path(dir.path()))
 }
 
+/// R4: the frames behind a hole are those of a WAL whose header is gone.
+#[tokio::test]
+async fn a_hole_over_the_header_and_the_first_frames_is_reported() {
+    let killed = Killed::new().await;
+    let frames = killed.survey().last;
+    for notes in [Notes::Present, Notes::Gone] {
+        for end in [HEADER as usize, at(2, 0), at(4, 7), at(frames - 1, 0)] {
+            for begin in [0, 7, 16] {
+                let copy = killed.copy(notes, |wal| wal[begin..end].fill(0));
+                let checked = checked(&copy).unwrap();
+                assert_eq!(checked, Soundness::CutShort, "{notes:?}, {begin} to {end}");
+                assert!(copied_aside(copy.path()).is_some());
+            }
+        }
+    }
+}
+
 /// R4
 #[tokio::test]
 async fn a_whole_wal_is_left_as_it_is() {

@@ -1,0 +1,5 @@
+//! What a server sends to a shim.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| heeler_fuzz::orders(bytes));

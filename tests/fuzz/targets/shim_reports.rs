@@ -1,0 +1,5 @@
+//! What a shim sends to the server.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| heeler_server::fuzz::reports(bytes));
