@@ -49,4 +49,8 @@ public sealed class HeelerRefusedException : HeelerException
 /// <summary>A field of a request that is missing or has a bad value.</summary>
 /// <param name="Field">Its path in the request, such as <c>spec.stop.grace</c>.</param>
 /// <param name="Description">The error.</param>
-public sealed record FieldViolation(string Field, string Description);
+public sealed record FieldViolation(string Field, string Description)
+{
+    /// <summary>Its name in this client, such as <c>Stop.Grace</c> in <see cref="SpawnOptions"/>.</summary>
+    public string Option => OptionNames.Of(Field);
+}

@@ -37,8 +37,9 @@ internal sealed record Refusal(
     private static string Words(RpcException error, List<FieldViolation> fields) =>
         (error.Status.Detail, fields) switch
         {
+            ({ Length: > 0 } detail, [var bad, ..]) => OptionNames.In(detail, bad.Field),
             ({ Length: > 0 } detail, _) => detail,
-            (_, [var bad, ..]) => $"{bad.Field}: {bad.Description}",
+            (_, [var bad, ..]) => OptionNames.In($"{bad.Field}: {bad.Description}", bad.Field),
             _ => error.StatusCode.ToString(),
         };
 

@@ -33,8 +33,41 @@ public sealed class RefusalTests
     {
         var bad = new FieldsDetail { FieldViolations = { new FieldDetail { Field = "grace", Description = "is negative" } } };
         var refusal = Refused(StatusCode.InvalidArgument, "", Packed("BadRequest", bad));
-        Assert.Equal("grace: is negative", refusal.Message);
+        Assert.Equal("Grace (grace): is negative", refusal.Message);
         Assert.Equal([new FieldViolation("grace", "is negative")], refusal.FieldViolations);
+    }
+
+    [Theory]
+    [InlineData("spec.command", "Shell or Argv")]
+    [InlineData("spec.shell.script", "Shell")]
+    [InlineData("spec.argv.args[0]", "Argv[0]")]
+    [InlineData("spec.stop.grace", "Stop.Grace")]
+    [InlineData("spec.silence.stale_after", "Silence.StaleAfter")]
+    [InlineData("spec.environment.variables[\"my_name\"]", "Environment[\"my_name\"]")]
+    [InlineData("spec.labels[\"a.b\"]", "Labels[\"a.b\"]")]
+    [InlineData("spec", "Spec")]
+    [InlineData("request_id", "RequestId")]
+    [InlineData("graceful.signal", "Stop.Signal")]
+    [InlineData("filter.task_ids[1]", "Filter.TaskIds[1]")]
+    [InlineData("bookmark_interval", "BookmarkInterval")]
+    [InlineData("epoch", "AfterBookmark")]
+    public void A_field_is_named_as_the_client_calls_it_beside_the_contract(string field, string option)
+    {
+        var bad = new FieldsDetail { FieldViolations = { new FieldDetail { Field = field, Description = "is bad" } } };
+        var refusal = Refused(StatusCode.InvalidArgument, $"{field} is bad", Packed("BadRequest", bad));
+        Assert.Equal($"{option} ({field}) is bad", refusal.Message);
+        Assert.Equal(option, Assert.Single(refusal.FieldViolations).Option);
+    }
+
+    [Theory]
+    [InlineData("the task limit is reached")]
+    [InlineData("spec.timeouts are bad")]
+    [InlineData("")]
+    public void A_message_that_does_not_name_the_field_stays(string message)
+    {
+        var bad = new FieldsDetail { FieldViolations = { new FieldDetail { Field = "spec.timeout" } } };
+        var refusal = Refused(StatusCode.InvalidArgument, message, Packed("BadRequest", bad));
+        Assert.Equal(message.Length > 0 ? message : "Timeout (spec.timeout): ", refusal.Message);
     }
 
     [Fact]

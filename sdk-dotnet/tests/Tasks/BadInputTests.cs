@@ -85,19 +85,22 @@ public sealed class BadInputTests
     {
         await using var daemon = await Daemon.StartAsync();
         var heeler = daemon.Client();
-        (SpawnOptions Options, string Field)[] cases =
+        var negative = TimeSpan.FromSeconds(-1);
+        (SpawnOptions Options, string Field, string Option)[] cases =
         [
-            (new SpawnOptions(), "spec.command"),
-            (new SpawnOptions { Argv = [] }, "spec.argv.args"),
-            (new SpawnOptions { Shell = "true", Timeout = TimeSpan.FromSeconds(-1) }, "spec.timeout"),
-            (new SpawnOptions { Shell = "true", Stop = new() { Grace = TimeSpan.FromSeconds(-1) } }, "spec.stop.grace"),
-            (new SpawnOptions { Shell = "true", Kind = (TaskKind)99 }, "spec.kind"),
+            (new SpawnOptions(), "spec.command", "Shell or Argv"),
+            (new SpawnOptions { Argv = [] }, "spec.argv.args", "Argv"),
+            (new SpawnOptions { Shell = "true", Timeout = negative }, "spec.timeout", "Timeout"),
+            (new SpawnOptions { Shell = "true", Stop = new() { Grace = negative } }, "spec.stop.grace", "Stop.Grace"),
+            (new SpawnOptions { Shell = "true", Kind = (TaskKind)99 }, "spec.kind", "Kind"),
         ];
-        foreach (var (options, field) in cases)
+        foreach (var (options, field, option) in cases)
         {
             var error = await Assert.ThrowsAsync<HeelerRefusedException>(() => heeler.SpawnAsync(options, daemon.Soon));
             Assert.Equal(ErrorReason.InvalidField, error.Reason);
-            Assert.Equal(field, Assert.Single(error.FieldViolations).Field);
+            var bad = Assert.Single(error.FieldViolations);
+            Assert.Equal((field, option), (bad.Field, bad.Option));
+            Assert.StartsWith($"{option} ({field}) ", error.Message, StringComparison.Ordinal);
         }
         var both = new SpawnOptions { Shell = "true", Argv = ["true"] };
         await Assert.ThrowsAsync<ArgumentException>(() => heeler.SpawnAsync(both, daemon.Soon));
