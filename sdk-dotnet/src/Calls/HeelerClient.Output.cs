@@ -12,8 +12,9 @@ public partial class HeelerClient
         Connection.CallAsync(Retry.Always, (raw, call) => raw.ReadOutputAsync(request, call), cancellationToken);
 
     /// <summary>
-    /// Streams a task's output in the chunks in which it arrived, up to the end of the task. It waits for a daemon that restarts.
-    /// To resume later, store the offset after the last chunk.
+    /// Streams a task's output in the chunks in which it arrived, up to the end of the task or, without
+    /// <see cref="OutputOptions.Follow"/>, to the present end. It waits for a daemon that restarts. To resume later, store the offset after
+    /// the last chunk.
     /// </summary>
     public virtual async IAsyncEnumerable<OutputChunk> ReadChunksAsync(
         string taskId, OutputOptions? options = null, [EnumeratorCancellation] CancellationToken cancellationToken = default)

@@ -13,4 +13,7 @@ public sealed class OutputOptions
 
     /// <summary>Reads this stream only. Null: both, in the order of arrival.</summary>
     public OutputStream? Only { get; init; }
+
+    /// <summary>Follows the output to the end of the task. False: ends with the output that exists now.</summary>
+    public bool Follow { get; init; } = true;
 }

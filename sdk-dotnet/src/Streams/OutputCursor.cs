@@ -11,6 +11,8 @@ internal sealed class OutputCursor
     private readonly HeelerClient _client;
     private readonly ReadOutputRequest _request;
     private readonly OutputStream? _only;
+    private readonly bool _follows;
+    private ulong? _end;
     private bool _ended;
 
     internal OutputCursor(HeelerClient client, string taskId, OutputOptions? options)
@@ -18,18 +20,21 @@ internal sealed class OutputCursor
         ArgumentNullException.ThrowIfNull(taskId);
         _client = client;
         _only = options?.Only;
-        _request = new ReadOutputRequest { TaskId = taskId, Wait = Time.ToProto(_poll) };
+        _follows = options?.Follow ?? true;
+        _request = new ReadOutputRequest { TaskId = taskId, Wait = _follows ? Time.ToProto(_poll) : null };
         if (options?.TailBytes is { } tail) _request.TailBytes = tail;
         else _request.Offset = options?.Offset ?? 0;
     }
 
-    /// <summary>Returns the next chunks, perhaps none yet. Null: the output is complete.</summary>
+    /// <summary>Returns the next chunks, perhaps none yet. Null: the end was reached.</summary>
     internal async Task<IEnumerable<OutputChunk>?> NextAsync(CancellationToken cancellation)
     {
         if (_ended) return null;
         var piece = await _client.ReadOutputAsync(_request, cancellation).ConfigureAwait(false);
         _request.Offset = piece.NextOffset;
-        _ended = piece.Complete && piece.NextOffset >= piece.EndOffset;
+        // Without following, the end is that of the first answer: a task that writes on does not move it.
+        _end ??= piece.EndOffset;
+        _ended = _follows ? piece.Complete && piece.NextOffset >= piece.EndOffset : piece.NextOffset >= _end;
         return piece.Chunks.Where(chunk => _only is null || _only == chunk.Stream);
     }
 }

@@ -39,6 +39,26 @@ public sealed class OutputTests
         Assert.Equal(written[2_999_000..], await BytesAsync(task, new OutputOptions { Offset = 2_999_000 }, daemon.Soon));
     }
 
+    /// <summary>O1</summary>
+    [Fact]
+    public async Task A_read_that_does_not_follow_ends_with_the_output_so_far()
+    {
+        await using var daemon = await Daemon.StartAsync();
+        var heeler = daemon.Client();
+        var task = await heeler.SpawnAsync(
+            new SpawnOptions { Shell = "head -c 600000 /dev/zero; echo end; sleep 600" }, daemon.Soon);
+        await foreach (var chunk in task.ReadChunksAsync(null, daemon.Soon))
+        {
+            if (chunk.Data.Span.EndsWith("end\n"u8)) break;
+        }
+        var now = new OutputOptions { Follow = false };
+        Assert.Equal(600_004, (await BytesAsync(task, now, daemon.Soon)).Length);
+        var tail = new OutputOptions { Follow = false, TailBytes = 4 };
+        Assert.Equal("end", (await task.ReadLinesAsync(tail, daemon.Soon).SingleAsync(daemon.Soon)).Text);
+        var silent = await heeler.SpawnAsync(new SpawnOptions { Argv = ["sleep", "600"] }, daemon.Soon);
+        Assert.Empty(await silent.ReadChunksAsync(now, daemon.Soon).ToListAsync(daemon.Soon));
+    }
+
     /// <summary>O3</summary>
     [Fact]
     public async Task A_cancelled_read_loses_nothing()
