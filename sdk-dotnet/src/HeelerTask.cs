@@ -6,9 +6,9 @@ namespace Heeler.Client;
 /// <summary>
 /// A handle on one task: an id and a client. It owns nothing, so dropping it has no effect. Every method is a call of the client.
 /// </summary>
-public sealed class HeelerTask
+public class HeelerTask
 {
-    private readonly HeelerClient _client;
+    private readonly HeelerClient? _client;
 
     /// <summary>Creates a handle. It makes no call: the id may be unknown.</summary>
     /// <param name="client">The client to call.</param>
@@ -21,56 +21,66 @@ public sealed class HeelerTask
         (_client, Id, Notices) = (client, id, notices ?? []);
     }
 
+    /// <summary>Creates a handle without a client, as the base of a fake.</summary>
+    protected HeelerTask() => (Id, Notices) = ("", []);
+
     /// <summary>The task's id.</summary>
-    public string Id { get; }
+    public virtual string Id { get; }
 
     /// <summary>Differences between the request and the task. Empty unless the handle comes from a Spawn.</summary>
-    public IReadOnlyList<SpawnNotice> Notices { get; }
+    public virtual IReadOnlyList<SpawnNotice> Notices { get; }
+
+    private HeelerClient Client => _client
+        ?? throw new InvalidOperationException("this handle has no client: override the member that was called");
 
     /// <summary>Returns the present state of the task.</summary>
-    public async Task<BackgroundTask> GetAsync(CancellationToken cancellationToken = default)
+    public virtual async Task<BackgroundTask> GetAsync(CancellationToken cancellationToken = default)
     {
-        var answer = await _client.WaitAllAsync([Id], TimeSpan.Zero, cancellationToken).ConfigureAwait(false);
+        var answer = await Client.WaitAllAsync([Id], TimeSpan.Zero, cancellationToken).ConfigureAwait(false);
         return answer.Met.Concat(answer.Pending).FirstOrDefault() ?? throw new IncompleteAnswerException("task");
     }
 
     /// <inheritdoc cref="HeelerClient.WaitAsync(string, CancellationToken)"/>
-    public Task<BackgroundTask> WaitAsync(CancellationToken cancellationToken = default) =>
-        _client.WaitAsync(Id, cancellationToken);
+    public virtual Task<BackgroundTask> WaitAsync(CancellationToken cancellationToken = default) =>
+        Client.WaitAsync(Id, cancellationToken);
 
     /// <inheritdoc cref="HeelerClient.WaitAsync(string, TimeSpan, CancellationToken)"/>
-    public Task<BackgroundTask?> WaitAsync(TimeSpan timeout, CancellationToken cancellationToken = default) =>
-        _client.WaitAsync(Id, timeout, cancellationToken);
+    public virtual Task<BackgroundTask?> WaitAsync(TimeSpan timeout, CancellationToken cancellationToken = default) =>
+        Client.WaitAsync(Id, timeout, cancellationToken);
 
     /// <inheritdoc cref="HeelerClient.WaitOutOfForegroundAsync"/>
-    public Task<BackgroundTask> WaitOutOfForegroundAsync(CancellationToken cancellationToken = default) =>
-        _client.WaitOutOfForegroundAsync(Id, cancellationToken);
+    public virtual Task<BackgroundTask> WaitOutOfForegroundAsync(CancellationToken cancellationToken = default) =>
+        Client.WaitOutOfForegroundAsync(Id, cancellationToken);
 
     /// <inheritdoc cref="HeelerClient.AttachAsync"/>
-    public IAsyncEnumerable<AttachItem> AttachAsync(
+    public virtual IAsyncEnumerable<AttachItem> AttachAsync(
         AttachOptions? options = null, CancellationToken cancellationToken = default) =>
-        _client.AttachAsync(Id, options, cancellationToken);
+        Client.AttachAsync(Id, options, cancellationToken);
 
     /// <inheritdoc cref="HeelerClient.DetachAsync(string, DetachOptions, CancellationToken)"/>
-    public Task<DetachResult> DetachAsync(DetachOptions? options = null, CancellationToken cancellationToken = default) =>
-        _client.DetachAsync(Id, options, cancellationToken);
+    public virtual Task<DetachResult> DetachAsync(DetachOptions? options = null, CancellationToken cancellationToken = default) =>
+        Client.DetachAsync(Id, options, cancellationToken);
 
-    /// <inheritdoc cref="HeelerClient.CancelBackgroundTaskAsync"/>
-    public Task<CancelResult> CancelAsync(CancelOptions? options = null, CancellationToken cancellationToken = default) =>
-        _client.CancelBackgroundTaskAsync(Id, options, cancellationToken);
+    /// <inheritdoc cref="HeelerClient.CancelBackgroundTaskAsync(string, CancellationToken)"/>
+    public virtual Task<CancelResult> CancelAsync(CancellationToken cancellationToken) =>
+        Client.CancelBackgroundTaskAsync(Id, cancellationToken);
+
+    /// <inheritdoc cref="HeelerClient.CancelBackgroundTaskAsync(string, CancelOptions, CancellationToken)"/>
+    public virtual Task<CancelResult> CancelAsync(CancelOptions? options = null, CancellationToken cancellationToken = default) =>
+        Client.CancelBackgroundTaskAsync(Id, options, cancellationToken);
 
     /// <inheritdoc cref="HeelerClient.InspectAsync(string, CancellationToken)"/>
-    public Task<InspectResponse> InspectAsync(CancellationToken cancellationToken = default) =>
-        _client.InspectAsync(Id, cancellationToken);
+    public virtual Task<InspectResponse> InspectAsync(CancellationToken cancellationToken = default) =>
+        Client.InspectAsync(Id, cancellationToken);
 
     /// <summary>Streams the events of the task, from the first one that is kept to its end.</summary>
-    public async IAsyncEnumerable<TaskEvent> EventsAsync(
+    public virtual async IAsyncEnumerable<TaskEvent> EventsAsync(
         [EnumeratorCancellation] CancellationToken cancellationToken = default)
     {
         // A watch of an unknown task would wait for ever.
         await GetAsync(cancellationToken).ConfigureAwait(false);
         var options = new WatchOptions { AfterRevision = 0, Filter = new TaskFilter { TaskIds = { Id } } };
-        await foreach (var item in _client.WatchEventsAsync(options, cancellationToken).ConfigureAwait(false))
+        await foreach (var item in Client.WatchEventsAsync(options, cancellationToken).ConfigureAwait(false))
         {
             if (item is not WatchItem.Happened { Event: var happened }) continue;
             yield return happened;
@@ -79,20 +89,20 @@ public sealed class HeelerTask
     }
 
     /// <inheritdoc cref="HeelerClient.OpenOutput"/>
-    public Stream OpenOutput(OutputOptions? options = null) => _client.OpenOutput(Id, options);
+    public virtual Stream OpenOutput(OutputOptions? options = null) => Client.OpenOutput(Id, options);
 
     /// <inheritdoc cref="HeelerClient.ReadChunksAsync"/>
-    public IAsyncEnumerable<OutputChunk> ReadChunksAsync(
+    public virtual IAsyncEnumerable<OutputChunk> ReadChunksAsync(
         OutputOptions? options = null, CancellationToken cancellationToken = default) =>
-        _client.ReadChunksAsync(Id, options, cancellationToken);
+        Client.ReadChunksAsync(Id, options, cancellationToken);
 
     /// <inheritdoc cref="HeelerClient.ReadLinesAsync"/>
-    public IAsyncEnumerable<OutputLine> ReadLinesAsync(
+    public virtual IAsyncEnumerable<OutputLine> ReadLinesAsync(
         OutputOptions? options = null, CancellationToken cancellationToken = default) =>
-        _client.ReadLinesAsync(Id, options, cancellationToken);
+        Client.ReadLinesAsync(Id, options, cancellationToken);
 
     /// <inheritdoc cref="HeelerClient.RemoveAsync(string, CancellationToken)"/>
-    public Task RemoveAsync(CancellationToken cancellationToken = default) => _client.RemoveAsync(Id, cancellationToken);
+    public virtual Task RemoveAsync(CancellationToken cancellationToken = default) => Client.RemoveAsync(Id, cancellationToken);
 
     /// <summary>Returns the id.</summary>
     public override string ToString() => Id;

@@ -20,6 +20,12 @@ public partial class HeelerClient
         return CancelOptions.ResultOf(taskId, await CancelAsync(request, cancellationToken).ConfigureAwait(false));
     }
 
+    /// <summary>Stops a task and its whole tree by its own stop policy, and returns when the tree is proven empty.</summary>
+    /// <param name="taskId">The task.</param>
+    /// <param name="cancellationToken">Ends the call, not the stop.</param>
+    public virtual Task<CancelResult> CancelBackgroundTaskAsync(string taskId, CancellationToken cancellationToken) =>
+        CancelBackgroundTaskAsync(taskId, null, cancellationToken);
+
     /// <summary>
     /// Stops the tasks that the filter names by id, else every live task that matches. Without a match: an empty list. An empty
     /// filter is refused.

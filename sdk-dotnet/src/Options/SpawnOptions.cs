@@ -4,7 +4,7 @@ namespace Heeler.Client;
 
 /// <summary>
 /// The task to start. One of <see cref="Shell"/> and <see cref="Argv"/> is required. A group of options that is null is not
-/// wanted.
+/// wanted. The options can be used for any number of calls.
 /// </summary>
 /// <example>
 /// <code>
@@ -19,7 +19,7 @@ namespace Heeler.Client;
 /// });
 /// </code>
 /// </example>
-public sealed class SpawnOptions
+public sealed record SpawnOptions
 {
     /// <summary>A script, run by a shell.</summary>
     public string? Shell { get; init; }
@@ -92,13 +92,13 @@ public sealed class SpawnOptions
     public OrphanPolicy OrphanPolicy { get; init; }
 
     /// <summary>
-    /// Makes the call safe to repeat, up to 128 bytes: spawning the same options twice returns the same task. A new id by
-    /// default; your own also works across crashes of your program. Empty: every call starts a task, and is repeated only if the
-    /// daemon did not process it.
+    /// Makes the call safe to repeat, up to 128 bytes: the daemon starts one task for one id. Null: each call has a new id, so
+    /// that the client can repeat it and the same options used twice start two tasks. Your own id starts one task even across
+    /// crashes of your program. Empty: none, and the call is repeated only if the daemon did not process it.
     /// </summary>
-    public string RequestId { get; init; } = Guid.CreateVersion7().ToString();
+    public string? RequestId { get; init; }
 
-    /// <summary>Returns the contract's request.</summary>
+    /// <summary>Returns the contract's request, with a new request id unless <see cref="RequestId"/> has one.</summary>
     /// <exception cref="ArgumentException"><see cref="Shell"/> and <see cref="Argv"/> are both set.</exception>
     public SpawnRequest ToRequest()
     {
@@ -121,7 +121,7 @@ public sealed class SpawnOptions
             OrphanPolicy = OrphanPolicy,
         };
         SetCommand(spec);
-        return new SpawnRequest { RequestId = RequestId, Spec = spec };
+        return new SpawnRequest { RequestId = RequestId ?? Guid.CreateVersion7().ToString(), Spec = spec };
     }
 
     /// <summary>The daemon refuses a task without a command.</summary>

@@ -3,7 +3,7 @@ using Heeler.V1;
 namespace Heeler.Client;
 
 /// <summary>The events to watch. By default, every event from now on.</summary>
-public sealed class WatchOptions
+public sealed record WatchOptions
 {
     /// <summary>Starts after this revision. 0: with the first event that is kept.</summary>
     public ulong? AfterRevision { get; init; }

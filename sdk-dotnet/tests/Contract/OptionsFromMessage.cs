@@ -16,7 +16,7 @@ internal static class OptionsFromMessage
     internal static SpawnOptions Spawn(SpawnRequest request)
     {
         // The client always sends a request id, so that the call is safe to repeat.
-        if (request.RequestId.Length == 0) request.RequestId = new SpawnOptions().RequestId;
+        if (request.RequestId.Length == 0) request.RequestId = new SpawnOptions().ToRequest().RequestId;
         request.Spec ??= new TaskSpec();
         var spec = request.Spec;
         var environment = new Dictionary<string, string?>();

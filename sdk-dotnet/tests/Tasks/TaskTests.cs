@@ -44,18 +44,30 @@ public sealed class TaskTests
 
     /// <summary>S9</summary>
     [Fact]
-    public async Task The_same_options_twice_start_one_task()
+    public async Task A_request_id_of_the_caller_starts_one_task()
     {
         await using var daemon = await Daemon.StartAsync();
         var heeler = daemon.Client();
-        var options = new SpawnOptions { Argv = ["sleep", "600"] };
+        var options = new SpawnOptions { Argv = ["sleep", "600"], RequestId = "mine" };
         var first = await heeler.SpawnAsync(options, daemon.Soon);
         await daemon.KillAsync();
         await daemon.RestartAsync();
         var again = await heeler.SpawnAsync(options, daemon.Soon);
         Assert.Equal(first.Id, again.Id);
-        var other = await heeler.SpawnAsync(new SpawnOptions { Argv = ["sleep", "600"] }, daemon.Soon);
-        Assert.NotEqual(first.Id, other.Id);
+        Assert.Equal("mine", options.ToRequest().RequestId);
+    }
+
+    /// <summary>S9</summary>
+    [Fact]
+    public async Task The_same_options_twice_start_two_tasks()
+    {
+        await using var daemon = await Daemon.StartAsync();
+        var heeler = daemon.Client();
+        var options = new SpawnOptions { Argv = ["true"] };
+        var first = await heeler.SpawnAsync(options, daemon.Soon);
+        var second = await heeler.SpawnAsync(options, daemon.Soon);
+        var third = await heeler.RunAsync(options, null, daemon.Soon);
+        Assert.Equal(3, new HashSet<string> { first.Id, second.Id, third.Handle.Id }.Count);
     }
 
     /// <summary>C4, C9, C11, C14</summary>
@@ -90,6 +102,10 @@ public sealed class TaskTests
         var force = new CancelOptions { Force = true };
         var result = await heeler.Raw.CancelBackgroundTaskAsync(task.Id, force, daemon.Soon);
         Assert.Equal(TaskState.Cancelled, result.Task.State);
+        var again = await heeler.Raw.CancelBackgroundTaskAsync(task.Id, daemon.Soon);
+        Assert.Equal(CancelOutcome.AlreadyFinished, again.Outcome);
+        Assert.Equal(again, await heeler.CancelBackgroundTaskAsync(task.Id, daemon.Soon));
+        Assert.Equal(again, await task.CancelAsync(daemon.Soon));
     }
 
     /// <summary>C12</summary>
