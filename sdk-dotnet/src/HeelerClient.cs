@@ -10,11 +10,11 @@ namespace Heeler.Client;
 /// <remarks>
 /// <para>
 /// While a daemon that was reached before is away, calls are repeated for up to <see cref="HeelerClientOptions.RetryFor"/>. This
-/// is safe: reads have no effect; Cancel, Detach, UpdateQueue and Wait are idempotent; <see cref="SpawnOptions"/> carry a request
-/// id; Remove is repeated only if the daemon did not process it, and Shutdown never.
+/// is safe: reads have no effect; Cancel, Detach, UpdateQueue and Wait are idempotent; a Spawn has a request id;
+/// Remove is repeated only if the daemon did not process it, and Shutdown never.
 /// </para>
 /// <para>
-/// Every member is virtual, so that a test can replace the client. A method that takes options or an id is a short form of the
+/// Every member is virtual, so that a test can replace the client; <see cref="HeelerModelFactory"/> makes its answers. A method that takes options or an id is a short form of the
 /// one that takes the contract's request: a fake that overrides the latter serves both.
 /// </para>
 /// </remarks>
@@ -27,7 +27,8 @@ public partial class HeelerClient : IDisposable
     {
     }
 
-    private HeelerClient(HeelerClientOptions options) => _connection = new Connection(options);
+    private HeelerClient(HeelerClientOptions options, HeelerAddress address) =>
+        _connection = new Connection(options, address);
 
     /// <summary>The address of the daemon.</summary>
     public virtual HeelerAddress Address => Connection.Address;
@@ -38,24 +39,11 @@ public partial class HeelerClient : IDisposable
     private Connection Connection => _connection
         ?? throw new InvalidOperationException("this client has no connection: override the member that was called");
 
-    /// <summary>Creates a client of the daemon at <c>HEELER_ADDR</c>, else of the user's own. It starts no daemon.</summary>
-    /// <exception cref="HeelerAddressException">There is no usable address.</exception>
-    public static HeelerClient Connect() => Connect(new HeelerClientOptions());
-
-    /// <summary>Creates a client of the daemon at this address.</summary>
-    public static HeelerClient Connect(HeelerAddress address) => Connect(new HeelerClientOptions { Address = address });
-
-    /// <summary>Creates a client with these options.</summary>
-    /// <exception cref="HeelerAddressException">There is no usable address.</exception>
-    /// <exception cref="HeelerCredentialsException">The token or the certificate authority cannot be used.</exception>
-    public static HeelerClient Connect(HeelerClientOptions options)
-    {
-        ArgumentNullException.ThrowIfNull(options);
-        return new HeelerClient(options);
-    }
-
     /// <summary>Returns a handle on a task. It makes no call: the id may be unknown.</summary>
     public virtual HeelerTask GetTask(string taskId) => new(this, taskId);
+
+    /// <summary>Returns a handle on a session. It makes no call: a session exists while it has tasks.</summary>
+    public virtual HeelerSession Session(string sessionId) => new(this, sessionId);
 
     /// <summary>Closes the connection. Tasks run on.</summary>
     public virtual void Dispose()

@@ -29,9 +29,9 @@ internal sealed class Connection : IDisposable
     private readonly Connector _connector;
     private readonly TimeSpan _retryFor;
 
-    internal Connection(HeelerClientOptions options)
+    internal Connection(HeelerClientOptions options, HeelerAddress address)
     {
-        Address = options.Address ?? HeelerAddress.FromEnvironmentOrDefault();
+        Address = address;
         _retryFor = options.RetryFor;
         var token = Credentials.TokenFor(Address, options);
         _connector = new Connector(Address, Credentials.Authorities(Address, options));

@@ -1,3 +1,4 @@
+using System.ComponentModel;
 using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
@@ -10,6 +11,7 @@ namespace Heeler.Client;
 /// The address of a daemon: <c>unix:/absolute/path</c>, <c>tcp:HOST:PORT</c> on this machine's loopback, or
 /// <c>tls:HOST:PORT</c>. It is checked when it is created; it opens nothing.
 /// </summary>
+[TypeConverter(typeof(HeelerAddressConverter))]
 public sealed partial record HeelerAddress
 {
     /// <summary>The environment variable that overrides the default address.</summary>
@@ -119,10 +121,11 @@ public sealed partial record HeelerAddress
 
     /// <summary>Returns the address in <c>HEELER_ADDR</c>, else the socket of the user's own daemon.</summary>
     /// <exception cref="HeelerAddressException">The variable is not a valid address, or there is no default.</exception>
-    public static HeelerAddress FromEnvironmentOrDefault() =>
-        Environment.GetEnvironmentVariable(EnvironmentVariable) is { Length: > 0 } address
-            ? Parse(address)
-            : DefaultForUser();
+    public static HeelerAddress FromEnvironmentOrDefault() => FromEnvironment() ?? DefaultForUser();
+
+    /// <summary>Returns the address in <c>HEELER_ADDR</c>. Null: there is none.</summary>
+    internal static HeelerAddress? FromEnvironment() =>
+        Environment.GetEnvironmentVariable(EnvironmentVariable) is { Length: > 0 } address ? Parse(address) : null;
 
     /// <summary>Returns the form that <see cref="Parse"/> accepts.</summary>
     public override string ToString() => Kind switch

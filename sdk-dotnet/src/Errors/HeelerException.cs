@@ -27,7 +27,8 @@ public abstract class HeelerException : Exception
 /// <summary>The address of the daemon is invalid, or there is none.</summary>
 public sealed class HeelerAddressException : HeelerException
 {
-    internal HeelerAddressException(string message, Exception? inner = null)
+    /// <summary>Creates the exception.</summary>
+    public HeelerAddressException(string message, Exception? inner = null)
         : base(message, inner)
     {
     }
@@ -36,7 +37,8 @@ public sealed class HeelerAddressException : HeelerException
 /// <summary>The token or the certificate authority for a daemon over TCP cannot be used.</summary>
 public sealed class HeelerCredentialsException : HeelerException
 {
-    internal HeelerCredentialsException(string message, Exception? inner = null)
+    /// <summary>Creates the exception.</summary>
+    public HeelerCredentialsException(string message, Exception? inner = null)
         : base(message, inner)
     {
     }
@@ -45,7 +47,8 @@ public sealed class HeelerCredentialsException : HeelerException
 /// <summary>The daemon's answer lacks a part that the contract promises.</summary>
 public sealed class IncompleteAnswerException : HeelerException
 {
-    internal IncompleteAnswerException(string field)
+    /// <summary>Creates the exception for a field of the answer.</summary>
+    public IncompleteAnswerException(string field)
         : base($"the daemon's answer has no {field}")
     {
     }

@@ -27,6 +27,12 @@ public sealed class HeelerClientOptions
     /// </summary>
     public TimeSpan RetryFor { get; set; } = TimeSpan.FromSeconds(5);
 
+    /// <summary>
+    /// The <c>heeler</c> program with which <see cref="HeelerClient.ConnectOrStartAsync"/> starts a daemon. Null:
+    /// <c>HEELER_BINARY</c>, else <c>heeler</c> on <c>PATH</c>.
+    /// </summary>
+    public string? Program { get; set; }
+
     /// <summary>The destination of gRPC's logs. Null: none.</summary>
     public ILoggerFactory? LoggerFactory { get; set; }
 }

@@ -4,6 +4,7 @@ using Google.Protobuf.Reflection;
 using Google.Protobuf.WellKnownTypes;
 using Heeler.V1;
 using Xunit;
+using Type = System.Type;
 
 namespace Heeler.Client.Tests.Contract;
 
@@ -30,9 +31,33 @@ public sealed class ContractTests
         Assert.Contains(found, method => call.IsServerStreaming || IsUnary(method, call));
     }
 
+    [Theory]
+    [InlineData(typeof(HeelerClient))]
+    [InlineData(typeof(HeelerTask))]
+    [InlineData(typeof(HeelerSession))]
+    public void Every_member_can_be_overridden_and_a_fake_needs_no_connection(Type type)
+    {
+        const BindingFlags instance = BindingFlags.Instance | BindingFlags.DeclaredOnly;
+        Assert.All(
+            type.GetMethods(instance | BindingFlags.Public),
+            method => Assert.True(method.IsVirtual && !method.IsFinal, $"{method.Name} is not virtual"));
+        Assert.True(type.GetConstructor(instance | BindingFlags.NonPublic, [])?.IsFamily);
+    }
+
+    /// <summary>A test that replaces the client can make every answer and every error itself.</summary>
     [Fact]
-    public void Every_member_can_be_overridden() => Assert.All(
-        _methods, method => Assert.True(method.IsVirtual && !method.IsFinal, $"{method.Name} is not virtual"));
+    public void Every_type_of_an_answer_has_a_public_constructor()
+    {
+        var made = _methods.Select(method => method.ReturnType).SelectMany(Parts)
+            .Concat(typeof(HeelerClient).Assembly.GetExportedTypes().Where(type => type.IsAssignableTo(typeof(HeelerException))))
+            .Where(type => type.Assembly == typeof(HeelerClient).Assembly && type is { IsAbstract: false, IsClass: true })
+            .Distinct();
+        Assert.All(made, type => Assert.True(
+            type.GetConstructors().Length > 0 || type == typeof(HeelerAddress), $"{type.Name} has no public constructor"));
+
+        static IEnumerable<Type> Parts(Type type) =>
+            type.IsGenericType ? type.GetGenericArguments().SelectMany(Parts) : [type, .. type.GetNestedTypes()];
+    }
 
     [Fact]
     public void Every_field_of_a_request_has_an_option()

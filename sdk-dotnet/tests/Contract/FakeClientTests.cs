@@ -1,3 +1,4 @@
+using System.Runtime.CompilerServices;
 using Grpc.Core;
 using Heeler.V1;
 using Xunit;
@@ -34,14 +35,84 @@ public sealed class FakeClientTests
         Assert.Contains("override", error.Message, StringComparison.Ordinal);
     }
 
+    [Fact]
+    public async Task A_fake_serves_the_session()
+    {
+        using var heeler = new FakeClient();
+        var session = heeler.Session("s");
+        Assert.Equal("shell-a", (await session.SpawnAsync(new SpawnOptions { Shell = "exit 3" })).Id);
+        Assert.Equal("s", heeler.Spawned?.Spec.SessionId);
+        Assert.Equal(new SessionCounts(1, 2), await session.CountsAsync());
+    }
+
+    /// <summary>E9</summary>
+    [Fact]
+    public async Task A_wait_for_idle_starts_over_when_the_events_since_are_lost()
+    {
+        using var heeler = new FakeClient();
+        await heeler.Session("s").WaitUntilIdleAsync();
+        Assert.Equal(2, heeler.Watches);
+    }
+
+    [Fact]
+    public async Task A_handle_without_a_client_says_so()
+    {
+        await Assert.ThrowsAsync<InvalidOperationException>(() => new FakeTask().WaitAsync());
+        await Assert.ThrowsAsync<InvalidOperationException>(() => new FakeSession().CountsAsync());
+    }
+
+    [Fact]
+    public void The_factory_makes_answers_as_the_daemon_gives_them()
+    {
+        using var heeler = new FakeClient();
+        Assert.Equal((TaskState.Running, null), State(HeelerModelFactory.BackgroundTask()));
+        Assert.Equal((TaskState.Completed, 0), State(HeelerModelFactory.BackgroundTask(exitCode: 0)));
+        Assert.Equal((TaskState.Failed, 3), State(HeelerModelFactory.BackgroundTask(exitCode: 3)));
+        Assert.Empty(HeelerModelFactory.CancelResult().Task.Survivors);
+        var survived = HeelerModelFactory.CancelResult("shell-b", CancelOutcome.Requested, new ProcessInfo { Pid = 7 }).Task;
+        Assert.Equal((TaskState.Stopping, 7), (survived.State, Assert.Single(survived.Survivors).Pid));
+        var run = HeelerModelFactory.RunResult(heeler, stdout: "out");
+        Assert.Equal((0, "out", run.Task.Id), (run.ExitCode, run.Stdout, run.Handle.Id));
+        Assert.True(HeelerModelFactory.Refusal(ErrorReason.QueueFull).Is(ErrorReason.QueueFull));
+
+        static (TaskState, int?) State(BackgroundTask task) => (task.State, task.ExitCode);
+    }
+
+    private sealed class FakeTask : HeelerTask;
+
+    private sealed class FakeSession : HeelerSession;
+
     private sealed class FakeClient : HeelerClient
     {
         internal SpawnRequest? Spawned { get; private set; }
+
+        internal int Watches { get; private set; }
 
         public override Task<SpawnResponse> SpawnAsync(SpawnRequest request, CancellationToken cancellationToken = default)
         {
             Spawned = request;
             return Task.FromResult(new SpawnResponse { Task = new BackgroundTask { Id = "shell-a" } });
+        }
+
+        public override Task<ListResponse> ListPageAsync(ListRequest request, CancellationToken cancellationToken = default)
+        {
+            TaskKind[] kinds = [TaskKind.Agent, TaskKind.Shell, TaskKind.Shell];
+            var tasks = kinds.Select(kind => HeelerModelFactory.BackgroundTask(spec: new TaskSpec { Kind = kind }));
+            return Task.FromResult(new ListResponse { Tasks = { tasks } });
+        }
+
+        public override async IAsyncEnumerable<WatchItem> WatchEventsAsync(
+            WatchOptions? options = null, [EnumeratorCancellation] CancellationToken cancellationToken = default)
+        {
+            await Task.Yield();
+            Watches++;
+            if (Watches == 1)
+            {
+                yield return new WatchItem.Initial(HeelerModelFactory.BackgroundTask());
+                yield return new WatchItem.Reached(new Bookmark());
+                throw HeelerModelFactory.Refusal(ErrorReason.RevisionOutOfRange);
+            }
+            yield return new WatchItem.Reached(new Bookmark());
         }
 
         public override Task<WaitResponse> WaitAsync(WaitRequest request, CancellationToken cancellationToken = default)

@@ -169,7 +169,7 @@ internal sealed class Daemon : IAsyncDisposable
     }
 
     /// <summary>Returns <c>HEELER_BINARY</c>, else the result of <c>cargo build</c>.</summary>
-    private static string Binary()
+    internal static string Binary()
     {
         var named = System.Environment.GetEnvironmentVariable("HEELER_BINARY");
         var binary = string.IsNullOrEmpty(named) ? Repository.Path("target/debug/heeler") : System.IO.Path.GetFullPath(named);

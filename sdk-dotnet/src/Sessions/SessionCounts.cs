@@ -1,0 +1,19 @@
+using Heeler.V1;
+
+namespace Heeler.Client;
+
+/// <summary>The number of live tasks of a session, by kind.</summary>
+/// <param name="Agents">Tasks of the kind agent.</param>
+/// <param name="Shells">Tasks of the kind shell.</param>
+public readonly record struct SessionCounts(int Agents, int Shells)
+{
+    /// <summary>The number of all live tasks.</summary>
+    public int Total => Agents + Shells;
+
+    /// <summary>Returns the daemon's own count.</summary>
+    internal static SessionCounts Of(SessionActivity activity) => new((int)activity.Agents, (int)activity.Shells);
+
+    /// <summary>Returns the counts with one more task. A kind that only a newer daemon knows counts as a shell.</summary>
+    internal SessionCounts With(TaskKind kind) =>
+        kind == TaskKind.Agent ? this with { Agents = Agents + 1 } : this with { Shells = Shells + 1 };
+}

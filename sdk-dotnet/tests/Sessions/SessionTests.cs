@@ -1,0 +1,97 @@
+using Heeler.V1;
+using Xunit;
+
+namespace Heeler.Client.Tests;
+
+/// <summary>The handle on a session.</summary>
+public sealed class SessionTests
+{
+    private static readonly SpawnOptions _sleep = new() { Argv = ["sleep", "600"] };
+
+    /// <summary>C12, E9</summary>
+    [Fact]
+    public async Task A_session_has_its_own_tasks_only()
+    {
+        await using var daemon = await Daemon.StartAsync();
+        var heeler = daemon.Client();
+        var session = heeler.Session("a");
+        var other = await heeler.Session("b").SpawnAsync(_sleep, daemon.Soon);
+        var agent = await session.SpawnAsync(_sleep with { Kind = TaskKind.Agent }, daemon.Soon);
+        var shell = await session.SpawnAsync(_sleep, daemon.Soon);
+        Assert.Equal(new SessionCounts(1, 1), await session.CountsAsync(daemon.Soon));
+
+        var listed = await session.ListAsync(null, daemon.Soon).Select(task => task.Id).ToListAsync(daemon.Soon);
+        Assert.Equal([agent.Id, shell.Id], listed.Order());
+        var agents = new ListRequest { Filter = new TaskFilter { Kinds = { TaskKind.Agent } } };
+        Assert.Equal(agent.Id, (await session.ListAsync(agents, daemon.Soon).SingleAsync(daemon.Soon)).Id);
+
+        var run = await session.RunAsync(new SpawnOptions { Shell = "echo out; exit 3" }, null, daemon.Soon);
+        Assert.Equal((3, "out\n", "a"), (run.ExitCode, run.Stdout, run.Task.Spec.SessionId));
+
+        var cancelled = await session.CancelAsync(new CancelOptions { Force = true }, daemon.Soon);
+        Assert.Equal([agent.Id, shell.Id], cancelled.Select(result => result.Task.Id).Order());
+        Assert.All(cancelled, result => Assert.Equal(TaskState.Cancelled, result.Task.State));
+        Assert.Empty(await session.CancelAsync(cancellationToken: daemon.Soon));
+        Assert.Equal(new SessionCounts(0, 0), await session.CountsAsync(daemon.Soon));
+        Assert.Equal(TaskState.Running, (await other.GetAsync(daemon.Soon)).State);
+    }
+
+    /// <summary>E9</summary>
+    [Fact]
+    public async Task A_wait_for_idle_returns_at_once_or_with_the_last_end_across_a_crash()
+    {
+        await using var daemon = await Daemon.StartAsync();
+        var session = daemon.Client().Session("s");
+        await session.WaitUntilIdleAsync(daemon.Soon);
+
+        var script = $"until [ -e {daemon.Path("go")} ]; do sleep 0.01; done";
+        await session.SpawnAsync(new SpawnOptions { Shell = script }, daemon.Soon);
+        var last = await session.SpawnAsync(_sleep, daemon.Soon);
+        var idle = session.WaitUntilIdleAsync(daemon.Soon);
+        await daemon.KillAsync();
+        await File.WriteAllTextAsync(daemon.Path("go"), "", daemon.Soon);
+        await daemon.RestartAsync();
+        Assert.False(idle.IsCompleted);
+        await last.CancelAsync(daemon.Soon);
+        await idle;
+        Assert.Equal(0, (await session.CountsAsync(daemon.Soon)).Total);
+    }
+
+    /// <summary>E9</summary>
+    [Fact]
+    public async Task A_watch_is_established_with_its_first_item_and_its_events_have_counts()
+    {
+        await using var daemon = await Daemon.StartAsync();
+        var heeler = daemon.Client();
+        var session = heeler.Session("s");
+        await using var watch = session.WatchAsync(null, daemon.Soon).GetAsyncEnumerator(daemon.Soon);
+        Assert.True(await watch.MoveNextAsync());
+        Assert.IsType<WatchItem.Reached>(watch.Current);
+
+        await heeler.SpawnAsync(new SpawnOptions { Argv = ["true"] }, daemon.Soon);
+        await session.SpawnAsync(new SpawnOptions { Argv = ["true"], Kind = TaskKind.Agent }, daemon.Soon);
+        var seen = new List<(TaskEventType, SessionCounts?)>();
+        while (await watch.MoveNextAsync())
+        {
+            if (watch.Current is not WatchItem.Happened { Event: var happened }) continue;
+            seen.Add((happened.Type, happened.Counts));
+            if (happened.Type == TaskEventType.SessionIdle) break;
+        }
+        var (one, none) = (new SessionCounts(1, 0), new SessionCounts(0, 0));
+        Assert.Equal(
+            [(TaskEventType.Created, one), (TaskEventType.Started, null), (TaskEventType.Ended, none), (TaskEventType.SessionIdle, none)],
+            seen);
+    }
+
+    [Fact]
+    public async Task Another_session_in_the_options_is_refused()
+    {
+        using var heeler = HeelerClient.Connect(HeelerAddress.Unix("/nowhere/s.sock"));
+        var session = heeler.Session("s");
+        var other = new TaskFilter { SessionId = "other" };
+        await Assert.ThrowsAsync<ArgumentException>(() => session.SpawnAsync(_sleep with { SessionId = "other" }));
+        Assert.Throws<ArgumentException>(() => session.WatchAsync(new WatchOptions { Filter = other }));
+        Assert.Throws<ArgumentException>(() => session.ListAsync(new ListRequest { Filter = other }));
+        Assert.Throws<ArgumentException>(() => heeler.Session(""));
+    }
+}
