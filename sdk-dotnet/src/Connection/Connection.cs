@@ -49,7 +49,7 @@ internal sealed class Connection : IDisposable
                 KeepAlivePingTimeout = _keepAliveTimeout,
             },
             DisposeHttpClient = true,
-            LoggerFactory = options.LoggerFactory,
+            LoggerFactory = options.LoggerFactory is { } log ? new CallLog(log) : null,
             // The daemon, which is the user's own, bounds the size of a page.
             MaxReceiveMessageSize = null,
         });

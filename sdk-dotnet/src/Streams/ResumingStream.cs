@@ -22,6 +22,7 @@ internal sealed class ResumingStream<TMessage, TItem>(
             var attempt = new Attempt(Stopwatch.GetTimestamp());
             while (await ReadAsync(call.ResponseStream, attempt, cancellation).ConfigureAwait(false))
             {
+                if (cursor.IsEnded) await EndAsync(call.ResponseStream, cancellation).ConfigureAwait(false);
                 while (cursor.Next() is { } item) yield return item;
                 if (cursor.IsEnded) yield break;
             }
@@ -51,6 +52,22 @@ internal sealed class ResumingStream<TMessage, TItem>(
             attempt.Error = CallFailure.From(error, connection.Address, cancellation);
         }
         return false;
+    }
+
+    /// <summary>
+    /// Reads the status that follows the last message. Disposing the call without it would cancel the call, and gRPC would log a
+    /// failure.
+    /// </summary>
+    private static async Task EndAsync(IAsyncStreamReader<TMessage> stream, CancellationToken cancellation)
+    {
+        try
+        {
+            await stream.MoveNext(cancellation).ConfigureAwait(false);
+        }
+        catch (RpcException)
+        {
+            // The last message has come: a connection that breaks now costs nothing.
+        }
     }
 
     /// <summary>Pauses before the next attempt, or throws the error if another attempt cannot help.</summary>
