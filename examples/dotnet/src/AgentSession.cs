@@ -9,35 +9,38 @@ namespace Heeler.AgentSessions;
 /// </summary>
 /// <remarks>
 /// It owns a watch of the session's events. Tasks that another program starts in the same session count as well. Handlers are
-/// called one at a time, by the watch or by the call that caused the change.
+/// called one at a time, by the watch.
 /// </remarks>
 public sealed class AgentSession : IAsyncDisposable
 {
     private readonly HeelerClient _heeler;
+    private readonly HeelerSession _session;
     private readonly CancellationTokenSource _closing = new();
     private readonly TaskCompletionSource _ready = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private readonly Lock _lock = new();
-    private readonly SessionActivityTracker _activity = new();
-    private TaskCompletionSource _idle = NewSource();
-    private Task _watching = Task.CompletedTask;
+    private SessionCounts _counts;
 
-    private AgentSession(HeelerClient heeler, string sessionId) => (_heeler, SessionId) = (heeler, sessionId);
+    private AgentSession(HeelerClient heeler, string sessionId) =>
+        (_heeler, _session, Completion) = (heeler, heeler.Session(sessionId), Task.CompletedTask);
 
     /// <summary>Raised when the number of live background tasks has changed.</summary>
     public event EventHandler<BackgroundTasksChangedEventArgs>? BackgroundTasksChanged;
 
-    /// <summary>Raised once when the last live task has ended.</summary>
+    /// <summary>Raised each time the last live task has ended.</summary>
     public event EventHandler? Idle;
 
     /// <summary>The id of the session in Heeler.</summary>
-    public string SessionId { get; }
+    public string SessionId => _session.Id;
+
+    /// <summary>Completes when the session is closed. It fails if a handler throws or the daemon is gone: no event follows.</summary>
+    public Task Completion { get; private set; }
 
     /// <summary>The number of live background tasks, as far as the watch has come.</summary>
-    public BackgroundTaskCounts BackgroundTasks
+    public SessionCounts BackgroundTasks
     {
         get
         {
-            lock (_lock) return _activity.Counts;
+            lock (_lock) return _counts;
         }
     }
 
@@ -47,7 +50,7 @@ public sealed class AgentSession : IAsyncDisposable
     {
         ArgumentNullException.ThrowIfNull(heeler);
         var session = new AgentSession(heeler, sessionId);
-        session._watching = session.WatchAsync();
+        session.Completion = session.WatchAsync();
         try
         {
             await session._ready.Task.WaitAsync(cancellationToken).ConfigureAwait(false);
@@ -63,14 +66,12 @@ public sealed class AgentSession : IAsyncDisposable
     /// <summary>Starts a subagent in the background and returns its id.</summary>
     public Task<string> StartAgentAsync(
         IReadOnlyList<string> command, string? parentId = null, CancellationToken cancellationToken = default) =>
-        StartAsync(
-            new SpawnOptions { Argv = command, Kind = TaskKind.Agent, SessionId = SessionId, ParentId = parentId },
-            cancellationToken);
+        StartAsync(new SpawnOptions { Argv = command, Kind = TaskKind.Agent, ParentId = parentId }, cancellationToken);
 
     /// <summary>Starts a shell in the background and returns its id.</summary>
     public Task<string> StartShellAsync(
         string script, string? parentId = null, CancellationToken cancellationToken = default) =>
-        StartAsync(new SpawnOptions { Shell = script, SessionId = SessionId, ParentId = parentId }, cancellationToken);
+        StartAsync(new SpawnOptions { Shell = script, ParentId = parentId }, cancellationToken);
 
     /// <summary>Stops a background task and the tasks that it spawned, with all their processes.</summary>
     /// <param name="agentId">The task.</param>
@@ -91,51 +92,36 @@ public sealed class AgentSession : IAsyncDisposable
     }
 
     /// <summary>Returns when the session has no live task: at once if there is none now.</summary>
-    public Task WaitUntilIdleAsync(CancellationToken cancellationToken = default)
-    {
-        lock (_lock) return _activity.IsIdle ? Task.CompletedTask : _idle.Task.WaitAsync(cancellationToken);
-    }
+    public Task WaitUntilIdleAsync(CancellationToken cancellationToken = default) =>
+        _session.WaitUntilIdleAsync(cancellationToken);
 
     /// <summary>Closes the session. Its tasks run on, and the next host finds them.</summary>
     public async ValueTask DisposeAsync()
     {
         await _closing.CancelAsync().ConfigureAwait(false);
-        await _watching.ConfigureAwait(false);
+        await Completion.ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
         _closing.Dispose();
     }
 
-    private static TaskCompletionSource NewSource() => new(TaskCreationOptions.RunContinuationsAsynchronously);
-
-    private async Task<string> StartAsync(SpawnOptions options, CancellationToken cancellationToken)
-    {
-        Change(activity => activity.Starting());
-        SpawnResponse answer;
-        try
-        {
-            answer = await _heeler.SpawnAsync(options.ToRequest(), cancellationToken).ConfigureAwait(false);
-        }
-        catch
-        {
-            Change(activity => activity.NotStarted());
-            throw;
-        }
-        Change(activity => activity.Started(answer.Task.Revision));
-        return answer.Task.Id;
-    }
+    private async Task<string> StartAsync(SpawnOptions options, CancellationToken cancellationToken) =>
+        (await _session.SpawnAsync(options, cancellationToken).ConfigureAwait(false)).Id;
 
     /// <summary>Watches across every restart of the daemon, until the session is closed.</summary>
     private async Task WatchAsync()
     {
-        var options = new WatchOptions { InitialState = true, Filter = new TaskFilter { SessionId = SessionId } };
+        var options = new WatchOptions { InitialState = true };
         try
         {
-            await foreach (var item in _heeler.WatchEventsAsync(options, _closing.Token).ConfigureAwait(false)) Take(item);
+            await foreach (var item in _session.WatchAsync(options, _closing.Token).ConfigureAwait(false)) Take(item);
+        }
+        catch (OperationCanceledException) when (_closing.IsCancellationRequested)
+        {
+            _ready.TrySetCanceled();
         }
         catch (Exception error)
         {
-            // A handler may have thrown, too: without the error a waiting caller would wait for ever.
             _ready.TrySetException(error);
-            lock (_lock) _idle.TrySetException(error);
+            throw;
         }
     }
 
@@ -144,33 +130,26 @@ public sealed class AgentSession : IAsyncDisposable
         switch (item)
         {
             case WatchItem.Initial(var task):
-                Change(activity => activity.Found(task));
+                Change(_counts.With(task.Spec.Kind));
                 break;
             case WatchItem.Happened(var happened):
-                Change(activity => activity.Happened(happened));
+                if (happened.Counts is { } counts) Change(counts);
+                if (happened.Type == TaskEventType.SessionIdle) Idle?.Invoke(this, EventArgs.Empty);
                 break;
-            case WatchItem.Reached(var bookmark):
-                Change(activity => activity.Reached(bookmark.Revision));
+            case WatchItem.Reached:
+                // The stream is established.
                 _ready.TrySetResult();
                 break;
         }
     }
 
-    /// <summary>Applies a change, then raises the events outside the lock.</summary>
-    private void Change(Action<SessionActivityTracker> change)
+    private void Change(SessionCounts counts)
     {
-        BackgroundTaskCounts before, after;
-        TaskCompletionSource? idle = null;
         lock (_lock)
         {
-            before = _activity.Counts;
-            change(_activity);
-            after = _activity.Counts;
-            if (_activity.BecameIdle()) (idle, _idle) = (_idle, NewSource());
+            if (_counts == counts) return;
+            _counts = counts;
         }
-        if (before != after) BackgroundTasksChanged?.Invoke(this, new BackgroundTasksChangedEventArgs(after));
-        if (idle is null) return;
-        Idle?.Invoke(this, EventArgs.Empty);
-        idle.TrySetResult();
+        BackgroundTasksChanged?.Invoke(this, new BackgroundTasksChangedEventArgs(counts));
     }
 }

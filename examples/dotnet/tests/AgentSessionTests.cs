@@ -28,6 +28,7 @@ public sealed class AgentSessionTests
         Assert.False(idle.IsCompleted);
         Assert.True(await session.CancelBackgroundTaskAsync(shell, daemon.Soon));
         await idle;
+        await daemon.UntilAsync(() => _raised.Contains("idle"));
         Assert.Equal(["1 0", "1 1", "0 1", "0 0", "idle"], _raised);
         Assert.Equal(0, session.BackgroundTasks.Total);
     }
@@ -66,6 +67,7 @@ public sealed class AgentSessionTests
         await File.WriteAllTextAsync(daemon.Path("go"), "", daemon.Soon);
         await daemon.RestartAsync();
         await idle;
+        await daemon.UntilAsync(() => _raised.Contains("idle"));
         Assert.Equal(["0 1", "0 2", "0 1", "0 0", "idle"], _raised);
     }
 
@@ -78,7 +80,7 @@ public sealed class AgentSessionTests
         await using (var first = await AgentSession.OpenAsync(daemon.Client(), "s", daemon.Soon))
             agent = await first.StartAgentAsync(_agent, null, daemon.Soon);
         await using var session = await OpenAsync(daemon);
-        Assert.Equal(new BackgroundTaskCounts(1, 0), session.BackgroundTasks);
+        Assert.Equal(new SessionCounts(1, 0), session.BackgroundTasks);
         var idle = session.WaitUntilIdleAsync(daemon.Soon);
         Assert.True(await session.CancelBackgroundTaskAsync(agent, daemon.Soon));
         await idle;
@@ -93,6 +95,16 @@ public sealed class AgentSessionTests
             () => session.StartAgentAsync(["/no/such/program"], null, daemon.Soon));
         Assert.Equal(ErrorReason.ProgramUnusable, error.Reason);
         await session.WaitUntilIdleAsync(daemon.Soon);
+    }
+
+    [Fact]
+    public async Task A_handler_that_throws_ends_the_watch_and_is_reported()
+    {
+        await using var daemon = await Daemon.StartAsync();
+        await using var session = await AgentSession.OpenAsync(daemon.Client(), "s", daemon.Soon);
+        session.BackgroundTasksChanged += (_, _) => throw new NotSupportedException("not now");
+        await session.StartShellAsync("true", null, daemon.Soon);
+        await Assert.ThrowsAsync<NotSupportedException>(() => session.Completion.WaitAsync(daemon.Soon));
     }
 
     [Fact]

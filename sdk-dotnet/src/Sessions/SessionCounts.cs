@@ -14,6 +14,6 @@ public readonly record struct SessionCounts(int Agents, int Shells)
     internal static SessionCounts Of(SessionActivity activity) => new((int)activity.Agents, (int)activity.Shells);
 
     /// <summary>Returns the counts with one more task. A kind that only a newer daemon knows counts as a shell.</summary>
-    internal SessionCounts With(TaskKind kind) =>
+    public SessionCounts With(TaskKind kind) =>
         kind == TaskKind.Agent ? this with { Agents = Agents + 1 } : this with { Shells = Shells + 1 };
 }
