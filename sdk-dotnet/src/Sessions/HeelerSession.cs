@@ -101,7 +101,9 @@ public class HeelerSession
     public virtual async Task<SessionCounts> CountsAsync(CancellationToken cancellationToken = default)
     {
         var counts = new SessionCounts();
-        await foreach (var task in ListAsync(null, cancellationToken).ConfigureAwait(false))
+        // Large pages: tasks that end between two of them would be counted.
+        var live = new ListRequest { PageSize = 1000 };
+        await foreach (var task in ListAsync(live, cancellationToken).ConfigureAwait(false))
             counts = counts.With(task.Spec?.Kind ?? TaskKind.Unspecified);
         return counts;
     }

@@ -1,9 +1,10 @@
-using Heeler.V1;
+using System.Runtime.Versioning;
 using Xunit;
 
 namespace Heeler.Client.Tests;
 
 /// <summary>ConnectOrStartAsync.</summary>
+[SupportedOSPlatform("linux")]
 [Collection(nameof(EnvironmentTests))]
 public sealed class ConnectOrStartTests
 {
@@ -96,6 +97,24 @@ public sealed class ConnectOrStartTests
         OwnDaemon.Set(HeelerAddress.EnvironmentVariable, daemon.Address.ToString());
         using var heeler = await HeelerClient.ConnectOrStartAsync(null, own.Soon);
         Assert.Equal(daemon.Address, heeler.Address);
+    }
+
+    /// <summary>U5</summary>
+    [Fact]
+    public async Task The_token_ends_a_start_that_hangs()
+    {
+        await using var own = new OwnDaemon();
+        var program = own.Path("slow");
+        await File.WriteAllTextAsync(program, $"#!/bin/sh\necho $$ > {own.Path("pid")}\nexec sleep 600\n", own.Soon);
+        File.SetUnixFileMode(program, UnixFileMode.UserRead | UnixFileMode.UserExecute);
+        using var stop = CancellationTokenSource.CreateLinkedTokenSource(own.Soon);
+        var starting = HeelerClient.ConnectOrStartAsync(new HeelerClientOptions { Program = program }, stop.Token);
+        string pid;
+        while (!File.Exists(own.Path("pid")) || (pid = await File.ReadAllTextAsync(own.Path("pid"), own.Soon)).Length == 0)
+            await Task.Delay(10, own.Soon);
+        await stop.CancelAsync();
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => starting);
+        while (Directory.Exists($"/proc/{pid.Trim()}")) await Task.Delay(10, own.Soon);
     }
 
     /// <summary>The place that names the program.</summary>

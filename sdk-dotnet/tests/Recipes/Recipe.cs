@@ -11,7 +11,7 @@ internal static class Recipe
     internal static async Task FirstStepsAsync(TextWriter Console)
     {
         #region readme
-        using var heeler = HeelerClient.Connect();
+        using var heeler = await HeelerClient.ConnectOrStartAsync();
         var task = await heeler.SpawnAsync(new SpawnOptions { Shell = "make test", SessionId = "demo" });
         var ended = await task.WaitAsync();
         Console.WriteLine($"{ended.State}: {ended.Outcome}");
@@ -21,9 +21,81 @@ internal static class Recipe
     internal static async Task ConnectAsync(TextWriter Console)
     {
         #region connect
-        using var heeler = HeelerClient.Connect();
+        using var heeler = await HeelerClient.ConnectOrStartAsync();
         await foreach (var task in heeler.ListAsync())
             Console.WriteLine($"{task.Id} {task.State} {task.Spec.Name}");
+        #endregion
+    }
+
+    internal static async Task ListAsync(HeelerClient heeler, TextWriter Console, CancellationToken cancellationToken)
+    {
+        #region list
+        var failed = new ListRequest
+        {
+            Filter = new TaskFilter { SessionId = "demo", States = { TaskState.Failed }, Labels = { ["team"] = "blue" } },
+            IncludeFinished = true,
+        };
+        await foreach (var task in heeler.ListAsync(failed, cancellationToken))
+            Console.WriteLine($"{task.Id} exited with {task.ExitCode}");
+        #endregion
+    }
+
+    internal static async Task InspectAsync(
+        HeelerClient heeler, string taskId, TextWriter Console, CancellationToken cancellationToken)
+    {
+        #region inspect
+        var seen = await heeler.InspectAsync(taskId, cancellationToken);
+        foreach (var process in seen.Processes)
+            Console.WriteLine($"{process.Pid} {process.State} {process.Command}");
+        foreach (var chunk in seen.OutputTail.Chunks)
+            Console.WriteLine($"{chunk.Stream}: {chunk.Data.ToStringUtf8()}");
+        #endregion
+    }
+
+    internal static async Task<HeelerTask> ArgvAsync(HeelerClient heeler, string file, CancellationToken cancellationToken)
+    {
+        #region argv
+        var task = await heeler.SpawnAsync(
+            new SpawnOptions { Argv = ["wc", "-l", file], WorkingDirectory = "/tmp", Environment = { ["LC_ALL"] = "C" } },
+            cancellationToken);
+        #endregion
+        return task;
+    }
+
+    internal static async Task<HeelerTask> SpawnAgentAsync(
+        HeelerClient heeler, string[] command, TimeSpan limit, CancellationToken cancellationToken)
+    {
+        #region agent
+        var session = heeler.Session("demo");
+        var agent = await session.SpawnAsync(
+            new SpawnOptions { Argv = command, Kind = TaskKind.Agent, Silence = new() { StaleAfter = limit } },
+            cancellationToken);
+        #endregion
+        return agent;
+    }
+
+    internal static async Task StopSilentAgentsAsync(
+        HeelerClient heeler, HeelerSession session, TextWriter Console, CancellationToken cancellationToken)
+    {
+        #region silent
+        var silent = new ListRequest { Filter = new TaskFilter { Kinds = { TaskKind.Agent }, Stale = true } };
+        await foreach (var agent in session.ListAsync(silent, cancellationToken))
+        {
+            var result = await heeler.CancelBackgroundTaskAsync(agent.Id, cancellationToken);
+            Console.WriteLine($"{agent.Id}: {result.Task.State}, proof: {result.Task.Stop.Proof.Proven}");
+        }
+        var live = await session.CountsAsync(cancellationToken);
+        Console.WriteLine($"{live.Agents} agents and {live.Shells} shells are left");
+        await session.WaitUntilIdleAsync(cancellationToken);
+        #endregion
+    }
+
+    internal static async Task ReadNowAsync(HeelerTask task, TextWriter Console, CancellationToken cancellationToken)
+    {
+        #region now
+        var now = new OutputOptions { TailBytes = 4096, Follow = false };
+        await foreach (var line in task.ReadLinesAsync(now, cancellationToken))
+            Console.WriteLine(line.Text);
         #endregion
     }
 
@@ -108,7 +180,7 @@ internal static class Recipe
         }
         catch (HeelerRefusedException error) when (error.FieldViolations is [var bad, ..])
         {
-            return $"{bad.Field}: {bad.Description}";
+            return $"{bad.Option} ({bad.Field}): {bad.Description}";
         }
         catch (DaemonNotRunningException error)
         {
@@ -144,11 +216,8 @@ internal static class Recipe
     #region fake
     private sealed class FakeHeeler : HeelerClient
     {
-        public override Task<WaitResponse> WaitAsync(WaitRequest request, CancellationToken cancellationToken = default)
-        {
-            var ended = new BackgroundTask { State = TaskState.Failed, Outcome = new Outcome { ExitCode = 3 } };
-            return Task.FromResult(new WaitResponse { Satisfied = true, Met = { ended } });
-        }
+        public override Task<WaitResponse> WaitAsync(WaitRequest request, CancellationToken cancellationToken = default) =>
+            Task.FromResult(new WaitResponse { Satisfied = true, Met = { HeelerModelFactory.BackgroundTask(exitCode: 3) } });
     }
     #endregion
 

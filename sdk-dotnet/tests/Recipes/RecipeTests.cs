@@ -22,26 +22,59 @@ public sealed partial class RecipeTests : IDisposable
         var shown = Snippet().Matches(Read("docs/sdk/dotnet.md"))
             .ToDictionary(found => found.Groups["name"].Value, found => found.Groups["body"].Value);
         Assert.Equal(compiled, shown);
-        Assert.Equal(9, shown.Count);
+        Assert.Equal(15, shown.Count);
     }
 
     [Fact]
-    public async Task A_client_connects_to_the_address_in_the_environment()
+    public async Task Tasks_are_listed_by_a_filter()
     {
         await using var daemon = await Daemon.StartAsync();
-        var task = await daemon.Client().SpawnAsync(new SpawnOptions { Argv = ["sleep", "600"], Name = "zzz" }, daemon.Soon);
-        System.Environment.SetEnvironmentVariable(HeelerAddress.EnvironmentVariable, daemon.Address.ToString());
-        try
-        {
-            await Recipe.ConnectAsync(_console);
-            await Recipe.FirstStepsAsync(_console);
-        }
-        finally
-        {
-            System.Environment.SetEnvironmentVariable(HeelerAddress.EnvironmentVariable, null);
-        }
-        // There is no makefile, and perhaps no make.
-        Assert.Matches($"^{task} Running zzz\nFailed: exit code [0-9]+\n$", _console.ToString());
+        var heeler = daemon.Client();
+        var options = new SpawnOptions { Shell = "exit 3", SessionId = "demo", Labels = { ["team"] = "blue" } };
+        var failed = await heeler.SpawnAsync(options, daemon.Soon);
+        await failed.WaitAsync(daemon.Soon);
+        await (await heeler.SpawnAsync(options with { Shell = "exit 0" }, daemon.Soon)).WaitAsync(daemon.Soon);
+        await Recipe.ListAsync(heeler, _console, daemon.Soon);
+        Assert.Equal($"{failed} exited with 3\n", _console.ToString());
+    }
+
+    [Fact]
+    public async Task A_task_is_inspected()
+    {
+        await using var daemon = await Daemon.StartAsync();
+        var heeler = daemon.Client();
+        var task = await heeler.SpawnAsync(new SpawnOptions { Shell = "echo up; exec sleep 600" }, daemon.Soon);
+        await task.ReadLinesAsync(cancellationToken: daemon.Soon).FirstAsync(daemon.Soon);
+        await Recipe.InspectAsync(heeler, task.Id, _console, daemon.Soon);
+        Assert.Matches("^[0-9]+ [A-Z] .+\nStdout: up\n\n$", _console.ToString());
+    }
+
+    [Fact]
+    public async Task A_program_is_run_without_a_shell()
+    {
+        await using var daemon = await Daemon.StartAsync();
+        await File.WriteAllTextAsync(daemon.Path("a file; with $signs"), "1\n2\n", daemon.Soon);
+        var task = await Recipe.ArgvAsync(daemon.Client(), daemon.Path("a file; with $signs"), daemon.Soon);
+        Assert.Equal(0, (await task.WaitAsync(daemon.Soon)).ExitCode);
+        await Recipe.ReadNowAsync(task, _console, daemon.Soon);
+        Assert.StartsWith("2 ", _console.ToString(), StringComparison.Ordinal);
+    }
+
+    /// <summary>C4, E9</summary>
+    [Fact]
+    public async Task A_silent_agent_is_found_and_stopped()
+    {
+        await using var daemon = await Daemon.StartAsync();
+        var heeler = daemon.Client();
+        var agent = await Recipe.SpawnAgentAsync(heeler, ["sleep", "600"], TimeSpan.FromMilliseconds(100), daemon.Soon);
+        var shell = await heeler.Session("demo").SpawnAsync(new SpawnOptions { Argv = ["sleep", "600"] }, daemon.Soon);
+        Assert.True(await agent.EventsAsync(daemon.Soon).AnyAsync(happened => happened.Type == TaskEventType.Stale, daemon.Soon));
+        var stopping = Recipe.StopSilentAgentsAsync(heeler, heeler.Session("demo"), _console, daemon.Soon);
+        await daemon.UntilAsync(() => _console.Has("0 agents and 1 shells are left\n"));
+        Assert.Matches($"^{agent}: Cancelled, proof: (CgroupEmpty|NoChildren)\n", _console.ToString());
+        Assert.False(stopping.IsCompleted);
+        await shell.CancelAsync(daemon.Soon);
+        await stopping;
     }
 
     [Fact]
@@ -99,7 +132,7 @@ public sealed partial class RecipeTests : IDisposable
         Task<string> Spawn(SpawnOptions options) => Recipe.ErrorsAsync(daemon.Client(), options, daemon.Soon);
         var nowhere = new SpawnOptions { Shell = "x", WorkingDirectory = "/no/such" };
         Assert.StartsWith("create /no/such first: ", await Spawn(nowhere), StringComparison.Ordinal);
-        Assert.StartsWith("spec.command: ", await Spawn(new SpawnOptions()), StringComparison.Ordinal);
+        Assert.StartsWith("Shell or Argv (spec.command): ", await Spawn(new SpawnOptions()), StringComparison.Ordinal);
         await daemon.KillAsync();
         Assert.Contains("heeler serve", await Spawn(new SpawnOptions { Shell = "x" }), StringComparison.Ordinal);
     }
