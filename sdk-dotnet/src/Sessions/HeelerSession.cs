@@ -62,7 +62,19 @@ public class HeelerSession
     /// <param name="cancellationToken">Ends the call, not the stop.</param>
     public virtual Task<IReadOnlyList<CancelResult>> CancelAsync(
         CancelOptions? options = null, CancellationToken cancellationToken = default) =>
-        Client.CancelAsync(Here(filter: null), options, cancellationToken);
+        CancelAsync(new TaskFilter(), options, cancellationToken);
+
+    /// <summary>Stops the live tasks of the session that match, such as its agents.</summary>
+    /// <param name="filter">The tasks to stop. One without a condition matches every task of the session.</param>
+    /// <param name="options">The way to stop. Null: each task's own stop policy.</param>
+    /// <param name="cancellationToken">Ends the call, not the stop.</param>
+    /// <exception cref="ArgumentException">The filter names another session.</exception>
+    public virtual Task<IReadOnlyList<CancelResult>> CancelAsync(
+        TaskFilter filter, CancelOptions? options = null, CancellationToken cancellationToken = default)
+    {
+        ArgumentNullException.ThrowIfNull(filter);
+        return Client.CancelAsync(Here(filter), options, cancellationToken);
+    }
 
     /// <summary>Returns when the session has no live task: at once if there is none now. It waits for a daemon that restarts.</summary>
     /// <param name="cancellationToken">Ends the wait, not the tasks.</param>

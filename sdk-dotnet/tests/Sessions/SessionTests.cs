@@ -28,8 +28,11 @@ public sealed class SessionTests
         var run = await session.RunAsync(new SpawnOptions { Shell = "echo out; exit 3" }, null, daemon.Soon);
         Assert.Equal((3, "out\n", "a"), (run.ExitCode, run.Stdout, run.Task.Spec.SessionId));
 
+        var third = await session.SpawnAsync(_sleep, daemon.Soon);
+        var byKind = await session.CancelAsync(agents.Filter, null, daemon.Soon);
+        Assert.Equal(agent.Id, Assert.Single(byKind).Task.Id);
         var cancelled = await session.CancelAsync(new CancelOptions { Force = true }, daemon.Soon);
-        Assert.Equal([agent.Id, shell.Id], cancelled.Select(result => result.Task.Id).Order());
+        Assert.Equal(new[] { third.Id, shell.Id }.Order(), cancelled.Select(result => result.Task.Id).Order());
         Assert.All(cancelled, result => Assert.Equal(TaskState.Cancelled, result.Task.State));
         Assert.Empty(await session.CancelAsync(cancellationToken: daemon.Soon));
         Assert.Equal(new SessionCounts(0, 0), await session.CountsAsync(daemon.Soon));
@@ -90,6 +93,7 @@ public sealed class SessionTests
         var session = heeler.Session("s");
         var other = new TaskFilter { SessionId = "other" };
         await Assert.ThrowsAsync<ArgumentException>(() => session.SpawnAsync(_sleep with { SessionId = "other" }));
+        await Assert.ThrowsAsync<ArgumentException>(() => session.CancelAsync(other));
         Assert.Throws<ArgumentException>(() => session.WatchAsync(new WatchOptions { Filter = other }));
         Assert.Throws<ArgumentException>(() => session.ListAsync(new ListRequest { Filter = other }));
         Assert.Throws<ArgumentException>(() => heeler.Session(""));
