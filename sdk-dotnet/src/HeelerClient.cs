@@ -14,8 +14,9 @@ namespace Heeler.Client;
 /// Remove is repeated only if the daemon did not process it, and Shutdown never.
 /// </para>
 /// <para>
-/// Every member is virtual, so that a test can replace the client; <see cref="HeelerModelFactory"/> makes its answers. A method that takes options or an id is a short form of the
-/// one that takes the contract's request: a fake that overrides the latter serves both.
+/// Every member is virtual, so that a test can replace the client; <see cref="HeelerModelFactory"/> makes its answers. A method
+/// that takes options or an id is a short form of the one that takes the contract's request: a fake that overrides the latter
+/// serves both.
 /// </para>
 /// </remarks>
 public partial class HeelerClient : IDisposable

@@ -4,8 +4,8 @@ using Heeler.V1;
 namespace Heeler.Client;
 
 /// <summary>
-/// Makes the answers of a daemon, for tests that replace the client. Handles have public constructors:
-/// <see cref="HeelerTask(HeelerClient, string, IReadOnlyList{SpawnNotice})"/> and <see cref="HeelerSession(HeelerClient, string)"/>.
+/// Makes the answers of a daemon, for tests that replace the client. The handles, <see cref="HeelerTask"/> and
+/// <see cref="HeelerSession"/>, have public constructors.
 /// </summary>
 public static class HeelerModelFactory
 {

@@ -32,7 +32,9 @@ public sealed class AgentSession : IAsyncDisposable
     /// <summary>The id of the session in Heeler.</summary>
     public string SessionId => _session.Id;
 
-    /// <summary>Completes when the session is closed. It fails if a handler throws or the daemon is gone: no event follows.</summary>
+    /// <summary>
+    /// Completes when the session is closed. It fails if a handler throws or the watch cannot go on: no event follows.
+    /// </summary>
     public Task Completion { get; private set; }
 
     /// <summary>The number of live background tasks, as far as the watch has come.</summary>

@@ -24,7 +24,8 @@ public sealed class SilentAgentsTests
         await using var daemon = await Daemon.StartAsync();
         var heeler = daemon.Client();
         var before = await heeler.SpawnAsync(_silent, daemon.Soon);
-        Assert.True(await before.EventsAsync(daemon.Soon).AnyAsync(happened => happened.Type == TaskEventType.Stale, daemon.Soon));
+        var events = before.EventsAsync(daemon.Soon);
+        Assert.True(await events.AnyAsync(happened => happened.Type == TaskEventType.Stale, daemon.Soon));
         var shell = await heeler.SpawnAsync(_silent with { Kind = TaskKind.Shell }, daemon.Soon);
         var agent = await heeler.SpawnAsync(_silent with { Silence = null }, daemon.Soon);
 

@@ -4,7 +4,7 @@ using Microsoft.Extensions.Logging;
 
 namespace Heeler.AgentHosts;
 
-/// <summary>Stops every agent that has written no output for its <c>StaleAfter</c>, in all sessions, and logs each stop.</summary>
+/// <summary>Stops every agent that has written no output for its <c>StaleAfter</c>, and logs each stop.</summary>
 public sealed partial class SilentAgents(HeelerClient heeler, ILogger log)
 {
     private readonly ILogger _log = log;

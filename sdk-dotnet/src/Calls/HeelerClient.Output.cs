@@ -13,8 +13,8 @@ public partial class HeelerClient
 
     /// <summary>
     /// Streams a task's output in the chunks in which it arrived, up to the end of the task or, without
-    /// <see cref="OutputOptions.Follow"/>, to the present end. It waits for a daemon that restarts. To resume later, store the offset after
-    /// the last chunk.
+    /// <see cref="OutputOptions.Follow"/>, to the present end. It waits for a daemon that restarts. To resume later, store the
+    /// offset after the last chunk.
     /// </summary>
     public virtual async IAsyncEnumerable<OutputChunk> ReadChunksAsync(
         string taskId, OutputOptions? options = null, [EnumeratorCancellation] CancellationToken cancellationToken = default)

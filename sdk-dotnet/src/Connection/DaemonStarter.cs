@@ -21,7 +21,8 @@ internal static class DaemonStarter
             await command.WaitForExitAsync(cancellation).ConfigureAwait(false);
             var address = (await output.ConfigureAwait(false)).Trim();
             if (command.ExitCode == 0) return HeelerAddress.Parse(address);
-            throw new DaemonStartException(program, errors.Trim() is { Length: > 0 } words ? words : $"exit code {command.ExitCode}");
+            var words = errors.Trim() is { Length: > 0 } some ? some : $"exit code {command.ExitCode}";
+            throw new DaemonStartException(program, words);
         }
         catch (OperationCanceledException)
         {

@@ -20,8 +20,8 @@ public sealed class HeelerProgramNotFoundException : HeelerException
     /// <summary>Creates the exception for a program and the address of the daemon that it would start.</summary>
     public HeelerProgramNotFoundException(string program, HeelerAddress address, Exception? inner = null)
         : base(
-            $"no daemon answers at {address}, and `{program}` cannot be executed to start one ({inner?.Message}): install it with "
-            + "`cargo install --path cli`, or set HEELER_BINARY to its path",
+            $"no daemon answers at {address}, and `{program}` cannot be executed to start one ({inner?.Message}): "
+            + "install it with `cargo install --path cli`, or set HEELER_BINARY to its path",
             inner) => Program = program;
 
     /// <summary>The program that was looked for: a path, or a name on <c>PATH</c>.</summary>

@@ -43,7 +43,8 @@ internal static class OptionNames
             : $"{message[..at]}{Of(field)} ({field}){message[(at + field.Length)..]}";
     }
 
-    private static bool IsBoundary(string text, int at) => at == text.Length || !(char.IsLetterOrDigit(text[at]) || text[at] == '_');
+    private static bool IsBoundary(string text, int at) =>
+        at == text.Length || !(char.IsLetterOrDigit(text[at]) || text[at] == '_');
 
     /// <summary>Spells the names of a path in C#'s way. Keys and indexes in brackets stay.</summary>
     private static string Pascal(string path)

@@ -55,8 +55,8 @@ public class HeelerSession
     }
 
     /// <summary>
-    /// Stops every live task of the session with its whole tree, and returns when all trees are proven empty. Without a live task:
-    /// an empty list.
+    /// Stops every live task of the session with its whole tree, and returns when all trees are proven empty. Without a live
+    /// task: an empty list.
     /// </summary>
     /// <param name="options">The way to stop. Null: each task's own stop policy.</param>
     /// <param name="cancellationToken">Ends the call, not the stop.</param>
@@ -76,7 +76,9 @@ public class HeelerSession
         return Client.CancelAsync(Here(filter), options, cancellationToken);
     }
 
-    /// <summary>Returns when the session has no live task: at once if there is none now. It waits for a daemon that restarts.</summary>
+    /// <summary>
+    /// Returns when the session has no live task: at once if there is none now. It waits for a daemon that restarts.
+    /// </summary>
     /// <param name="cancellationToken">Ends the wait, not the tasks.</param>
     public virtual async Task WaitUntilIdleAsync(CancellationToken cancellationToken = default)
     {

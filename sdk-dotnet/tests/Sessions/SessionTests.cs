@@ -81,9 +81,14 @@ public sealed class SessionTests
             if (happened.Type == TaskEventType.SessionIdle) break;
         }
         var (one, none) = (new SessionCounts(1, 0), new SessionCounts(0, 0));
-        Assert.Equal(
-            [(TaskEventType.Created, one), (TaskEventType.Started, null), (TaskEventType.Ended, none), (TaskEventType.SessionIdle, none)],
-            seen);
+        (TaskEventType, SessionCounts?)[] expected =
+        [
+            (TaskEventType.Created, one),
+            (TaskEventType.Started, null),
+            (TaskEventType.Ended, none),
+            (TaskEventType.SessionIdle, none),
+        ];
+        Assert.Equal(expected, seen);
     }
 
     [Fact]
