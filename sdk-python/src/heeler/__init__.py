@@ -1,6 +1,6 @@
 """The Python client of Heeler: it starts, watches, inspects and stops background tasks.
 
-    async with heeler.connect() as client:
+    async with heeler.connect_or_start() as client:
         task = await client.spawn("make test", session="demo")
         ended = await task.wait()
         print(heeler.outcome(ended))
@@ -12,18 +12,21 @@ Answers are the messages of the contract, in `heeler.v1`. Its enums are here, su
 
 from heeler._calls.client import Client
 from heeler._calls.outcome import Exited, NeverRan, Outcome, Signalled, Unknown, outcome
+from heeler._calls.session import Session, SessionCounts, session_counts
 from heeler._calls.task import Task, TaskEvents
 from heeler._connection.address import Address, Scheme, TcpAddress, UnixAddress
-from heeler._connection.connect import Connecting, connect
+from heeler._connection.connect import Connecting, connect, connect_or_start
 from heeler._errors.base import (
     AddressError,
     ClientClosedError,
     CredentialsError,
     DaemonConnectionError,
     DaemonNotRunningError,
+    DaemonStartError,
     DaemonUnreachableError,
     DisconnectedError,
     HeelerError,
+    NotInstalledError,
     TaskStillRunningError,
     TaskSurvivedError,
 )
@@ -31,9 +34,16 @@ from heeler._errors.refused import FieldViolation, RefusalDetails, RefusedError
 from heeler._foreground.attach import Attachment
 from heeler._foreground.attach_cursor import AttachItem
 from heeler._foreground.run import RunResult
+from heeler._options.cancel import CancelOptions
 from heeler._options.fields import TaskRef
 from heeler._options.filter import Filter
-from heeler._options.spawn import Command, RunOptions, SpawnOptions
+from heeler._options.spawn import (
+    Command,
+    RunOptions,
+    SessionRunOptions,
+    SessionSpawnOptions,
+    SpawnOptions,
+)
 from heeler._options.time import Span
 from heeler._streams.output import Chunk, Line, Lines, Output
 from heeler._streams.watch import Watch
@@ -43,6 +53,8 @@ from heeler.v1 import (
     AttachEnded,
     BackgroundTask,
     Bookmark,
+    CancelResult,
+    DetachResult,
     Queue,
     SessionActivity,
     SpawnNotice,
@@ -62,6 +74,8 @@ __all__ = [
     "Attachment",
     "BackgroundTask",
     "Bookmark",
+    "CancelOptions",
+    "CancelResult",
     "Chunk",
     "Client",
     "ClientClosedError",
@@ -70,7 +84,9 @@ __all__ = [
     "CredentialsError",
     "DaemonConnectionError",
     "DaemonNotRunningError",
+    "DaemonStartError",
     "DaemonUnreachableError",
+    "DetachResult",
     "DisconnectedError",
     "Exited",
     "FieldViolation",
@@ -79,6 +95,7 @@ __all__ = [
     "Line",
     "Lines",
     "NeverRan",
+    "NotInstalledError",
     "Outcome",
     "Output",
     "Queue",
@@ -87,7 +104,11 @@ __all__ = [
     "RunOptions",
     "RunResult",
     "Scheme",
+    "Session",
     "SessionActivity",
+    "SessionCounts",
+    "SessionRunOptions",
+    "SessionSpawnOptions",
     "Signalled",
     "Span",
     "SpawnNotice",
@@ -104,7 +125,9 @@ __all__ = [
     "Watch",
     "WatchItem",
     "connect",
+    "connect_or_start",
     "outcome",
+    "session_counts",
 ]
 __all__ += enums.__all__
 __all__ += errors.__all__

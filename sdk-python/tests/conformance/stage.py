@@ -82,6 +82,8 @@ class Stage:
             raise CaseError("no such step")
         method = getattr(self._client, snake_case(name))
         answer = await within(checked(method, request_type(call), fields))
+        if not isinstance(answer, Message):
+            return {"results": list(map(to_json, answer)) or None}, None
         return to_json(answer), None
 
     async def _do_spawn(self, fields: Fields) -> Done:
@@ -89,7 +91,10 @@ class Stage:
         return to_json(task.spawned), task.id
 
     async def _do_run(self, fields: Fields) -> Done:
-        result = await within(checked(self._client.run, v1.SpawnRequest, fields))
+        def run(foreground: bool = True, **given: Any) -> Awaitable[heeler.RunResult]:
+            return self._client.run(**given)
+
+        result = await within(checked(run, v1.SpawnRequest, fields))
         ended = v1.AttachEnded(task=result.task, reason=result.reason)
         texts = {"stdout": result.stdout.decode(), "stderr": result.stderr.decode()}
         return {"ended": to_json(ended), **texts}, result.task.id

@@ -39,7 +39,7 @@ async def test_a_repeated_wait_has_the_rest_of_the_timeout(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[float] = []
-    wait = client.stub.Wait
+    wait = client.raw.Wait
 
     async def breaking(request: WaitRequest) -> WaitResponse:
         asked.append(request.timeout.ToTimedelta().total_seconds())
@@ -49,7 +49,7 @@ async def test_a_repeated_wait_has_the_rest_of_the_timeout(
             )
         return await wait(request)
 
-    monkeypatch.setattr(client.stub, "Wait", breaking)
+    monkeypatch.setattr(client.raw, "Wait", breaking)
     task = await client.spawn("true")
     await task.wait(timeout=60)
     assert 60 >= asked[0] > asked[1] > asked[2] > 0
@@ -72,7 +72,7 @@ async def test_a_connection_that_breaks_during_a_call_is_a_disconnect(daemon: Da
         for _ in range(2):
             # It is sent after the wait, on the same connection: its answer shows that the wait has
             # arrived.
-            await task.snapshot()
+            await task.get()
         daemon.kill()
         with pytest.raises(heeler.DisconnectedError):
             await waiting
@@ -82,7 +82,7 @@ async def test_calls_on_a_closed_client_fail(daemon: Daemon) -> None:
     client = await heeler.connect(daemon.address)
     task = await client.spawn("sleep 100")
     waiting = asyncio.create_task(task.wait())
-    await task.snapshot()
+    await task.get()
     await client.close()
     for call in (waiting, task.wait(), anext(client.watch_events())):
         with pytest.raises(heeler.ClientClosedError):

@@ -24,6 +24,10 @@ import heeler.sync
 from harness.contract import CALLS, arguments, method_name, request_type
 from heeler import Address, Client, v1
 from heeler._calls import client as client_module
+from heeler._options import filter as filter_options
+from heeler._options import spawn as spawn_options
+from heeler._options.cancel import CancelOptions
+from heeler._options.names import option_of
 from heeler._options.spawn import spawn_request
 from heeler.v1 import enums
 
@@ -145,18 +149,40 @@ def test_options_that_contradict_each_other_are_refused() -> None:
         spawn_request(["true"], shell_program="/bin/sh")
     with pytest.raises(ValueError, match="foreground is False"):
         spawn_request("true", foreground=False, reattach_window=1)
-    with pytest.raises(TypeError, match="unknown option: unknown"):
+    with pytest.raises(TypeError, match=r"spawn\(\) got an unexpected keyword argument 'unknown'"):
         spawn_request("true", unknown=1)  # type: ignore[call-arg]
 
 
 def test_the_blocking_client_has_every_method_with_its_arguments() -> None:
-    for face, inner in ((heeler.sync.Client, heeler.Client), (heeler.sync.Task, heeler.Task)):
-        names = {name for name in dir(inner) if not name.startswith("_")} - {"stub"}
+    faces = (
+        (heeler.sync.Client, heeler.Client),
+        (heeler.sync.Task, heeler.Task),
+        (heeler.sync.Session, heeler.Session),
+    )
+    for face, inner in faces:
+        names = {name for name in dir(inner) if not name.startswith("_")} - {"raw"}
         assert names <= set(dir(face))
         for name in names:
             if inspect.isfunction(method := getattr(inner, name)):
                 parameters = inspect.signature(getattr(face, name)).parameters
                 assert set(parameters) == set(inspect.signature(method).parameters), name
+
+
+def test_every_way_to_cancel_has_the_options_of_cancel() -> None:
+    cancel = inspect.signature(Client.cancel).parameters
+    shared = {name for name, found in cancel.items() if found.kind is found.KEYWORD_ONLY}
+    assert CancelOptions.__annotations__.keys() == shared - {"filter"}
+
+
+def test_every_field_of_a_task_and_a_filter_has_the_name_of_its_option() -> None:
+    for option, field in spawn_options.FIELDS.items():
+        assert option_of(f"spec.{field}") == option
+    options = {option_of(f"spec.{field}") for field in ("shell.script", "argv.args", "command")}
+    assert options == {"command"}
+    for option, field in filter_options.FIELDS.items():
+        assert option_of(f"filter.{field}[1]") == f"filter.{option}[1]"
+    assert option_of('spec.environment.variables["A.B"]') == 'env["A.B"]'
+    assert option_of("slots") == "slots"
 
 
 def test_every_enum_of_the_contract_has_a_python_enum_with_its_values() -> None:

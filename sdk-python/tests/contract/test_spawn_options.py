@@ -71,3 +71,25 @@ def test_every_option_sets_its_own_field() -> None:
     assert OPTIONS.keys() == SpawnOptions.__annotations__.keys()
     sent = json_format.MessageToDict(spawn_request("true", **OPTIONS))
     assert sent == {"requestId": "r", "spec": SPEC}
+
+
+def test_a_word_means_the_member_of_its_enum() -> None:
+    members: SpawnOptions = {
+        "kind": heeler.TaskKind.AGENT,
+        "env_defaults": heeler.EnvironmentDefaults.NON_INTERACTIVE,
+        "on_disconnect": heeler.DisconnectAction.KEEP,
+        "request_id": "r",
+    }
+    words: SpawnOptions = {
+        "kind": "agent",
+        "env_defaults": "non_interactive",
+        "on_disconnect": "keep",
+        "request_id": "r",
+    }
+    assert spawn_request("true", **words) == spawn_request("true", **members)
+    wanted = heeler.Filter(kinds=["agent"], states=["timed_out"], placement="foreground")
+    assert json_format.MessageToDict(wanted.to_message()) == {
+        "kinds": ["TASK_KIND_AGENT"],
+        "states": ["TASK_STATE_TIMED_OUT"],
+        "placement": "PLACEMENT_FOREGROUND",
+    }

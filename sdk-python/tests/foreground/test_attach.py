@@ -167,7 +167,7 @@ async def test_a_disconnect_from_a_task_with_keep_changes_nothing(client: Client
     )
     async with task.attach() as attachment:
         await anext(attachment)
-    state = await task.snapshot()
+    state = await task.get()
     assert (state.state, state.placement) == (TaskState.RUNNING, Placement.FOREGROUND)
 
 
@@ -209,12 +209,12 @@ async def test_detach_ends_the_attachment_and_the_process_stays(client: Client) 
 
 async def test_a_session_is_detached_and_waited_for(client: Client) -> None:
     """F7."""
-    assert not (await client.detach(filter=Filter(session="s"))).results
+    assert not await client.detach(filter=Filter(session="s"))
     task = await client.spawn("sleep 100", session="s", foreground=True, reattach_window=WINDOW)
     waiting = asyncio.create_task(task.wait(until=WaitCondition.OUT_OF_FOREGROUND))
     with pytest.raises(heeler.TaskStillRunningError):
         await task.wait(until=WaitCondition.OUT_OF_FOREGROUND, timeout=0)
     answer = await client.detach(filter=Filter(session="s"))
-    assert [result.task.id for result in answer.results] == [task.id]
+    assert [result.task.id for result in answer] == [task.id]
     assert (await waiting).placement == Placement.BACKGROUND
-    assert not (await client.detach(task, filter=Filter(session="other"))).results
+    assert not await client.detach(task, filter=Filter(session="other"))

@@ -49,7 +49,7 @@ async def test_the_foreground_timeout_moves_the_command_to_the_background(client
     result = await client.run("sleep 100", foreground_timeout=0.5)
     assert (result.detached, result.outcome) == (True, None)
     assert result.task.detachment.cause == DetachCause.FOREGROUND_TIMEOUT
-    state = await client.task(result.task).snapshot()
+    state = await client.task(result.task).get()
     assert (state.state, state.placement) == (TaskState.RUNNING, Placement.BACKGROUND)
 
 

@@ -137,7 +137,7 @@ def unkillable(client: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
         answer = v1.CancelResponse(results=[v1.CancelResult(task=task)])
         return asyncio.sleep(0, answer)
 
-    monkeypatch.setattr(client.stub, "Cancel", cancel)
+    monkeypatch.setattr(client.raw, "Cancel", cancel)
     return client
 
 

@@ -17,12 +17,11 @@ from google.protobuf.message import Message
 from heeler import Bookmark, Filter, v1
 from heeler._options import filter as filter_options
 from heeler._options import spawn as spawn_options
+from heeler._options.names import OTHERS
 from heeler.v1 import background_tasks_pb2
 
 CALLS = background_tasks_pb2.DESCRIPTOR.services_by_name["BackgroundTasks"].methods_by_name
 """The calls of the service, by name."""
-
-_OWN_NAMES = {"task_id": "task"}
 
 
 class NoArgumentError(AssertionError):
@@ -57,9 +56,8 @@ def arguments(request: Message) -> dict[str, Any]:
         # The default of a flag in the client may differ from the contract's.
         if value or field.has_presence or isinstance(value, bool):
             given |= _argument(field.name, value)
-    if "after_revision" in given:
-        revision, epoch = given.pop("after_revision"), given.pop("epoch", "")
-        given["after"] = Bookmark(revision=revision, epoch=epoch)
+    if isinstance(request, v1.WatchEventsRequest) and "after" in given:
+        given["after"] = Bookmark(revision=request.after_revision, epoch=request.epoch)
     return given
 
 
@@ -74,7 +72,7 @@ def _argument(name: str, value: Any) -> dict[str, Any]:
         case Message():
             return arguments(value)
         case _:
-            return {_OWN_NAMES.get(name, name): value}
+            return {OTHERS.get(name, name): value}
 
 
 def _spawn_arguments(request: v1.SpawnRequest) -> dict[str, Any]:

@@ -47,6 +47,12 @@ def test_the_wheel_has_only_the_package_and_its_types(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
     subprocess.run([*build, "--wheel-dir", tmp_path, PACKAGE], check=True)
     (wheel,) = tmp_path.glob("*.whl")
-    names = set(zipfile.ZipFile(wheel).namelist())
+    archive = zipfile.ZipFile(wheel)
+    names = set(archive.namelist())
     assert {"heeler/py.typed", "heeler/v1/__init__.py", "heeler/v1/task_pb2.pyi"} <= names
     assert all(name.startswith(("heeler/", "heeler-0")) for name in names)
+    for name in ("LICENSE-MIT", "LICENSE-APACHE"):
+        packed = archive.read(f"heeler-0.1.0.dist-info/licenses/{name}")
+        assert packed == (PACKAGE.parent / name).read_bytes()
+    metadata = archive.read("heeler-0.1.0.dist-info/METADATA").decode()
+    assert "Project-URL: Homepage, https://heeler.dev" in metadata

@@ -35,13 +35,13 @@ def test_a_task_is_spawned_waited_for_and_read(sync_client: Client) -> None:
     assert task.inspect().task.id == sync_client.inspect(task).task.id
     task.remove()
     with pytest.raises(heeler.TaskNotFoundError):
-        sync_client.task(task).snapshot()
+        sync_client.task(task).get()
 
 
 def test_a_with_block_cancels_its_task(sync_client: Client) -> None:
     with sync_client.spawn("sleep 100") as task:
-        assert task.snapshot().state == TaskState.RUNNING
-    assert task.snapshot().state == TaskState.CANCELLED
+        assert task.get().state == TaskState.RUNNING
+    assert task.get().state == TaskState.CANCELLED
 
 
 def test_a_deadline_does_not_end_the_task(sync_client: Client) -> None:
@@ -50,7 +50,7 @@ def test_a_deadline_does_not_end_the_task(sync_client: Client) -> None:
         task.within(0.05).wait()
     with pytest.raises(heeler.TaskStillRunningError):
         task.wait(timeout=0.05)
-    assert task.snapshot().state == TaskState.RUNNING
+    assert task.get().state == TaskState.RUNNING
 
 
 def test_watch_resumes_after_kills_and_timeouts(daemon: Daemon, sync_client: Client) -> None:
@@ -108,7 +108,7 @@ def test_a_task_is_attached_to_and_detached(sync_client: Client) -> None:
         (ended,) = attachment
     assert ended == attachment.ended
     assert task.wait(until=heeler.WaitCondition.OUT_OF_FOREGROUND).placement == Placement.BACKGROUND
-    assert sync_client.detach(task).results[0].outcome == DetachOutcome.ALREADY_BACKGROUND
+    assert sync_client.detach(task)[0].outcome == DetachOutcome.ALREADY_BACKGROUND
     assert task.notices == ()
 
 
@@ -175,11 +175,11 @@ def test_an_interrupt_of_wait_does_not_end_the_task(daemon: Daemon, sync_client:
         import heeler.sync
         with heeler.sync.connect({daemon.address!r}) as client:
             task = client.task({task.id!r})
-            print(task.snapshot().id, flush=True)
+            print(task.get().id, flush=True)
             task.wait()
     """)
     assert line == task.id
-    assert task.snapshot().state == TaskState.RUNNING
+    assert task.get().state == TaskState.RUNNING
 
 
 def interrupted(program: str) -> str:

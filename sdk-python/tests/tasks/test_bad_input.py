@@ -1,5 +1,7 @@
 """Bad input: the exception names the problem, and nothing was changed."""
 
+from collections.abc import Awaitable, Callable
+
 import grpc
 import pytest
 
@@ -29,6 +31,57 @@ async def test_a_bad_field_is_named_and_nothing_is_started(client: Client) -> No
             await call
         assert refused.value.fields[0].field
     assert [task async for task in client.list(include_finished=True)] == []
+
+
+async def test_the_error_has_the_name_of_the_option_beside_that_of_the_field(
+    client: Client,
+) -> None:
+    """S2."""
+    with pytest.raises(heeler.InvalidFieldError) as refused:
+        await client.spawn("true", grace=-1)
+    (bad,) = refused.value.fields
+    assert (bad.option, bad.field) == ("grace", "spec.stop.grace")
+    assert str(refused.value) == "grace (spec.stop.grace) is negative or malformed"
+    with pytest.raises(heeler.InvalidFieldError, match=r"^cwd \(spec\.working_directory\) is not"):
+        await client.spawn("true", cwd="relative")
+    with pytest.raises(heeler.InvalidFieldError, match=r"^command \(spec\.argv\.args\) is empty"):
+        await client.spawn([])
+    with pytest.raises(heeler.InvalidFieldError, match=r'^env\["A="\] \(spec\.environment\.var'):
+        await client.spawn("true", env={"A=": "1"})
+    with pytest.raises(heeler.InvalidFieldError, match=r"^grace \(graceful\.grace\) is negative"):
+        await client.cancel("shell-aaaaaaaaaa", grace=-1)
+    with pytest.raises(heeler.InvalidFieldError, match=r"^filter\.directory is not an absolute"):
+        await client.cancel(filter=heeler.Filter(directory="relative"))
+
+
+async def test_an_unknown_option_names_the_function_that_was_called(client: Client) -> None:
+    task = client.task("shell-a")
+    calls: dict[str, Callable[[], Awaitable[object]]] = {
+        "spawn": lambda: client.spawn("true", timeot=1),  # type: ignore[call-arg]
+        "run": lambda: client.run("true", timeot=1),  # type: ignore[call-arg]
+        "Session.spawn": lambda: client.session("s").spawn("true", timeot=1),  # type: ignore[call-arg]
+        "Session.run": lambda: client.session("s").run("true", timeot=1),  # type: ignore[call-arg]
+    }
+    for name, call in calls.items():
+        expected = f"{name}() got an unexpected keyword argument 'timeot'; did you mean 'timeout'?"
+        with pytest.raises(TypeError) as unknown:
+            await call()
+        assert str(unknown.value) == expected
+    with pytest.raises(TypeError, match=r"^Task\.cancel\(\) got .* 'forced'; did you mean 'force'"):
+        await task.cancel(forced=True)  # type: ignore[call-arg]
+    with pytest.raises(
+        TypeError, match=r"^run\(\) got an unexpected keyword argument 'foreground'"
+    ):
+        await client.run("true", foreground=False)  # type: ignore[call-arg]
+
+
+async def test_an_unknown_word_names_the_words_that_there_are(client: Client) -> None:
+    with pytest.raises(ValueError, match=r"^kind must be one of shell, agent, not 'agnt'$"):
+        await client.spawn("true", kind="agnt")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"^states must be one of queued, starting, .*, not 'up'$"):
+        await client.list_page(heeler.Filter(states=["up"]))  # type: ignore[list-item]
+    with pytest.raises(ValueError, match=r"^until must be one of finished, out_of_foreground, not"):
+        await client.wait("shell-a", until="done")  # type: ignore[arg-type]
 
 
 async def test_arguments_that_exclude_each_other_are_refused_by_the_client(client: Client) -> None:

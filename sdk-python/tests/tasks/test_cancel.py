@@ -76,11 +76,11 @@ async def test_cancel_selects_by_filter(client: Client) -> None:
     red = await client.spawn("sleep 100", labels={"team": "red"})
     other = await client.spawn("sleep 100")
     answer = await client.cancel(filter=Filter(session="s"))
-    assert {result.task.id for result in answer.results} == {task.id for task in here}
+    assert {result.task.id for result in answer} == {task.id for task in here}
     answer = await client.cancel(filter=Filter(labels={"team": "red"}))
-    assert [result.task.id for result in answer.results] == [red.id]
-    assert not (await client.cancel(filter=Filter(session="none"))).results
-    assert (await other.snapshot()).state == TaskState.RUNNING
+    assert [result.task.id for result in answer] == [red.id]
+    assert not await client.cancel(filter=Filter(session="none"))
+    assert (await other.get()).state == TaskState.RUNNING
 
 
 async def test_cascade_also_cancels_spawned_tasks(client: Client) -> None:
@@ -88,12 +88,12 @@ async def test_cascade_also_cancels_spawned_tasks(client: Client) -> None:
     parent = await client.spawn("sleep 100")
     child = await client.spawn("sleep 100", parent=parent)
     assert (await parent.cancel(cascade=True)).task.state == TaskState.CANCELLED
-    assert (await child.snapshot()).state == TaskState.CANCELLED
+    assert (await child.get()).state == TaskState.CANCELLED
 
 
 async def test_a_task_does_not_outlive_its_block(client: Client) -> None:
     async with await client.spawn("sleep 100") as task:
-        pid = (await task.snapshot()).leader.pid
+        pid = (await task.get()).leader.pid
         assert alive(pid)
     assert not alive(pid)
-    assert (await task.snapshot()).state == TaskState.CANCELLED
+    assert (await task.get()).state == TaskState.CANCELLED

@@ -10,7 +10,7 @@ from heeler import Client, EndReason, ExclusiveMode, Filter, TaskEvent, TaskEven
 
 
 async def state_of(task: heeler.Task) -> TaskState:
-    return TaskState((await task.snapshot()).state)
+    return TaskState((await task.get()).state)
 
 
 async def test_a_queue_runs_one_task_at_a_time(client: Client) -> None:
@@ -69,7 +69,7 @@ async def test_an_exclusive_key_rejects_replaces_or_queues(client: Client) -> No
         await client.spawn("true", exclusive_key="k")
     assert refused.value.metadata == {"exclusive_key": "k", "task_id": holder.id}
     new = await client.spawn("sleep 100", exclusive_key="k", exclusive_mode=ExclusiveMode.REPLACE)
-    assert (await holder.snapshot()).end_reason == EndReason.REPLACED
+    assert (await holder.get()).end_reason == EndReason.REPLACED
     waiting = await client.spawn("exit 8", exclusive_key="k", exclusive_mode=ExclusiveMode.QUEUE)
     assert await state_of(waiting) == TaskState.QUEUED
     await new.cancel()

@@ -47,7 +47,7 @@ async def test_options_of_spawn_reach_the_task(client: Client, tmp_path: Path) -
         grace=0.25,
         stop_signal=signal.SIGINT,
     )
-    shown = (await task.snapshot()).spec
+    shown = (await task.get()).spec
     assert (shown.session_id, shown.name, shown.parent_id) == ("s", "n", parent.id)
     assert (shown.kind, shown.shell.program) == (TaskKind.AGENT, "/bin/sh")
     assert dict(shown.labels) == {"team": "red"}
@@ -90,7 +90,7 @@ async def test_wait_times_out_with_the_state_of_the_task(client: Client) -> None
         await task.wait(timeout=0.05)
     assert late.value.task.id == task.id
     assert isinstance(late.value, TimeoutError)
-    assert (await task.snapshot()).state == TaskState.RUNNING
+    assert (await task.get()).state == TaskState.RUNNING
 
 
 async def test_wait_is_for_some_or_all_tasks_or_a_session(client: Client) -> None:
@@ -111,18 +111,18 @@ async def test_a_timeout_of_the_caller_does_not_end_the_task(client: Client) -> 
     task = await client.spawn("sleep 100")
     with pytest.raises(asyncio.TimeoutError):
         await asyncio.wait_for(task.wait(), 0.05)
-    assert (await task.snapshot()).state == TaskState.RUNNING
+    assert (await task.get()).state == TaskState.RUNNING
 
 
 async def test_cancelling_the_caller_of_wait_does_not_end_the_task(client: Client) -> None:
     """L5."""
     task = await client.spawn("sleep 100")
     waiting = asyncio.create_task(task.wait())
-    await task.snapshot()
+    await task.get()
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    assert (await task.snapshot()).state == TaskState.RUNNING
+    assert (await task.get()).state == TaskState.RUNNING
 
 
 async def test_list_filters_and_reads_all_pages(client: Client) -> None:
@@ -195,7 +195,7 @@ async def test_remove_deletes_finished_tasks_and_refuses_live_ones(client: Clien
     await client.wait(*finished)
     await finished[0].remove()
     with pytest.raises(heeler.TaskNotFoundError):
-        await finished[0].snapshot()
+        await finished[0].get()
     removed = await client.remove(filter=Filter())
     assert set(removed.removed_task_ids) == {finished[1].id, finished[2].id}
 
@@ -216,7 +216,7 @@ async def test_shutdown_leaves_tasks_running_or_stops_them(client: Client, daemo
     assert (await client.shutdown()).live_tasks == 1
     assert daemon.exited() == 0
     daemon.start()
-    assert (await task.snapshot()).state == TaskState.RUNNING
+    assert (await task.get()).state == TaskState.RUNNING
     assert (
         await client.shutdown(tasks=heeler.ShutdownTasks.STOP, reason="done")
     ).stopped_tasks == 1

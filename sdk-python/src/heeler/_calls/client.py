@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from signal import Signals
 from typing import TYPE_CHECKING
@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING
 from heeler._calls.connection import Connection
 from heeler._calls.pages import Pages
 from heeler._calls.retry import Retry
+from heeler._calls.session import Session
 from heeler._calls.task import Task
 from heeler._foreground.attach import Attachment
 from heeler._foreground.run import OnCancel, RunResult, run
+from heeler._options.cancel import CancelOptions
+from heeler._options.check import check_options
 from heeler._options.fields import TaskRef, id_of, signal_name
 from heeler._options.filter import Filter, select, to_message
 from heeler._options.spawn import Command, RunOptions, SpawnOptions, spawn_request
@@ -24,6 +27,7 @@ from heeler._options.time import (
     to_optional_seconds,
     to_seconds,
 )
+from heeler._options.words import to_number
 from heeler._streams.output import Chunk
 from heeler._streams.watch import Watch
 from heeler.v1 import (
@@ -31,9 +35,9 @@ from heeler.v1 import (
     BackgroundTask,
     Bookmark,
     CancelRequest,
-    CancelResponse,
+    CancelResult,
     DetachRequest,
-    DetachResponse,
+    DetachResult,
     ForcedStop,
     InspectRequest,
     InspectResponse,
@@ -54,7 +58,16 @@ from heeler.v1 import (
     WaitResponse,
     WatchEventsRequest,
 )
-from heeler.v1.enums import OutputView, ShutdownTasks, TaskEventType, WaitCondition
+from heeler.v1.enums import (
+    OutputView,
+    OutputViewWord,
+    ShutdownTasks,
+    ShutdownTasksWord,
+    TaskEventType,
+    TaskEventTypeWord,
+    WaitCondition,
+    WaitConditionWord,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -75,6 +88,10 @@ class Client(Connection):
         """Returns the handle of a task. Makes no call: the id may be unknown."""
         return Task(self, id_of(task))
 
+    def session(self, session_id: str) -> Session:
+        """Returns the handle of a session. Makes no call: the session may have no task."""
+        return Session(self, session_id)
+
     async def spawn(self, command: Command, **options: Unpack[SpawnOptions]) -> Task:
         """Starts a task and returns when its leader runs, or at once if the task is QUEUED.
 
@@ -84,7 +101,7 @@ class Client(Connection):
         """
         request = spawn_request(command, **options)
         retry = Retry.IF_TRANSIENT if request.request_id else Retry.IF_NOT_RECEIVED
-        answer = await self._call(self._stub.Spawn, request, retry)
+        answer = await self._call(self._raw.Spawn, request, retry)
         return Task(self, answer.task.id, answer)
 
     async def run(
@@ -124,7 +141,7 @@ class Client(Connection):
         offset: int | None = None,
         tail_bytes: int | None = None,
         foreground_only: bool = False,
-        view: OutputView = OutputView.UNSPECIFIED,
+        view: OutputViewWord = OutputView.UNSPECIFIED,
         give_up_after: Span | None = None,
     ) -> Attachment:
         """Attaches to a task and streams its output, from an offset or its last bytes.
@@ -134,7 +151,11 @@ class Client(Connection):
         without limit or for `give_up_after`.
         """
         _at_most_one(offset=offset, tail_bytes=tail_bytes)
-        request = AttachRequest(task_id=id_of(task), foreground_only=foreground_only, view=view)
+        request = AttachRequest(
+            task_id=id_of(task),
+            foreground_only=foreground_only,
+            view=to_number("view", OutputView, view),
+        )
         if tail_bytes is not None:
             request.tail_bytes = tail_bytes
         else:
@@ -148,7 +169,7 @@ class Client(Connection):
         timeout: Span | None = None,
         reason: str = "",
         actor: str = "",
-    ) -> DetachResponse:
+    ) -> Sequence[DetachResult]:
         """Turns foreground tasks into background tasks: the same processes, all earlier output.
 
         Every Attach on them ends. `timeout` replaces the timeout of the tasks from here on. A task
@@ -160,7 +181,7 @@ class Client(Connection):
             reason=reason,
             actor=actor,
         )
-        return await self._call(self._stub.Detach, request)
+        return (await self._call(self._raw.Detach, request)).results
 
     async def cancel(
         self,
@@ -173,13 +194,14 @@ class Client(Connection):
         actor: str = "",
         wait: bool = True,
         cascade: bool = False,
-    ) -> CancelResponse:
+    ) -> Sequence[CancelResult]:
         """Stops tasks: the stop signal, the grace, then a kill of the whole tree.
 
         `grace` and `signal` override the policy of the task; `force` kills at once. The answer
         comes when every tree is proven empty, or after 10 s of killing with the survivors in
         `task.stop.proof`; the kill goes on. Without `wait` it comes as soon as the intent is
         durable. `cascade` also stops the tasks that the selected tasks have spawned, and theirs.
+        There is a result for each task.
         """
         request = CancelRequest(
             filter=select(tasks, filter), reason=reason, actor=actor, wait=wait, cascade=cascade
@@ -190,7 +212,18 @@ class Client(Connection):
         elif grace is not None or signal:
             stop = StopPolicy(grace=to_optional_duration(grace), signal=signal_name(signal))
             request.graceful.CopyFrom(stop)
-        return await self._call(self._stub.Cancel, request)
+        return (await self._call(self._raw.Cancel, request)).results
+
+    async def cancel_background_task(
+        self, task: TaskRef, **options: Unpack[CancelOptions]
+    ) -> CancelResult:
+        """Stops one task, as `cancel` does. A finished task is no error: the result says so."""
+        check_options("cancel_background_task", options, CancelOptions)
+        wanted = id_of(task)
+        # With `cascade` there are results of other tasks as well.
+        return next(
+            result for result in await self.cancel(wanted, **options) if result.task.id == wanted
+        )
 
     def list(
         self,
@@ -235,14 +268,14 @@ class Client(Connection):
             page_size=page_size,
             page_token=page_token,
         )
-        return await self._call(self._stub.List, request)
+        return await self._call(self._raw.List, request)
 
     async def inspect(
         self, task: TaskRef, *, output_tail_bytes: int | None = None
     ) -> InspectResponse:
         """Returns one task with its processes, its resource use and the end of its output."""
         request = InspectRequest(task_id=id_of(task), output_tail_bytes=output_tail_bytes)
-        return await self._call(self._stub.Inspect, request)
+        return await self._call(self._raw.Inspect, request)
 
     def watch_events(
         self,
@@ -250,20 +283,21 @@ class Client(Connection):
         after: int | Bookmark | None = None,
         initial_state: bool = False,
         filter: Filter | None = None,
-        types: Iterable[TaskEventType] = (),
+        types: Iterable[TaskEventTypeWord] = (),
         bookmark_interval: Span | None = None,
         give_up_after: Span | None = None,
     ) -> Watch:
         """Streams every event after a point, then live, across restarts of the daemon.
 
         `after` is a revision (0: every event that is kept) or a Bookmark that you stored. None:
-        from now on. With `initial_state` every live task comes first. A daemon that is away is
-        waited for, without limit or for `give_up_after`.
+        from now on. With `initial_state` every live task comes first. The first Bookmark means
+        that the stream is established: no later event is missed. A daemon that is away is waited
+        for, without limit or for `give_up_after`.
         """
         request = WatchEventsRequest(
             initial_state=initial_state,
             filter=to_message(filter),
-            types=types,
+            types=[to_number("types", TaskEventType, word) for word in types],
             bookmark_interval=to_optional_duration(bookmark_interval),
         )
         if isinstance(after, Bookmark):
@@ -277,7 +311,7 @@ class Client(Connection):
         *tasks: TaskRef,
         filter: Filter | None = None,
         count: int | None = None,
-        until: WaitCondition = WaitCondition.UNSPECIFIED,
+        until: WaitConditionWord = WaitCondition.UNSPECIFIED,
         timeout: Span | None = None,
     ) -> WaitResponse:
         """Waits for all of the tasks, for `count` of them, or for all tasks of a session.
@@ -287,7 +321,7 @@ class Client(Connection):
         """
         request = WaitRequest(
             filter=select(tasks, filter),
-            until=until,
+            until=to_number("until", WaitCondition, until),
             count=count,
             timeout=to_optional_duration(timeout),
         )
@@ -298,7 +332,7 @@ class Client(Connection):
             # The daemon refuses a bad timeout.
             if seconds is not None and seconds > 0:
                 request.timeout.CopyFrom(to_duration(max(0.0, seconds - passed)))
-            return self._stub.Wait(request)
+            return self._raw.Wait(request)
 
         return await self._call(attempt, request)
 
@@ -310,7 +344,7 @@ class Client(Connection):
         tail_bytes: int | None = None,
         max_bytes: int = 0,
         wait: Span | None = None,
-        view: OutputView = OutputView.UNSPECIFIED,
+        view: OutputViewWord = OutputView.UNSPECIFIED,
     ) -> ReadOutputResponse:
         """Returns one piece of the output. `Task.output` and `Task.lines` follow it."""
         _at_most_one(offset=offset, tail_bytes=tail_bytes)
@@ -318,13 +352,13 @@ class Client(Connection):
             task_id=id_of(task),
             max_bytes=max_bytes,
             wait=to_optional_duration(wait),
-            view=view,
+            view=to_number("view", OutputView, view),
         )
         if offset is not None:
             request.offset = offset
         elif tail_bytes is not None:
             request.tail_bytes = tail_bytes
-        return await self._call(self._stub.ReadOutput, request)
+        return await self._call(self._raw.ReadOutput, request)
 
     async def remove(self, *tasks: TaskRef, filter: Filter | None = None) -> RemoveResponse:
         """Removes finished tasks and deletes their output.
@@ -333,7 +367,7 @@ class Client(Connection):
         task that matches is removed; `Filter()` matches all.
         """
         request = RemoveRequest(filter=select(tasks, filter))
-        return await self._call(self._stub.Remove, request, Retry.IF_NOT_RECEIVED)
+        return await self._call(self._raw.Remove, request, Retry.IF_NOT_RECEIVED)
 
     async def update_queue(
         self, name: str, *, slots: int | None = None, paused: bool | None = None
@@ -343,16 +377,16 @@ class Client(Connection):
         Running tasks are not affected. The queue need not exist yet.
         """
         request = UpdateQueueRequest(name=name, slots=slots, paused=paused)
-        return await self._call(self._stub.UpdateQueue, request)
+        return await self._call(self._raw.UpdateQueue, request)
 
     async def list_queues(self) -> ListQueuesResponse:
         """Returns the queues with live tasks or settings other than the defaults, by name."""
-        return await self._call(self._stub.ListQueues, ListQueuesRequest())
+        return await self._call(self._raw.ListQueues, ListQueuesRequest())
 
     async def shutdown(
         self,
         *,
-        tasks: ShutdownTasks = ShutdownTasks.UNSPECIFIED,
+        tasks: ShutdownTasksWord = ShutdownTasks.UNSPECIFIED,
         grace: Span | None = None,
         reason: str = "",
         actor: str = "",
@@ -362,9 +396,12 @@ class Client(Connection):
         The answer comes when the daemon begins to close. It exits a moment later.
         """
         request = ShutdownRequest(
-            tasks=tasks, grace=to_optional_duration(grace), reason=reason, actor=actor
+            tasks=to_number("tasks", ShutdownTasks, tasks),
+            grace=to_optional_duration(grace),
+            reason=reason,
+            actor=actor,
         )
-        return await self._call(self._stub.Shutdown, request, Retry.NEVER)
+        return await self._call(self._raw.Shutdown, request, Retry.NEVER)
 
 
 def _at_most_one(**given: object) -> None:

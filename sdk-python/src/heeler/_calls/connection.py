@@ -35,7 +35,7 @@ class Connection:
     ) -> None:
         self._channel = channel
         calls = channel if token is None else BearerChannel(channel, token)
-        self._stub = BackgroundTasksStub(cast(grpc.aio.Channel, calls))
+        self._raw = BackgroundTasksStub(cast(grpc.aio.Channel, calls))
         self._address = address
         self._retry_for = retry_for
         self._closed = False
@@ -51,9 +51,9 @@ class Connection:
         return self._closed
 
     @property
-    def stub(self) -> BackgroundTasksAsyncStub:
+    def raw(self) -> BackgroundTasksAsyncStub:
         """The generated stub on the same connection, without retries and typed errors."""
-        return self._stub
+        return self._raw
 
     async def close(self) -> None:
         """Closes the connection and ends every call and stream on it."""

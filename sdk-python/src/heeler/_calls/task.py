@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from signal import Signals
 from typing import TYPE_CHECKING
 
 from heeler._errors.base import TaskStillRunningError, TaskSurvivedError
 from heeler._foreground.attach import Attachment
+from heeler._options.cancel import CancelOptions
+from heeler._options.check import check_options
 from heeler._options.filter import Filter
 from heeler._options.time import Span
 from heeler._streams.output import Lines, Output
@@ -21,9 +22,17 @@ from heeler.v1 import (
     SpawnResponse,
     TaskEvent,
 )
-from heeler.v1.enums import OutputView, TaskEventType, WaitCondition
+from heeler.v1.enums import (
+    OutputView,
+    OutputViewWord,
+    TaskEventType,
+    WaitCondition,
+    WaitConditionWord,
+)
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from heeler._calls.client import Client
 
 
@@ -54,7 +63,7 @@ class Task:
         """The differences between the request of Spawn and the task, with their reasons."""
         return () if self._spawned is None else tuple(self._spawned.notices)
 
-    async def snapshot(self) -> BackgroundTask:
+    async def get(self) -> BackgroundTask:
         """Returns the present state."""
         answer = await self._client.wait(self._id, timeout=0)
         return [*answer.met, *answer.pending][0]
@@ -62,7 +71,7 @@ class Task:
     async def wait(
         self,
         *,
-        until: WaitCondition = WaitCondition.UNSPECIFIED,
+        until: WaitConditionWord = WaitCondition.UNSPECIFIED,
         timeout: Span | None = None,
     ) -> BackgroundTask:
         """Waits until the task is finished, or OUT_OF_FOREGROUND, and returns its state.
@@ -75,37 +84,17 @@ class Task:
             raise TaskStillRunningError(answer.pending[0])
         return answer.met[0]
 
-    async def cancel(
-        self,
-        *,
-        force: bool = False,
-        grace: Span | None = None,
-        signal: str | Signals = "",
-        reason: str = "",
-        actor: str = "",
-        wait: bool = True,
-        cascade: bool = False,
-    ) -> CancelResult:
+    async def cancel(self, **options: Unpack[CancelOptions]) -> CancelResult:
         """Stops the task, as Client.cancel does. A finished task is no error."""
-        answer = await self._client.cancel(
-            self._id,
-            force=force,
-            grace=grace,
-            signal=signal,
-            reason=reason,
-            actor=actor,
-            wait=wait,
-            cascade=cascade,
-        )
-        # With `cascade` the answer has other tasks as well.
-        return next(result for result in answer.results if result.task.id == self._id)
+        check_options("Task.cancel", options, CancelOptions)
+        return await self._client.cancel_background_task(self._id, **options)
 
     async def detach(
         self, *, timeout: Span | None = None, reason: str = "", actor: str = ""
     ) -> DetachResult:
         """Turns the task into a background task, as Client.detach does."""
-        answer = await self._client.detach(self._id, timeout=timeout, reason=reason, actor=actor)
-        return answer.results[0]
+        (result,) = await self._client.detach(self._id, timeout=timeout, reason=reason, actor=actor)
+        return result
 
     def attach(
         self,
@@ -113,7 +102,7 @@ class Task:
         *,
         tail_bytes: int | None = None,
         foreground_only: bool = False,
-        view: OutputView = OutputView.UNSPECIFIED,
+        view: OutputViewWord = OutputView.UNSPECIFIED,
         give_up_after: Span | None = None,
     ) -> Attachment:
         """Attaches to the task and streams its output, as Client.attach does."""
@@ -182,7 +171,7 @@ class TaskEvents(AsyncIterator[TaskEvent]):
     async def __anext__(self) -> TaskEvent:
         if not self._known:
             # A watch with an unknown id would wait for ever.
-            await self._task.snapshot()
+            await self._task.get()
             self._known = True
         async for item in self._watch:
             if isinstance(item, TaskEvent):

@@ -6,6 +6,8 @@ ValueError for arguments that fit in no request, and TimeoutError for a deadline
     HeelerError
     ├── AddressError, CredentialsError      also ValueError
     ├── ClientClosedError
+    ├── DaemonStartError
+    │   └── NotInstalledError
     ├── TaskStillRunningError               also TimeoutError
     ├── TaskSurvivedError
     ├── DaemonConnectionError               also ConnectionError
@@ -39,6 +41,27 @@ class CredentialsError(HeelerError, ValueError):
 
 class ClientClosedError(HeelerError):
     """The client was closed before or during the call."""
+
+
+class DaemonStartError(HeelerError):
+    """`heeler start` failed. `program` is the program that was run."""
+
+    def __init__(self, program: str, problem: str) -> None:
+        super().__init__(f"`{program} start` failed: {problem}")
+        self.program = program
+
+
+class NotInstalledError(DaemonStartError):
+    """The daemon cannot be started: there is no program `heeler` that can be executed."""
+
+    def __init__(self, program: str, origin: str, problem: str) -> None:
+        HeelerError.__init__(
+            self,
+            f"cannot start the daemon: cannot execute `{program}` (from {origin}): {problem}; "
+            "install it with `cargo install --path cli` in a checkout of Heeler, "
+            "or set HEELER_BINARY to its path",
+        )
+        self.program = program
 
 
 class TaskStillRunningError(HeelerError, TimeoutError):

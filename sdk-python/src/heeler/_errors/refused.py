@@ -9,14 +9,28 @@ from typing import ClassVar
 import grpc
 
 from heeler._errors.base import HeelerError
+from heeler._options.names import option_of
 
 
 @dataclass(frozen=True)
 class FieldViolation:
-    """A field of the request with a bad value: its path and the problem."""
+    """A field of the request with a bad value."""
 
     field: str
+    """Its path in the contract, such as `spec.stop.grace`."""
     description: str
+    """The problem, as the daemon describes it."""
+
+    @property
+    def option(self) -> str:
+        """The argument or option of this package that sets it, such as `grace`."""
+        return option_of(self.field)
+
+    def explain(self, text: str) -> str:
+        """Returns a text of the daemon with the name of the option beside that of the field."""
+        if self.option == self.field or not text.startswith(self.field):
+            return text
+        return f"{self.option} ({self.field}){text.removeprefix(self.field)}"
 
 
 @dataclass(frozen=True)
@@ -30,11 +44,10 @@ class RefusalDetails:
     fields: Sequence[FieldViolation] = ()
 
     def __str__(self) -> str:
-        if self.message:
-            return self.message
-        if self.fields:
-            return f"{self.fields[0].field}: {self.fields[0].description}"
-        return self.code.name
+        if not self.fields:
+            return self.message or self.code.name
+        first = self.fields[0]
+        return first.explain(self.message or f"{first.field}: {first.description}")
 
 
 class RefusedError(HeelerError):

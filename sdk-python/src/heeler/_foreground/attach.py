@@ -50,7 +50,7 @@ class Attachment(ResumingStream[AttachResponse, AttachItem]):
         return self._end
 
     def _open(self) -> grpc.aio.UnaryStreamCall[AttachRequest, AttachResponse]:
-        return self._connection.stub.Attach(self._cursor.request())
+        return self._connection.raw.Attach(self._cursor.request())
 
     def _receive(self, message: AttachResponse) -> Iterator[AttachItem]:
         for item in self._cursor.receive(message):

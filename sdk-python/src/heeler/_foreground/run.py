@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from heeler._calls.outcome import Outcome, outcome
 from heeler._calls.task import cancel_and_check
 from heeler._errors.base import HeelerError, TaskSurvivedError
+from heeler._options.check import check_options
 from heeler._options.spawn import RunOptions, SpawnOptions
 from heeler._options.time import Span
 from heeler._streams.output import Chunk
@@ -64,6 +65,7 @@ class OnCancel:
 
     def spawn_options(self, given: RunOptions) -> SpawnOptions:
         """Returns the options of the task. A caller that is killed has the same effect."""
+        check_options("run", given, RunOptions)
         options: SpawnOptions = {"foreground": True, **given}
         if self.detach:
             options.setdefault("on_disconnect", DisconnectAction.DETACH)

@@ -15,6 +15,8 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
 
 from heeler._options.time import to_duration
+from heeler._options.words import to_number
+from heeler.v1 import enums
 
 
 class HasId(Protocol):
@@ -51,23 +53,25 @@ def fill(message: Message, options: Mapping[str, Any], paths: Mapping[str, str])
         target = message
         for group in groups:
             target = getattr(target, group)
-        _set(target, target.DESCRIPTOR.fields_by_name[name], value)
+        _set(option, target, target.DESCRIPTOR.fields_by_name[name], value)
 
 
-def _set(message: Message, field: Any, value: Any) -> None:
+def _set(option: str, message: Message, field: Any, value: Any) -> None:
     if field.is_repeated:
         current = getattr(message, field.name)
         if isinstance(value, Mapping):
             current.update(value)
         else:
-            current.extend(map(_scalar, value))
+            current.extend(_scalar(option, field, item) for item in value)
     elif field.message_type is Duration.DESCRIPTOR:
         getattr(message, field.name).CopyFrom(to_duration(value))
     else:
-        setattr(message, field.name, _scalar(value))
+        setattr(message, field.name, _scalar(option, field, value))
 
 
-def _scalar(value: Any) -> Any:
+def _scalar(option: str, field: Any, value: Any) -> Any:
+    if field.enum_type is not None:
+        return to_number(option, getattr(enums, field.enum_type.name), value)
     if isinstance(value, Signals):
         return signal_name(value)
     if isinstance(value, os.PathLike):

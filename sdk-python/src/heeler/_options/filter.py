@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from heeler._options.fields import TaskRef, fill, id_of
 from heeler.v1 import TaskFilter
-from heeler.v1.enums import Placement, TaskKind, TaskState
+from heeler.v1.enums import Placement, PlacementWord, TaskKindWord, TaskStateWord
 
 FIELDS = {"tasks": "task_ids", "session": "session_id", "parent": "parent_id"}
 """The fields of TaskFilter that have another name here."""
@@ -16,17 +16,20 @@ FIELDS = {"tasks": "task_ids", "session": "session_id", "parent": "parent_id"}
 
 @dataclass(frozen=True, kw_only=True)
 class Filter:
-    """A selection of tasks: those that match everything that is set."""
+    """A selection of tasks: those that match everything that is set.
+
+    Enum values are members or their names in lower case: `kinds=["agent"]`.
+    """
 
     tasks: Iterable[TaskRef] = ()
     session: str = ""
-    kinds: Iterable[TaskKind] = ()
-    states: Iterable[TaskState] = ()
+    kinds: Iterable[TaskKindWord] = ()
+    states: Iterable[TaskStateWord] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     parent: TaskRef = ""
     """The task that spawned them."""
     stale: bool | None = None
-    placement: Placement = Placement.UNSPECIFIED
+    placement: PlacementWord = Placement.UNSPECIFIED
     directory: str | os.PathLike[str] = ""
     """The directory that they started in, or one above it."""
     queue: str = ""
@@ -36,6 +39,15 @@ class Filter:
         message = TaskFilter()
         fill(message, vars(self), FIELDS)
         return message
+
+
+def within_session(session: str, filter: Filter | None) -> Filter:
+    """Returns the filter narrowed to a session."""
+    if filter is None:
+        return Filter(session=session)
+    if filter.session not in ("", session):
+        raise ValueError(f"the filter is for the session {filter.session!r}, not {session!r}")
+    return replace(filter, session=session)
 
 
 def to_message(filter: Filter | None) -> TaskFilter | None:

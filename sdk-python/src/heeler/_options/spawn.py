@@ -1,7 +1,7 @@
 """The options of a task, and the request that they make.
 
-A new option takes a line in RunOptions and, if its field has another name or is in a group, a line
-in FIELDS.
+A new option takes a line in SessionRunOptions and, if its field has another name or is in a group,
+a line in FIELDS.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ from collections.abc import Mapping, Sequence
 from signal import Signals
 from typing import TYPE_CHECKING, TypedDict
 
+from heeler._options.check import check_options
 from heeler._options.fields import TaskRef, fill
 from heeler._options.time import Span
 from heeler.v1 import ArgvCommand, ShellCommand, SpawnRequest
 from heeler.v1.enums import (
-    DisconnectAction,
-    EnvironmentDefaults,
-    ExclusiveMode,
-    ForegroundTimeoutAction,
-    OrphanPolicy,
-    StaleAction,
-    TaskKind,
+    DisconnectActionWord,
+    EnvironmentDefaultsWord,
+    ExclusiveModeWord,
+    ForegroundTimeoutActionWord,
+    OrphanPolicyWord,
+    StaleActionWord,
+    TaskKindWord,
 )
 
 if TYPE_CHECKING:
@@ -32,22 +33,20 @@ Command = str | Sequence[str | os.PathLike[str]]
 """A string is a script for a shell; a sequence is a program and its arguments, run without one."""
 
 
-class RunOptions(TypedDict, total=False):
-    """The options of `run`. One that is absent or None has the default of the daemon."""
+class SessionRunOptions(TypedDict, total=False):
+    """The options of `Session.run`. One that is absent or None has the default of the daemon."""
 
-    session: str
-    """The host conversation that the task belongs to."""
     name: str
     """A name for people."""
-    kind: TaskKind
-    """SHELL by default."""
+    kind: TaskKindWord
+    """`"shell"`, the default, or `"agent"`. Enum values are words or members of the enum."""
     shell_program: str
     """The absolute path of the shell for a script."""
     cwd: str | os.PathLike[str]
     """The absolute path of the directory to start in."""
     env: Mapping[str, str | None] | None
     """Changes to the environment of the daemon. None as a value removes the variable."""
-    env_defaults: EnvironmentDefaults
+    env_defaults: EnvironmentDefaultsWord
     """NON_INTERACTIVE by default: PAGER=cat, NO_COLOR=1 and the like."""
     labels: Mapping[str, str] | None
     """Data for the filters of the client."""
@@ -69,28 +68,35 @@ class RunOptions(TypedDict, total=False):
     """
     foreground_timeout: Span | None
     """Maximum time in the foreground. 60 s by default."""
-    on_foreground_timeout: ForegroundTimeoutAction
+    on_foreground_timeout: ForegroundTimeoutActionWord
     """Action when that time is over. DETACH by default."""
-    on_disconnect: DisconnectAction
+    on_disconnect: DisconnectActionWord
     """Action when the last attached client disconnects. CANCEL by default."""
     reattach_window: Span | None
     """Time for a client to attach, first or again after a disconnect. 10 s by default."""
     stale_after: Span | None
     """Time without output after which the task is stale. Never by default."""
-    on_stale: StaleAction
+    on_stale: StaleActionWord
     """Action when the task becomes stale, besides the STALE event. NOTIFY by default."""
     exclusive_key: str
     """A key that only one live task has at a time."""
-    exclusive_mode: ExclusiveMode
+    exclusive_mode: ExclusiveModeWord
     """Behaviour when another task holds the key. REJECT by default."""
     queue: str
     """The queue in which the task waits for a slot."""
-    orphan_policy: OrphanPolicy
+    orphan_policy: OrphanPolicyWord
     """Treatment of processes that outlive the leader. TRACK by default."""
 
 
-class SpawnOptions(RunOptions, total=False):
-    """The options of `spawn`."""
+class RunOptions(SessionRunOptions, total=False):
+    """The options of `run`."""
+
+    session: str
+    """The host conversation that the task belongs to."""
+
+
+class SessionSpawnOptions(SessionRunOptions, total=False):
+    """The options of `Session.spawn`."""
 
     foreground: bool
     """Starts the task in the foreground, for a client that attaches to it.
@@ -98,6 +104,10 @@ class SpawnOptions(RunOptions, total=False):
     `foreground_timeout`, `on_foreground_timeout`, `on_disconnect` and `reattach_window` also start
     the task in the foreground.
     """
+
+
+class SpawnOptions(SessionSpawnOptions, RunOptions, total=False):
+    """The options of `spawn`."""
 
 
 FIELDS = {
@@ -121,9 +131,7 @@ FIELDS = {
 
 def spawn_request(command: Command, **options: Unpack[SpawnOptions]) -> SpawnRequest:
     """Returns the request for a command and its options."""
-    unknown = options.keys() - SpawnOptions.__annotations__.keys()
-    if unknown:
-        raise TypeError(f"unknown option: {', '.join(sorted(unknown))}")
+    check_options("spawn", options, SpawnOptions)
     rest = dict(options)
     request_id = options.get("request_id")
     request = SpawnRequest(request_id=str(uuid.uuid4()) if request_id is None else request_id)

@@ -38,7 +38,7 @@ class Watch(ResumingStream[WatchEventsResponse, WatchItem]):
         return self._bookmark
 
     def _open(self) -> grpc.aio.UnaryStreamCall[WatchEventsRequest, WatchEventsResponse]:
-        return self._connection.stub.WatchEvents(self._cursor.request())
+        return self._connection.raw.WatchEvents(self._cursor.request())
 
     def _receive(self, message: WatchEventsResponse) -> Iterable[WatchItem]:
         return self._cursor.receive(message)

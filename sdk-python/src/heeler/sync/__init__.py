@@ -2,7 +2,7 @@
 
     import heeler.sync
 
-    with heeler.sync.connect() as client:
+    with heeler.sync.connect_or_start() as client:
         task = client.spawn("make test", session="demo")
         print(heeler.outcome(task.wait()))
 
@@ -10,9 +10,19 @@ Each method runs the method of the asyncio client on a background thread, with t
 `within` sets a deadline for calls, as `asyncio.timeout` does for the asyncio client.
 """
 
-from heeler.sync._client import Client, connect
+from heeler.sync._client import Client, connect, connect_or_start
 from heeler.sync._face import Items
+from heeler.sync._session import Session
 from heeler.sync._streams import Attachment, Watch
 from heeler.sync._task import Task
 
-__all__ = ["Attachment", "Client", "Items", "Task", "Watch", "connect"]
+__all__ = [
+    "Attachment",
+    "Client",
+    "Items",
+    "Session",
+    "Task",
+    "Watch",
+    "connect",
+    "connect_or_start",
+]

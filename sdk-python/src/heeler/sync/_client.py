@@ -18,6 +18,7 @@ from heeler._options.time import Span, to_seconds
 from heeler._streams.output import Chunk
 from heeler.sync import _thread
 from heeler.sync._face import Face, blocking, iterating, wrapping
+from heeler.sync._session import Session
 from heeler.sync._streams import Attachment, Watch
 from heeler.sync._task import Task
 from heeler.v1 import AttachEnded
@@ -46,6 +47,10 @@ class Client(Face[asyncio_client.Client]):
     def task(self, task: TaskRef) -> Task:
         """Returns the handle of a task. Makes no call: the id may be unknown."""
         return Task(self._inner.task(task), self._timeout)
+
+    def session(self, session_id: str) -> Session:
+        """Returns the handle of a session. Makes no call: the session may have no task."""
+        return Session(self, session_id)
 
     def spawn(self, command: Command, **options: Unpack[SpawnOptions]) -> Task:
         """Starts a task, as heeler.Client.spawn does."""
@@ -87,6 +92,7 @@ class Client(Face[asyncio_client.Client]):
     attach = wrapping(Attachment, asyncio_client.Client.attach)
     detach = blocking(asyncio_client.Client.detach)
     cancel = blocking(asyncio_client.Client.cancel)
+    cancel_background_task = blocking(asyncio_client.Client.cancel_background_task)
     list = iterating(asyncio_client.Client.list)
     list_page = blocking(asyncio_client.Client.list_page)
     inspect = blocking(asyncio_client.Client.inspect)
@@ -118,10 +124,35 @@ def connect(
     tls_ca: str | os.PathLike[str] | None = None,
 ) -> Client:
     """Connects to a daemon, as heeler.connect does. A `with` block closes the client."""
+    connecting = asyncio_connect.connect(
+        address, retry_for=retry_for, token=token, token_file=token_file, tls_ca=tls_ca
+    )
+    return _connected(connecting)
 
+
+def connect_or_start(
+    address: str | Address | None = None,
+    *,
+    program: str | os.PathLike[str] | None = None,
+    retry_for: Span = asyncio_connect.RETRY_FOR,
+    token: str | None = None,
+    token_file: str | os.PathLike[str] | None = None,
+    tls_ca: str | os.PathLike[str] | None = None,
+) -> Client:
+    """Connects and starts the daemon if none is running, as heeler.connect_or_start does."""
+    connecting = asyncio_connect.connect_or_start(
+        address,
+        program=program,
+        retry_for=retry_for,
+        token=token,
+        token_file=token_file,
+        tls_ca=tls_ca,
+    )
+    return _connected(connecting)
+
+
+def _connected(connecting: asyncio_connect.Connecting) -> Client:
     async def connected() -> asyncio_client.Client:
-        return await asyncio_connect.connect(
-            address, retry_for=retry_for, token=token, token_file=token_file, tls_ca=tls_ca
-        )
+        return await connecting
 
     return Client(_thread.run(connected()), None)

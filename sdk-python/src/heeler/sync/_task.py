@@ -33,7 +33,7 @@ class Task(Face[asyncio_task.Task]):
         """The differences between the request of Spawn and the task, with their reasons."""
         return self._inner.notices
 
-    snapshot = blocking(asyncio_task.Task.snapshot)
+    get = blocking(asyncio_task.Task.get)
     wait = blocking(asyncio_task.Task.wait)
     cancel = blocking(asyncio_task.Task.cancel)
     attach = wrapping(Attachment, asyncio_task.Task.attach)

@@ -28,6 +28,8 @@ __all__ = [
     "WaitCondition",
 ]
 
+from typing import Literal
+
 from heeler._open_enum import OpenEnum
 
 
@@ -226,6 +228,10 @@ class TaskEventType(OpenEnum):
     """A stale task has written output again."""
 
 
+TaskEventTypeWord = TaskEventType | Literal["created", "started", "stopping", "leader_exited", "kill_overdue", "ended", "removed", "session_idle", "admitted", "detached", "stale", "active"]
+"""TaskEventType, or its name in lower case."""
+
+
 class SpawnStage(OpenEnum):
     """A step of starting a leader."""
 
@@ -317,6 +323,10 @@ class OutputView(OpenEnum):
     """As text. An answer never ends inside a character: an incomplete one is left for the next answer."""
 
 
+OutputViewWord = OutputView | Literal["raw", "text"]
+"""OutputView, or its name in lower case."""
+
+
 class Containment(OpenEnum):
     """The mechanism that keeps a task's tree together, and by which a kill reaches all of it."""
 
@@ -349,6 +359,10 @@ class ShutdownTasks(OpenEnum):
     stopping already keeps its own reason."""
 
 
+ShutdownTasksWord = ShutdownTasks | Literal["leave_running", "stop"]
+"""ShutdownTasks, or its name in lower case."""
+
+
 class SpawnNoticeType(OpenEnum):
     """The kind of a notice."""
 
@@ -373,6 +387,10 @@ class TaskKind(OpenEnum):
     """A process tree that is a subagent."""
 
 
+TaskKindWord = TaskKind | Literal["shell", "agent"]
+"""TaskKind, or its name in lower case."""
+
+
 class EnvironmentDefaults(OpenEnum):
     """A set of default environment variables."""
 
@@ -386,6 +404,10 @@ class EnvironmentDefaults(OpenEnum):
     """No defaults."""
 
 
+EnvironmentDefaultsWord = EnvironmentDefaults | Literal["non_interactive", "none"]
+"""EnvironmentDefaults, or its name in lower case."""
+
+
 class ForegroundTimeoutAction(OpenEnum):
     """Action when a task has been in the foreground for too long."""
 
@@ -397,6 +419,10 @@ class ForegroundTimeoutAction(OpenEnum):
 
     CANCEL = 2
     """The task is stopped and TIMED_OUT."""
+
+
+ForegroundTimeoutActionWord = ForegroundTimeoutAction | Literal["detach", "cancel"]
+"""ForegroundTimeoutAction, or its name in lower case."""
 
 
 class DisconnectAction(OpenEnum):
@@ -415,6 +441,10 @@ class DisconnectAction(OpenEnum):
     """The task stays in the foreground."""
 
 
+DisconnectActionWord = DisconnectAction | Literal["cancel", "detach", "keep"]
+"""DisconnectAction, or its name in lower case."""
+
+
 class StaleAction(OpenEnum):
     """Action when a task becomes stale."""
 
@@ -426,6 +456,10 @@ class StaleAction(OpenEnum):
 
     CANCEL = 2
     """The task is stopped and TIMED_OUT, with the end reason IDLE_TIMEOUT."""
+
+
+StaleActionWord = StaleAction | Literal["notify", "cancel"]
+"""StaleAction, or its name in lower case."""
 
 
 class ExclusiveMode(OpenEnum):
@@ -446,6 +480,10 @@ class ExclusiveMode(OpenEnum):
     """The task waits, QUEUED, in the order of arrival."""
 
 
+ExclusiveModeWord = ExclusiveMode | Literal["reject", "replace", "queue"]
+"""ExclusiveMode, or its name in lower case."""
+
+
 class OrphanPolicy(OpenEnum):
     """Treatment of orphans: processes of the tree that outlive the leader."""
 
@@ -461,6 +499,10 @@ class OrphanPolicy(OpenEnum):
     ABANDON = 3
     """The task ends with the leader's outcome. The orphans live on, unsupervised; `abandoned` of the
     task names them."""
+
+
+OrphanPolicyWord = OrphanPolicy | Literal["track", "kill", "abandon"]
+"""OrphanPolicy, or its name in lower case."""
 
 
 class ProofMethod(OpenEnum):
@@ -530,6 +572,10 @@ class TaskState(OpenEnum):
     """Terminal: ended, and how cannot be known."""
 
 
+TaskStateWord = TaskState | Literal["queued", "starting", "running", "stopping", "completed", "failed", "cancelled", "timed_out", "lost"]
+"""TaskState, or its name in lower case."""
+
+
 class Placement(OpenEnum):
     """The relation of a task to its clients."""
 
@@ -541,6 +587,10 @@ class Placement(OpenEnum):
 
     FOREGROUND = 2
     """A client attaches to the task and waits for it."""
+
+
+PlacementWord = Placement | Literal["background", "foreground"]
+"""Placement, or its name in lower case."""
 
 
 class DetachCause(OpenEnum):
@@ -570,3 +620,7 @@ class WaitCondition(OpenEnum):
 
     OUT_OF_FOREGROUND = 2
     """The task is in the background or finished."""
+
+
+WaitConditionWord = WaitCondition | Literal["finished", "out_of_foreground"]
+"""WaitCondition, or its name in lower case."""
