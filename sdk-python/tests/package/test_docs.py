@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -63,6 +64,7 @@ def test_a_program_prints_the_output_on_the_page(
 def test_the_programs_pass_the_type_checker(tmp_path: Path) -> None:
     for number, (_, program, _) in enumerate(programs()):
         (tmp_path / f"program_{number}.py").write_text(program)
+    shutil.copy(ROOT / "examples/python/session.py", tmp_path)
     check = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache")]
     checked = subprocess.run(
         [*check, *map(str, tmp_path.glob("*.py"))], cwd=tmp_path, capture_output=True, text=True
@@ -70,6 +72,31 @@ def test_the_programs_pass_the_type_checker(tmp_path: Path) -> None:
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-def test_the_page_has_its_five_recipes() -> None:
+def test_the_example_of_a_session_runs(daemon: Daemon) -> None:
+    example = ROOT / "examples/python"
+    running = begin(daemon, (example / "session.py").read_text())
+    output, errors = running.communicate(timeout=DEADLINE)
+    assert errors == ""
+    shown = (example / "README.md").read_text().partition("```text\n")[2].partition("```")[0]
+    # The two tasks that end by themselves may do so in either order.
+    assert sorted(set(output.splitlines()) - counts(output)) == sorted(
+        set(shown.splitlines()) - counts(shown)
+    )
+    lines = output.splitlines()
+    assert lines[0] == "live: 0 agents, 1 shells"
+    assert lines[-3:] == ["stuck CANCELLED silent", "live: 0 agents, 0 shells", "idle"]
+
+
+def counts(text: str) -> set[str]:
+    return {line for line in text.splitlines() if line.startswith("live: ")}
+
+
+def test_the_install_line_is_the_same_on_every_page() -> None:
+    """The pages and the example name the package by its folder in a checkout."""
+    for page in (*PAGES, "examples/python/README.md"):
+        assert "pip install ./sdk-python" in (ROOT / page).read_text(), page
+
+
+def test_the_page_has_its_six_recipes() -> None:
     headings = re.findall(r"^## (\d)\. ", (ROOT / "docs/sdk/python.md").read_text(), re.M)
-    assert headings == ["1", "2", "3", "4", "5"]
+    assert headings == ["1", "2", "3", "4", "5", "6"]
