@@ -119,7 +119,7 @@ test("a session is not idle while a task that was just started runs", async () =
   for (let i = 0; i < 20; i += 1) {
     const id = await session.startShell({ argv: ["true"] });
     await session.idle();
-    assert.equal((await client.task(id).snapshot()).state, TaskState.COMPLETED);
+    assert.equal((await client.task(id).get()).state, TaskState.COMPLETED);
   }
   await assert.rejects(session.startShell({ argv: ["no-such-program"] }), {
     reason: "PROGRAM_UNUSABLE",

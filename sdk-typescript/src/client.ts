@@ -5,25 +5,30 @@
  * A method has the name of its call, except `watch` for WatchEvents. Its first parameter is the request's required `filter`, `taskId` or
  * `name`; the other fields are options. An answer with a single field is returned as that field.
  */
+import {
+  type BackgroundTask,
+  type CancelResult,
+  type DetachResult,
+  type InspectResponse,
+  type ListResponse,
+  received,
+  type SpawnResponse,
+  type WaitResponse,
+} from "./answers.js";
 import { type Address, defaultAddress, formatAddress, parseAddress } from "./connection/address.js";
 import { type CallOptions, Caller, splitOptions } from "./connection/call.js";
 import type { Credentials } from "./connection/credentials.js";
 import { present } from "./connection/failure.js";
+import { startDaemon } from "./connection/start.js";
 import { checkMilliseconds, toDuration } from "./connection/time.js";
 import { type Stub, Transport } from "./connection/transport.js";
+import { NotRunningError } from "./errors.js";
 import {
-  type CancelResponse,
-  type CancelResult,
-  type DetachResponse,
-  type InspectResponse,
-  type ListResponse,
   type Queue,
   type ReadOutputResponse,
   type RemoveResponse,
   type ShutdownResponse,
-  type SpawnResponse,
   WaitRequestSchema,
-  type WaitResponse,
 } from "./gen/heeler/v1/index.js";
 import type { Filter } from "./options/filter.js";
 import { toMessage } from "./options/message.js";
@@ -37,7 +42,7 @@ import type {
   WaitOptions,
 } from "./options/requests.js";
 import { type SpawnOptions, toSpawnFields } from "./options/spec.js";
-import { type TaskSnapshot, toSnapshot } from "./snapshot.js";
+import { Session } from "./session.js";
 import { attach, type AttachItem, type AttachOptions } from "./streams/attach.js";
 import type { WatchItem } from "./streams/cursor.js";
 import {
@@ -72,6 +77,12 @@ export interface ConnectOptions extends Credentials {
   readonly retryForMs?: number | undefined;
 }
 
+/** The options of `connectOrStart`. */
+export interface ConnectOrStartOptions extends ConnectOptions {
+  /** The program `heeler`. By default the one that `HEELER_BINARY` names, else that on the PATH. */
+  readonly program?: string | undefined;
+}
+
 /** A connection to a daemon. It is opened again after a break, and keeps no process alive. */
 export class HeelerClient implements Disposable, AsyncDisposable {
   readonly #transport: Transport;
@@ -82,7 +93,7 @@ export class HeelerClient implements Disposable, AsyncDisposable {
     this.#caller = new Caller(transport, retryForMs);
   }
 
-  /** Connects to a daemon. It starts none. */
+  /** Connects to a daemon. It starts none: `connectOrStart` does. */
   static async connect(options: ConnectOptions = {}): Promise<HeelerClient> {
     const { address, retryForMs = DEFAULT_RETRY_FOR_MS } = options;
     checkMilliseconds("retryForMs", retryForMs);
@@ -92,13 +103,30 @@ export class HeelerClient implements Disposable, AsyncDisposable {
     return new HeelerClient(transport, retryForMs);
   }
 
+  /**
+   * Connects as `connect` does. If the user's own daemon is not running, `heeler start` starts it first;
+   * with an address, given or in `HEELER_ADDR`, nothing is started. The daemon outlives this process.
+   */
+  static async connectOrStart(options: ConnectOrStartOptions = {}): Promise<HeelerClient> {
+    const { program, ...rest } = options;
+    try {
+      return await HeelerClient.connect(rest);
+    } catch (error) {
+      const isOwn = (rest.address ?? process.env["HEELER_ADDR"] ?? "") === "";
+      if (!isOwn || !(error instanceof NotRunningError)) {
+        throw error;
+      }
+      return await HeelerClient.connect({ ...rest, address: await startDaemon(program) });
+    }
+  }
+
   /** The address of the daemon. */
   get address(): string {
     return formatAddress(this.#transport.address);
   }
 
   /** The generated stub on the same connection, without repetition and typed errors. */
-  get stub(): Stub {
+  get raw(): Stub {
     return this.#transport.stub;
   }
 
@@ -111,14 +139,19 @@ export class HeelerClient implements Disposable, AsyncDisposable {
     this.close();
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    this.close();
-    return Promise.resolve();
+  /** As `close`, and waits until the connection is closed. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#transport.closed();
   }
 
   /** Returns the handle of a task. It makes no call: the id may be unknown. */
   task(id: string): Task {
     return new Task(this, id);
+  }
+
+  /** Returns the handle of a session. It makes no call: the session may have no task. */
+  session(id: string): Session {
+    return new Session(this, id);
   }
 
   /** Starts a task and returns as soon as its leader runs, or as soon as it is QUEUED. */
@@ -154,24 +187,28 @@ export class HeelerClient implements Disposable, AsyncDisposable {
     );
   }
 
-  /** Turns foreground tasks into background tasks. */
-  async detach(filter: Filter, options: DetachOptions = {}): Promise<DetachResponse> {
-    return await this.#caller.call("detach", { ...options, filter });
+  /** Turns foreground tasks into background tasks, and returns a result for each. */
+  async detach(filter: Filter, options: DetachOptions = {}): Promise<DetachResult[]> {
+    return (await this.#caller.call("detach", { ...options, filter })).results;
   }
 
-  /** Stops tasks, each with its whole tree. */
-  async cancel(filter: Filter, options: CancelOptions = {}): Promise<CancelResponse> {
-    return await this.#caller.call("cancel", { wait: true, ...options, filter });
+  /** Stops tasks, each with its whole tree, and returns a result for each. */
+  async cancel(filter: Filter, options: CancelOptions = {}): Promise<CancelResult[]> {
+    return (await this.#caller.call("cancel", { wait: true, ...options, filter })).results;
   }
 
   /** Stops one task. A finished task is no error: the result says so. */
   async cancelBackgroundTask(taskId: string, options: CancelOptions = {}): Promise<CancelResult> {
-    const { results } = await this.cancel({ taskIds: [taskId] }, options);
-    return present("results", results[0]);
+    const results = await this.cancel({ taskIds: [taskId] }, options);
+    // With `cascade` there are results of other tasks as well.
+    return present(
+      "results",
+      results.find(({ task }) => task?.id === taskId),
+    );
   }
 
   /** Lists tasks, page by page: live tasks first, then newest first. */
-  list(options: ListOptions = {}): Stream<TaskSnapshot> {
+  list(options: ListOptions = {}): Stream<BackgroundTask> {
     return toStream(options.signal, (signal) => this.#listAll({ ...options, signal }));
   }
 
@@ -180,11 +217,11 @@ export class HeelerClient implements Disposable, AsyncDisposable {
     return await this.#caller.call("list", options);
   }
 
-  async *#listAll(options: ListOptions): AsyncGenerator<TaskSnapshot, void, undefined> {
+  async *#listAll(options: ListOptions): AsyncGenerator<BackgroundTask, void, undefined> {
     let { pageToken } = options;
     do {
       const page = await this.listPage({ ...options, pageToken });
-      yield* page.tasks.map(toSnapshot);
+      yield* page.tasks;
       pageToken = page.nextPageToken;
     } while (pageToken !== "");
   }
@@ -211,7 +248,7 @@ export class HeelerClient implements Disposable, AsyncDisposable {
         const left = Math.max(timeoutMs - (performance.now() - begun), 0);
         request.timeout = toDuration("timeoutMs", left);
       }
-      return await stub.wait(request, stubOptions);
+      return received(await stub.wait(request, stubOptions));
     });
   }
 

@@ -2,6 +2,7 @@
  * The errors of this package: classes with a `kind` to switch on. connection/failure.ts converts errors
  * of the transport into them.
  */
+import type { BackgroundTask } from "./answers.js";
 import type { ErrorReason } from "./gen/heeler/v1/index.js";
 
 /** The reasons in the contract. A newer daemon may send others. */
@@ -28,8 +29,10 @@ export type StatusCode =
 
 /** A bad field of a request. */
 export interface FieldViolation {
-  /** Its path in the request, such as `spec.stop.grace`. */
+  /** Its path in the contract, such as `spec.stop.grace`. */
   readonly field: string;
+  /** The option of this package that sets it, such as `stop.graceMs`. */
+  readonly option: string;
   readonly description: string;
 }
 
@@ -39,6 +42,9 @@ export abstract class HeelerError extends Error {
     | "address"
     | "credentials"
     | "notRunning"
+    | "start"
+    | "notInstalled"
+    | "survived"
     | "unreachable"
     | "disconnected"
     | "refused"
@@ -106,6 +112,52 @@ export class NotRunningError extends HeelerError {
     options?: ErrorOptions,
   ) {
     super(`no daemon answers at ${address}: start one with \`${startCommand}\``, options);
+  }
+}
+
+/** `heeler start` failed. */
+export class StartError extends HeelerError {
+  readonly kind = "start";
+
+  constructor(
+    /** The program that was run. */
+    readonly program: string,
+    problem: string,
+    options?: ErrorOptions,
+  ) {
+    super(`\`${program} start\` failed: ${problem}`, options);
+  }
+}
+
+/** The daemon cannot be started: there is no program `heeler` that can be executed. */
+export class NotInstalledError extends HeelerError {
+  readonly kind = "notInstalled";
+
+  constructor(
+    /** The program that was looked for. */
+    readonly program: string,
+    origin: string,
+    problem: string,
+    options?: ErrorOptions,
+  ) {
+    super(
+      `cannot start the daemon: cannot execute \`${program}\` (from ${origin}): ${problem}; ` +
+        "install it with `cargo install --path cli` in a checkout of Heeler, " +
+        "or set HEELER_BINARY to its path",
+      options,
+    );
+  }
+}
+
+/** A task was killed for 10 s and some of its processes still exist. The kill goes on. */
+export class SurvivedError extends HeelerError {
+  readonly kind = "survived";
+
+  constructor(
+    /** The task; the proof of its stop names the survivors. */
+    readonly task: BackgroundTask,
+  ) {
+    super(`${task.id} was killed, but some of its processes still exist; the kill goes on`);
   }
 }
 

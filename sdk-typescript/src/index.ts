@@ -3,17 +3,29 @@
  * daemon of the calling user.
  *
  * Requests are built from options: durations are milliseconds, enum values are words. Answers are the
- * contract's messages. The messages and enums that most programs need are exported by name; `v1` has all
- * of the generated module.
+ * contract's messages; `JSON.stringify` writes them in protobuf's JSON. The messages and enums that
+ * programs need are exported here. The generated module is another entry, `@heeler/client/v1`, for
+ * programs that call `client.raw`.
  *
  * A call that finds the daemon restarting is repeated, with growing and jittered delays, for up to five
  * seconds (`retryForMs`). This is safe for every call: reading has no effect; Cancel, Detach, Wait and
  * UpdateQueue have the same effect when repeated; and Spawn carries a new `requestId` by which the daemon
  * recognises it. Remove is repeated only if the daemon cannot have received it, Shutdown never.
  */
-export { type ConnectOptions, HeelerClient } from "./client.js";
+export type {
+  BackgroundTask,
+  CancelResult,
+  DetachResult,
+  InspectResponse,
+  ListResponse,
+  SpawnResponse,
+  TaskEvent,
+  WaitResponse,
+} from "./answers.js";
+export { type ConnectOptions, type ConnectOrStartOptions, HeelerClient } from "./client.js";
 export type { CallOptions } from "./connection/call.js";
 export type { Credentials } from "./connection/credentials.js";
+export { toDate, toMilliseconds } from "./connection/time.js";
 export type { Stub } from "./connection/transport.js";
 export {
   AddressError,
@@ -24,28 +36,26 @@ export {
   DisconnectedError,
   type FieldViolation,
   HeelerError,
+  NotInstalledError,
   NotRunningError,
   ProtocolError,
   type Reason,
   type Refusal,
   RefusedError,
+  StartError,
   type StatusCode,
+  SurvivedError,
   UnreachableError,
 } from "./errors.js";
 export {
   AttachEndReason,
-  type BackgroundTask,
   type Bookmark,
   CancelOutcome,
-  type CancelResponse,
-  type CancelResult,
+  Containment,
   DetachCause,
   DetachOutcome,
-  type DetachResponse,
-  type DetachResult,
   EndReason,
-  type InspectResponse,
-  type ListResponse,
+  type Outcome,
   OutputStream,
   Placement,
   ProofMethod,
@@ -56,16 +66,13 @@ export {
   type ShutdownResponse,
   type SpawnNotice,
   SpawnNoticeType,
-  type SpawnResponse,
-  type TaskEvent,
+  SpawnStage,
   TaskEventType,
   TaskKind,
   type TaskSpec,
   TaskState,
   type Unrecorded,
-  type WaitResponse,
 } from "./gen/heeler/v1/index.js";
-export * as v1 from "./gen/heeler/v1/index.js";
 export type { Filter } from "./options/filter.js";
 export type {
   CancelOptions,
@@ -89,7 +96,13 @@ export type {
   StopOptions,
   TaskOptions,
 } from "./options/spec.js";
-export type { TaskSnapshot } from "./snapshot.js";
+export {
+  type InSession,
+  Session,
+  type SessionCancelOptions,
+  type SessionCounts,
+  type SessionFilter,
+} from "./session.js";
 export type { AttachEnd, AttachItem, AttachOptions } from "./streams/attach.js";
 export type { WatchItem } from "./streams/cursor.js";
 export type { Line, LineOptions } from "./streams/lines.js";

@@ -1,28 +1,29 @@
 /** A handle on one task: its id and a client. It owns nothing: dropping it has no effect on the task. */
+import type {
+  BackgroundTask,
+  CancelResult,
+  DetachResult,
+  InspectResponse,
+  TaskEvent,
+} from "./answers.js";
 import type { HeelerClient } from "./client.js";
 import type { CallOptions } from "./connection/call.js";
 import { present } from "./connection/failure.js";
-import {
-  type CancelResult,
-  type DetachResult,
-  type InspectResponse,
-  type TaskEvent,
-  TaskEventType,
-} from "./gen/heeler/v1/index.js";
+import { SurvivedError } from "./errors.js";
+import { TaskEventType } from "./gen/heeler/v1/index.js";
 import type {
   CancelOptions,
   DetachOptions,
   InspectOptions,
   UntilOptions,
 } from "./options/requests.js";
-import { type TaskSnapshot, toSnapshot } from "./snapshot.js";
 import type { AttachItem, AttachOptions } from "./streams/attach.js";
 import { type Line, type LineOptions, toLines } from "./streams/lines.js";
 import type { Chunk, OutputOptions } from "./streams/output.js";
 import { type Stream, toStream } from "./streams/stream.js";
 
 /** A task, by its id. */
-export class Task {
+export class Task implements AsyncDisposable {
   readonly #client: HeelerClient;
 
   /** @internal Use `client.task(id)`. */
@@ -34,24 +35,24 @@ export class Task {
   }
 
   /** Returns the present state. */
-  async snapshot(options: CallOptions = {}): Promise<TaskSnapshot> {
+  async get(options: CallOptions = {}): Promise<BackgroundTask> {
     const { met, pending } = await this.#client.wait(this.#self, { ...options, timeoutMs: 0 });
-    return toSnapshot(present("task", met[0] ?? pending[0]));
+    return present("task", met[0] ?? pending[0]);
   }
 
   /** Waits until the task is finished or, on request, out of the foreground. */
-  async wait(options: CallOptions & UntilOptions = {}): Promise<TaskSnapshot> {
+  async wait(options: CallOptions & UntilOptions = {}): Promise<BackgroundTask> {
     const { met } = await this.#client.wait(this.#self, options);
-    return toSnapshot(present("met", met[0]));
+    return present("met", met[0]);
   }
 
   /** As `wait`, for at most this long. Returns undefined if the time passes first. */
   async waitFor(
     timeoutMs: number,
     options: CallOptions & UntilOptions = {},
-  ): Promise<TaskSnapshot | undefined> {
+  ): Promise<BackgroundTask | undefined> {
     const { met } = await this.#client.wait(this.#self, { ...options, timeoutMs });
-    return met[0] === undefined ? undefined : toSnapshot(met[0]);
+    return met[0];
   }
 
   /** Stops the task and its whole tree. A finished task is no error: the result says so. */
@@ -66,8 +67,8 @@ export class Task {
 
   /** Turns the task into a background task. If it is one already, the result says so. */
   async detach(options: DetachOptions = {}): Promise<DetachResult> {
-    const { results } = await this.#client.detach(this.#self, options);
-    return present("results", results[0]);
+    const [result] = await this.#client.detach(this.#self, options);
+    return present("results", result);
   }
 
   /** Returns the task with its processes, its resource use and the end of its output. */
@@ -82,7 +83,7 @@ export class Task {
 
   async *#eventsToEnd(signal: AbortSignal): AsyncGenerator<TaskEvent, void, undefined> {
     // A watch of an unknown task would wait for ever.
-    await this.snapshot({ signal });
+    await this.get({ signal });
     for await (const item of this.#client.watch({ after: 0n, filter: this.#self, signal })) {
       if (item.kind === "event") {
         yield item.event;
@@ -109,6 +110,17 @@ export class Task {
   /** Removes the task, which must be finished, and deletes its output. */
   async remove(options: CallOptions = {}): Promise<void> {
     await this.#client.remove(this.#self, options);
+  }
+
+  /**
+   * Ends the scope of `await using task = …`: stops the task with its whole tree, and throws a
+   * SurvivedError if processes of it still exist after 10 s of killing.
+   */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { task } = await this.cancel();
+    if (task?.stop?.proof?.result.case === "survivors") {
+      throw new SurvivedError(task);
+    }
   }
 
   get #self(): { readonly taskIds: readonly string[] } {

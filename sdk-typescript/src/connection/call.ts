@@ -6,6 +6,7 @@
 import type { MessageShape } from "@bufbuild/protobuf";
 import { Code, ConnectError, type CallOptions as StubOptions } from "@connectrpc/connect";
 
+import type { Answer } from "../answers.js";
 import { ClosedError, DeadlineError, type HeelerError, RefusedError } from "../errors.js";
 import { BackgroundTasks } from "../gen/heeler/v1/index.js";
 import { type FieldOptions, toMessage } from "../options/message.js";
@@ -31,7 +32,7 @@ export type UnaryName = {
 }[keyof Methods];
 
 type RequestFields<N extends UnaryName> = FieldOptions<MessageShape<Methods[N]["input"]>>;
-type Answer<N extends UnaryName> = MessageShape<Methods[N]["output"]>;
+type AnswerTo<N extends UnaryName> = Answer<MessageShape<Methods[N]["output"]>>;
 
 /** The condition under which a failed call is repeated while the daemon is away. */
 export type Repeat = "always" | "ifNotReceived" | "never";
@@ -88,12 +89,12 @@ export class Caller {
     name: N,
     options: CallOptions & RequestFields<N>,
     repeat = REPEAT[name],
-  ): Promise<Answer<N>> {
+  ): Promise<AnswerTo<N>> {
     const { call, fields } = splitOptions(options);
     const input: Methods[N]["input"] = BackgroundTasks.method[name].input;
     const request = toMessage(input, fields as RequestFields<N>);
     return await this.repeat(repeat, call, async (stub, stubOptions) => {
-      const method = stub[name] as (request: unknown, options: StubOptions) => Promise<Answer<N>>;
+      const method = stub[name] as (request: unknown, options: StubOptions) => Promise<AnswerTo<N>>;
       return await method(request, stubOptions);
     });
   }

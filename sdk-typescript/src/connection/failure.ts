@@ -4,6 +4,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { type Address, formatAddress, startCommand } from "./address.js";
 import {
   DisconnectedError,
+  type FieldViolation,
   HeelerError,
   NotRunningError,
   ProtocolError,
@@ -13,6 +14,7 @@ import {
   UnreachableError,
 } from "../errors.js";
 import { BadRequestSchema, ErrorInfoSchema } from "../gen/google/rpc/error_details_pb.js";
+import { optionOf } from "../options/names.js";
 
 /** The domain of Heeler's own reasons. */
 const DOMAIN = "heeler.dev";
@@ -76,6 +78,9 @@ export function isFinal(error: HeelerError): boolean {
       return !error.wasNotReceived;
     case "address":
     case "credentials":
+    case "start":
+    case "notInstalled":
+    case "survived":
     case "deadline":
     case "protocol":
     case "closed":
@@ -99,17 +104,27 @@ function refusal(error: ConnectError): Refusal {
   const fields = error
     .findDetails(BadRequestSchema)
     .flatMap((bad) => bad.fieldViolations)
-    .map(({ field, description }) => ({ field, description }));
+    .map(({ field, description }) => ({ field, option: optionOf(field), description }));
   const code = CODES[error.code];
-  const [first] = fields;
-  const fallback = first === undefined ? code : `${first.field}: ${first.description}`;
   return {
     code,
     reason: info?.reason,
-    message: error.rawMessage === "" ? fallback : error.rawMessage,
+    message: explain(error.rawMessage, fields[0]) || code,
     metadata: { ...info?.metadata },
     fields,
   };
+}
+
+/** The daemon's message, with the name of the option beside that of the bad field. */
+function explain(message: string, bad: FieldViolation | undefined): string {
+  if (bad === undefined) {
+    return message;
+  }
+  const { field, option, description } = bad;
+  const text = message === "" ? `${field}: ${description}` : message;
+  return option === field || !text.startsWith(field)
+    ? text
+    : `${option} (${field})${text.slice(field.length)}`;
 }
 
 interface SystemError extends Error {

@@ -2,6 +2,7 @@
 import { create } from "@bufbuild/protobuf";
 import {
   type Duration,
+  durationMs,
   DurationSchema,
   type Timestamp,
   timestampDate,
@@ -24,9 +25,18 @@ export function toDuration(option: string, ms: number): Duration {
   return create(DurationSchema, { seconds: BigInt(seconds), nanos });
 }
 
-/** A time of an answer; 1970 if it is absent. */
-export function toDate(timestamp: Timestamp | undefined): Date {
-  return timestamp === undefined ? new Date(0) : timestampDate(timestamp);
+/** A time of an answer as a Date, to the millisecond. Undefined if it is absent. */
+export function toDate(timestamp: Timestamp): Date;
+export function toDate(timestamp: Timestamp | undefined): Date | undefined;
+export function toDate(timestamp: Timestamp | undefined): Date | undefined {
+  return timestamp === undefined ? undefined : timestampDate(timestamp);
+}
+
+/** A duration of an answer in milliseconds. Undefined if it is absent. */
+export function toMilliseconds(duration: Duration): number;
+export function toMilliseconds(duration: Duration | undefined): number | undefined;
+export function toMilliseconds(duration: Duration | undefined): number | undefined {
+  return duration === undefined ? undefined : durationMs(duration);
 }
 
 /** Refuses a value that is not a number, by the option's name. */

@@ -113,5 +113,6 @@ function toNested(type: DescMessage, value: unknown, path: string): unknown {
   if (typeof value !== "object" || value === null) {
     throw new TypeError(`${path} must be an object, not ${String(value)}`);
   }
-  return toInit(type, value, `${path}.`);
+  // The options of a spec are those of `spawn` itself.
+  return toInit(type, value, path === "spec" ? "" : `${path}.`);
 }

@@ -3,7 +3,7 @@ import type { Caller } from "../connection/call.js";
 import { present } from "../connection/failure.js";
 import { type AttachEndReason, AttachRequestSchema, Placement } from "../gen/heeler/v1/index.js";
 import { toMessage } from "../options/message.js";
-import { type TaskSnapshot, toSnapshot } from "../snapshot.js";
+import { type BackgroundTask, received } from "../answers.js";
 import { type Chunk, type OutputStart, toChunks, type ViewOptions } from "./output.js";
 import { resume, type ResumeOptions } from "./resume.js";
 
@@ -22,7 +22,7 @@ export interface AttachOptions extends OutputStart, ViewOptions, ResumeOptions {
 /** An item of an attachment. */
 export type AttachItem =
   /** The first item: the task when the attachment began. Not repeated after a break. */
-  | { readonly kind: "attached"; readonly task: TaskSnapshot }
+  | { readonly kind: "attached"; readonly task: BackgroundTask }
   /** A piece of output that directly follows the one before it. */
   | { readonly kind: "output"; readonly chunk: Chunk }
   /** The last item. All output written before it has been given. */
@@ -32,7 +32,7 @@ export type AttachItem =
 export interface AttachEnd {
   readonly kind: "ended";
   /** The task at that moment. */
-  readonly task: TaskSnapshot;
+  readonly task: BackgroundTask;
   readonly reason: AttachEndReason;
 }
 
@@ -51,7 +51,7 @@ export async function* attach(
   for await (const { item } of messages) {
     switch (item.case) {
       case "attached": {
-        const task = toSnapshot(present("attached.task", item.value.task));
+        const task = received(present("attached.task", item.value.task));
         if (!isAttached) {
           yield { kind: "attached", task };
         }
@@ -67,7 +67,7 @@ export async function* attach(
         request.start = { case: "offset", value: item.value.nextOffset };
         break;
       case "ended": {
-        const task = toSnapshot(present("ended.task", item.value.task));
+        const task = received(present("ended.task", item.value.task));
         yield { kind: "ended", task, reason: item.value.reason };
         return;
       }

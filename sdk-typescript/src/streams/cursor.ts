@@ -2,20 +2,18 @@
 import { create } from "@bufbuild/protobuf";
 
 import {
-  type BackgroundTask,
   type Bookmark,
   BookmarkSchema,
-  type TaskEvent,
   type WatchEventsRequest,
   WatchEventsRequestSchema,
   type WatchEventsResponse,
 } from "../gen/heeler/v1/index.js";
-import { type TaskSnapshot, toSnapshot } from "../snapshot.js";
+import { type BackgroundTask, received, type TaskEvent } from "../answers.js";
 
 /** An item of a watch. */
 export type WatchItem =
   /** A live task of the initial state. All of them come before the first bookmark. */
-  | { readonly kind: "initial"; readonly task: TaskSnapshot }
+  | { readonly kind: "initial"; readonly task: BackgroundTask }
   | { readonly kind: "event"; readonly event: TaskEvent }
   /** The progress of the stream. Store it in order to resume after a crash of the watcher. */
   | { readonly kind: "bookmark"; readonly bookmark: Bookmark };
@@ -55,10 +53,10 @@ export class Cursor {
   take({ item }: WatchEventsResponse): WatchItem[] {
     switch (item.case) {
       case "initial":
-        this.#initial.push(item.value);
+        this.#initial.push(received(item.value));
         return [];
       case "event":
-        return this.#takeEvent(item.value);
+        return this.#takeEvent(received(item.value));
       case "bookmark":
         return this.#takeBookmark(item.value);
       case undefined:
@@ -77,10 +75,7 @@ export class Cursor {
   }
 
   #takeBookmark(bookmark: Bookmark): WatchItem[] {
-    const items: WatchItem[] = this.#initial.map((task) => ({
-      kind: "initial",
-      task: toSnapshot(task),
-    }));
+    const items: WatchItem[] = this.#initial.map((task) => ({ kind: "initial", task }));
     this.#initial = [];
     if (this.#position === undefined || bookmark.revision >= this.#position.revision) {
       this.#position = bookmark;

@@ -1,6 +1,6 @@
 /** Cuts chunks into lines, separately for each stream. Memory is bounded by the longest line. */
 import type { OutputStream } from "../gen/heeler/v1/index.js";
-import type { Chunk } from "./output.js";
+import { type Chunk, withJson } from "./output.js";
 
 /** Maximum length of a line that is given in one piece. */
 const DEFAULT_MAX_BYTES = 1 << 20;
@@ -85,6 +85,10 @@ class PartialLine {
     }
     this.#parts = [];
     this.#bytes = 0;
-    return { offset: this.#offset, stream: this.stream, text: bytes.toString("utf8") };
+    return withJson({
+      offset: this.#offset,
+      stream: this.stream,
+      text: bytes.toString("utf8"),
+    });
   }
 }

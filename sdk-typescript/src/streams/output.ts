@@ -1,7 +1,7 @@
 /** A task's output as chunks, followed to the end of the task. Lines are in lines.ts. */
 import type { CallOptions, Caller } from "../connection/call.js";
 import { toDate } from "../connection/time.js";
-import type { OutputChunk, OutputStream, OutputView } from "../gen/heeler/v1/index.js";
+import { type OutputChunk, OutputStream, type OutputView } from "../gen/heeler/v1/index.js";
 import type { Word } from "../options/words.js";
 
 /** Maximum wait of one call; the iterator then calls again. */
@@ -72,13 +72,33 @@ export async function* readChunks(
 export function toChunks(chunks: readonly OutputChunk[], nextOffset: bigint): Chunk[] {
   return chunks.map((chunk, index) => {
     const { content, offset, stream } = chunk;
-    const readTime = toDate(chunk.readTime);
+    const readTime = toDate(chunk.readTime) ?? new Date(0);
     if (content.case === "text") {
       // Replaced characters make the text longer or shorter than its bytes.
       const end = chunks[index + 1]?.offset ?? nextOffset;
-      return { offset, end, stream, readTime, data: Buffer.from(content.value) };
+      return withJson({ offset, end, stream, readTime, data: Buffer.from(content.value) });
     }
     const data = content.value ?? new Uint8Array();
-    return { offset, end: offset + BigInt(data.length), stream, readTime, data };
+    return withJson({ offset, end: offset + BigInt(data.length), stream, readTime, data });
   });
+}
+
+/**
+ * Adds a `toJSON` that is not enumerable to a piece of output: offsets become strings, bytes base64 and
+ * the stream its name, as in the contract's JSON.
+ */
+export function withJson<T extends { readonly stream: OutputStream }>(piece: T): T {
+  const toJSON = (): unknown =>
+    Object.fromEntries(Object.entries(piece).map(([name, value]) => [name, toPlain(name, value)]));
+  return Object.defineProperty(piece, "toJSON", { value: toJSON });
+}
+
+function toPlain(name: string, value: unknown): unknown {
+  if (name === "stream") {
+    return `OUTPUT_STREAM_${OutputStream[value as OutputStream]}`;
+  }
+  if (value instanceof Uint8Array) {
+    return Buffer.from(value).toString("base64");
+  }
+  return typeof value === "bigint" ? value.toString() : value;
 }

@@ -12,7 +12,7 @@ import { ProtocolError } from "../errors.js";
 import { type AttachEndReason, OutputStream, type SpawnNotice } from "../gen/heeler/v1/index.js";
 import type { ArgvOptions, ShellOptions, SpawnOptions, TaskOptions } from "../options/spec.js";
 import { choose } from "../options/words.js";
-import type { TaskSnapshot } from "../snapshot.js";
+import type { BackgroundTask } from "../answers.js";
 import type { Task } from "../task.js";
 import type { AttachEnd, AttachItem } from "./attach.js";
 import type { Chunk } from "./output.js";
@@ -64,7 +64,7 @@ export interface RunStart {
 /** The result of a run: the command finished, or left the foreground. */
 export interface RunResult {
   /** The task at the end of the run. */
-  readonly task: TaskSnapshot;
+  readonly task: BackgroundTask;
   /** The code that the leader exited with. Undefined if it did not exit by itself, or runs on. */
   readonly exitCode: number | undefined;
   readonly reason: AttachEndReason;

@@ -12,6 +12,7 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 
+import * as v1 from "../../src/gen/heeler/v1/index.js";
 import {
   type AttachEnd,
   type Chunk,
@@ -19,7 +20,6 @@ import {
   OutputStream,
   type SpawnOptions,
   type TaskEvent,
-  v1,
   type WatchOptions,
 } from "../../src/index.js";
 import { collect } from "../support/collect.js";
@@ -75,11 +75,15 @@ function unaryStep({ localName, input, output }: DescMethod): Step {
   };
 }
 
-/** An answer in JSON. An answer with a single field was returned as that field. */
+/**
+ * An answer in JSON. An answer with a single field was returned as that field, and one with a result for
+ * each task as those results.
+ */
 function toResult(output: DescMessage, answer: unknown): JsonObject {
   const [only, ...others] = output.fields;
+  const isField = others.length === 0 || Array.isArray(answer);
   const message =
-    only !== undefined && others.length === 0
+    only !== undefined && isField
       ? create(output, { [only.localName]: answer })
       : (answer as Message);
   return toJson(output, message) as JsonObject;

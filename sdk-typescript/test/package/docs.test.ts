@@ -22,14 +22,14 @@ const recipes = [...page.matchAll(RECIPE)].map(({ groups }, index) => ({
 }));
 
 before(() => {
-  assert.equal(recipes.length, 6);
+  assert.equal(recipes.length, 8);
   mkdirSync(FOLDER, { recursive: true });
   for (const { name, code } of recipes) {
     writeFileSync(join(FOLDER, `${name}.ts`), code);
   }
   const config = {
     extends: "../../tsconfig.json",
-    compilerOptions: { rootDir: ".", outDir: ".", declaration: false },
+    compilerOptions: { rootDir: ".", outDir: ".", declaration: false, declarationMap: false },
     include: [],
     files: recipes.map(({ name }) => `${name}.ts`),
   };
@@ -77,3 +77,19 @@ for (const { title, name, prints } of recipes) {
     assert.equal(printed, prints);
   });
 }
+
+test("the install lines are the same in README and on the page, and name what npm pack makes", () => {
+  const { version } = JSON.parse(readFileSync(join(PACKAGE, "package.json"), "utf8")) as {
+    version: string;
+  };
+  const lines = [
+    "(cd sdk-typescript && npm ci && npm pack)",
+    `npm install ./sdk-typescript/heeler-client-${version}.tgz`,
+  ];
+  for (const file of ["../README.md", "../docs/sdk/typescript.md", "README.md"]) {
+    const text = readFileSync(join(PACKAGE, file), "utf8");
+    for (const line of lines) {
+      assert(text.includes(line), `${file} has no line ${line}`);
+    }
+  }
+});

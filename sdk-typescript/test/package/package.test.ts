@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -9,13 +9,25 @@ import { Daemon } from "../support/daemon.js";
 import { PACKAGE } from "../support/package.js";
 
 const CONSUMER = `
-import { type BackgroundTask, HeelerClient, v1 } from "@heeler/client";
+import { type BackgroundTask, HeelerClient } from "@heeler/client";
+import * as v1 from "@heeler/client/v1";
 
 await using client = await HeelerClient.connect();
 const task = await client.spawn({ shell: "exit 7" });
 const ended = await task.wait();
 const message: BackgroundTask & v1.BackgroundTask = ended;
 console.log(ended.exitCode, message.state === v1.TaskState.FAILED);
+`;
+
+/** A program in a CommonJS module. */
+const COMMON_JS = (load: string): string => `
+void (async () => {
+  const { HeelerClient } = ${load};
+  const client = await HeelerClient.connect();
+  const task = await client.spawn({ shell: "exit 7" });
+  console.log((await task.wait()).exitCode);
+  client.close();
+})();
 `;
 
 const STRICT = {
@@ -46,7 +58,12 @@ test("the npm package installs, compiles and runs in another project", async (t)
   const paths = packed.files.map(({ path }) => path);
   assert(paths.includes("dist/index.js") && paths.includes("dist/index.d.ts"));
   assert(paths.includes("README.md") && paths.includes("LICENSE-MIT"));
-  assert(paths.every((path) => !path.startsWith("src/") && !path.startsWith("test/")));
+  assert(paths.includes("src/index.ts") && paths.includes("dist/index.d.ts.map"));
+  assert(paths.every((path) => /^(?:dist|src)\/|^[A-Z]|^package\.json$/u.test(path)));
+  for (const license of ["LICENSE-MIT", "LICENSE-APACHE"]) {
+    const [own, root] = [join(PACKAGE, license), join(PACKAGE, "..", license)];
+    assert.equal(readFileSync(own, "utf8"), readFileSync(root, "utf8"));
+  }
 
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
   const quietly = ["--no-audit", "--no-fund", "--prefer-offline", "--ignore-scripts"];
@@ -60,4 +77,17 @@ test("the npm package installs, compiles and runs in another project", async (t)
   await using daemon = await Daemon.start();
   const env = { ...process.env, HEELER_ADDR: daemon.address };
   assert.equal(run(process.execPath, ["main.js"], folder, env), "7 true\n");
+
+  writeFileSync(join(folder, "imports.cjs"), COMMON_JS('await import("@heeler/client")'));
+  assert.equal(run(process.execPath, ["imports.cjs"], folder, env), "7\n");
+  writeFileSync(join(folder, "requires.cjs"), COMMON_JS('require("@heeler/client")'));
+  const canRequire = "require_module" in process.features;
+  if (canRequire) {
+    assert.equal(run(process.execPath, ["requires.cjs"], folder, env), "7\n");
+  } else {
+    assert.throws(() => run(process.execPath, ["requires.cjs"], folder, env), /ERR_REQUIRE_ESM/u);
+  }
+  const map = join(folder, "node_modules/@heeler/client/dist/client.js.map");
+  const { sources } = JSON.parse(readFileSync(map, "utf8")) as { sources: string[] };
+  assert(existsSync(join(map, "..", sources[0] ?? "")), "the source of the map is in the package");
 });

@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
+import * as v1 from "../../src/gen/heeler/v1/index.js";
 import {
   type AttachEnd,
   AttachEndReason,
@@ -13,7 +14,6 @@ import {
   Placement,
   TaskEventType,
   TaskState,
-  v1,
 } from "../../src/index.js";
 import { collect } from "../support/collect.js";
 import { Daemon, until } from "../support/daemon.js";
@@ -82,7 +82,7 @@ test("an attachment resumes at the next byte when the daemon is killed", async (
   await until("the first line", () => (attached.text() === "one\n" ? true : undefined));
   await daemon.kill();
   await daemon.restart();
-  assert.equal((await task.snapshot()).placement, Placement.FOREGROUND);
+  assert.equal((await task.get()).placement, Placement.FOREGROUND);
   await daemon.kill();
   await daemon.restart();
   writeFileSync(go, "");
@@ -103,7 +103,7 @@ test("a detach ends the attachment, and the task continues", async () => {
   const task = await client.spawn(options);
   const attached = follow(task.attach());
   await until("the first line", () => (attached.text() === "up\n" ? true : undefined));
-  const before = await task.snapshot();
+  const before = await task.get();
   const result = await task.detach({ timeoutMs: 3_600_000, reason: "a key", actor: "me" });
   assert.equal(result.outcome, DetachOutcome.DETACHED);
   const { reason, task: left } = await attached.ended;
@@ -116,9 +116,9 @@ test("a detach ends the attachment, and the task continues", async () => {
   assert.equal((await task.wait({ until: "outOfForeground" })).state, TaskState.RUNNING);
 
   assert.equal((await task.detach()).outcome, DetachOutcome.ALREADY_BACKGROUND);
-  assert.deepEqual((await client.detach({ sessionId: "s" })).results, []);
+  assert.deepEqual(await client.detach({ sessionId: "s" }), []);
   const other = await client.spawn(options);
-  const { results } = await client.detach({ sessionId: "s" });
+  const results = await client.detach({ sessionId: "s" });
   assert.deepEqual(
     results.map((one) => [one.task?.id, one.outcome]),
     [[other.id, DetachOutcome.DETACHED]],

@@ -104,7 +104,7 @@ test("a cascade reaches children, and the result is that of the task itself", as
   const child = await client.spawn({ argv: ["sleep", "600"], parentId: parent.id });
   const result = await parent.cancel({ cascade: true });
   assert.equal(result.task?.id, parent.id);
-  assert.equal((await child.snapshot()).state, TaskState.CANCELLED);
+  assert.equal((await child.get()).state, TaskState.CANCELLED);
 });
 
 /** L4, L5 */
@@ -119,7 +119,7 @@ test("a wait is for any task, for all, for a session, or for a time", async () =
   assert(!all.satisfied);
   assert.equal(all.pending[0]?.id, slow.id);
   assert.equal(await slow.waitFor(0), undefined);
-  assert.equal((await slow.snapshot()).state, TaskState.RUNNING, "a wait ends no task");
+  assert.equal((await slow.get()).state, TaskState.RUNNING, "a wait ends no task");
   const session = client.wait({ sessionId: "waits" });
   await slow.cancel();
   assert((await session).satisfied);
@@ -170,5 +170,5 @@ test("a removed task is not found", async () => {
   await one.remove();
   const { removedTaskIds } = await client.remove({ sessionId: "rm" });
   assert.deepEqual(removedTaskIds, [two.id]);
-  await assert.rejects(one.snapshot(), { reason: "TASK_NOT_FOUND" });
+  await assert.rejects(one.get(), { reason: "TASK_NOT_FOUND" });
 });

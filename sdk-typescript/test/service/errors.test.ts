@@ -93,7 +93,7 @@ test("an option that cannot be sent is refused by its name", async () => {
   const misplaced = { graceMs: 1 } as object;
   await assert.rejects(task.cancel(misplaced), /there is no option graceMs/u);
   await assert.rejects(task.output({ offset: 0n, tailBytes: 1 }).next(), /either offset/u);
-  await assert.rejects(task.snapshot({ deadlineMs: NaN }), /deadlineMs/u);
+  await assert.rejects(task.get({ deadlineMs: NaN }), /deadlineMs/u);
   await assert.rejects(client.inspect("x", { outputTailBytes: 0.5 }), { kind: "protocol" });
 });
 
@@ -130,7 +130,7 @@ test("a deadline or an abort ends the call and no task", async () => {
   await assert.rejects(waiting, reason);
   await assert.rejects(task.wait({ signal: AbortSignal.abort(reason) }), reason);
   await assert.rejects(task.wait({ signal: AbortSignal.timeout(20) }), { name: "TimeoutError" });
-  const far = await task.snapshot({ deadlineMs: 2 ** 40 });
+  const far = await task.get({ deadlineMs: 2 ** 40 });
   assert.equal(far.state, TaskState.RUNNING);
 });
 

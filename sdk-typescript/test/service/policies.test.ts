@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
+import * as v1 from "../../src/gen/heeler/v1/index.js";
 import {
   EndReason,
   type HeelerClient,
@@ -11,7 +12,6 @@ import {
   SpawnNoticeType,
   TaskEventType,
   TaskState,
-  v1,
 } from "../../src/index.js";
 import { collect } from "../support/collect.js";
 import { Daemon } from "../support/daemon.js";
@@ -100,7 +100,7 @@ test("a silent task is stale until it writes output, or is stopped", async () =>
   for await (const { type } of task.events()) {
     types.push(type);
     if (type === TaskEventType.STALE) {
-      assert.equal((await task.snapshot()).stale, true);
+      assert.equal((await task.get()).stale, true);
       writeFileSync(go, "");
     }
   }
@@ -129,7 +129,7 @@ test("an exclusive key refuses, replaces or queues", async () => {
   });
   assert.equal(replaced.task?.state, TaskState.RUNNING);
   assert.equal(replaced.task.spec?.exclusive?.mode, v1.ExclusiveMode.REPLACE);
-  assert.equal((await holder.snapshot()).endReason, EndReason.REPLACED);
+  assert.equal((await holder.get()).endReason, EndReason.REPLACED);
   const waiting = await client.spawnResponse({
     shell: "exit 8",
     exclusive: { key, mode: "queue" },

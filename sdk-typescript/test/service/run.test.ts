@@ -13,7 +13,7 @@ import {
   Placement,
   SpawnNoticeType,
   type Task,
-  type TaskSnapshot,
+  type BackgroundTask,
   TaskState,
 } from "../../src/index.js";
 import { collect } from "../support/collect.js";
@@ -36,7 +36,7 @@ after(async () => {
 const ALL = { includeFinished: true, includeFinishedForeground: true };
 
 /** The only task of a session, once it is finished. */
-async function ended(sessionId: string): Promise<TaskSnapshot> {
+async function ended(sessionId: string): Promise<BackgroundTask> {
   await client.wait({ sessionId });
   const [task] = await collect(client.list({ filter: { sessionId }, ...ALL }));
   assert(task);
@@ -69,7 +69,7 @@ test("run calls back with the handle and with each piece, one at a time", async 
       assert(!isBusy);
       isBusy = true;
       pieces.push(Buffer.from(data).toString());
-      assert.equal((await task.snapshot()).id, started?.id);
+      assert.equal((await task.get()).id, started?.id);
       writeFileSync(go, "");
       isBusy = false;
     },
@@ -90,7 +90,7 @@ test("run returns when the task is detached, with the output so far", async () =
   assert.equal(result.reason, AttachEndReason.DETACHED);
   assert.equal(result.task.detachment?.cause, DetachCause.FOREGROUND_TIMEOUT);
   assert.equal(result.stdout, "up\n");
-  assert.equal((await client.task(result.task.id).snapshot()).state, TaskState.RUNNING);
+  assert.equal((await client.task(result.task.id).get()).state, TaskState.RUNNING);
 
   const cancelled = await client.run({
     argv: ["sleep", "600"],
@@ -118,7 +118,7 @@ test("a run waits in its queue", async () => {
     shell: "echo mine; exit 6",
     queue: "slots",
     onStart: async (task) => {
-      assert.equal((await task.snapshot()).state, TaskState.QUEUED);
+      assert.equal((await task.get()).state, TaskState.QUEUED);
       await client.updateQueue("slots", { paused: false });
     },
   });
@@ -198,7 +198,7 @@ test("an abort detaches on request with its reason, and has no effect after the 
   for await (const item of client.runStream(options)) {
     if (item.kind === "ended") {
       late.abort();
-      const { state } = await client.task(item.task.id).snapshot();
+      const { state } = await client.task(item.task.id).get();
       assert.equal(state, TaskState.RUNNING);
     }
   }
@@ -215,7 +215,7 @@ test("leaving the loop of a run, or an error in a callback, stops the command wi
       break;
     }
   }
-  const stopped = await left?.snapshot();
+  const stopped = await left?.get();
   assert.equal(stopped?.endReason, EndReason.CANCELLED);
   assert.equal(stopped.stop?.reason, "the caller left the run");
 
@@ -240,7 +240,7 @@ test("a run that goes out of scope stops the command", async () => {
     assert(value?.kind === "started");
     task = value.task;
   }
-  assert.equal((await task.snapshot()).endReason, EndReason.CANCELLED);
+  assert.equal((await task.get()).endReason, EndReason.CANCELLED);
 });
 
 /** R1 */

@@ -112,7 +112,8 @@ export async function until<T>(
   }
 }
 
-function findBinary(): string {
+/** The program of the daemon: `HEELER_BINARY`, else the debug build. */
+export function findBinary(): string {
   const path = process.env["HEELER_BINARY"] ?? join(PACKAGE, "../target/debug/heeler");
   if (!existsSync(path)) {
     throw new Error(`no daemon at ${path}: run \`cargo build\`, or set HEELER_BINARY`);

@@ -5,6 +5,7 @@ import type { MessageShape } from "@bufbuild/protobuf";
 
 import { toDuration } from "../../src/connection/time.js";
 import { CancelRequestSchema, SpawnRequestSchema } from "../../src/gen/heeler/v1/index.js";
+import type * as v1 from "../../src/gen/heeler/v1/index.js";
 import type {
   AttachOptions,
   CallOptions,
@@ -23,7 +24,6 @@ import type {
   SpawnOptions,
   StopOptions,
   UpdateQueueOptions,
-  v1,
   WaitOptions,
   WatchOptions,
 } from "../../src/index.js";
@@ -102,10 +102,13 @@ test("options that cannot be sent are refused by name", () => {
     assert.throws(() => toMessage(SpawnRequestSchema, { spec }), message);
   };
   refused({ foreground: { onTimeout: "keep" } }, /foreground.onTimeout must be one of detach, ca/u);
-  refused({ kind: "unspecified" }, /spec.kind must be one of shell, agent, not unspecified/u);
-  refused({ placement: "foreground" }, /there is no option spec.placement/u);
-  refused({ foreground: true }, /spec.foreground must be an object, not true/u);
-  refused({ timeoutMs: NaN }, /spec.timeoutMs must be a number/u);
+  refused(
+    { kind: "unspecified" },
+    /^TypeError: kind must be one of shell, agent, not unspecified/u,
+  );
+  refused({ placement: "foreground" }, /there is no option placement/u);
+  refused({ foreground: true }, /TypeError: foreground must be an object, not true/u);
+  refused({ timeoutMs: NaN }, /TypeError: timeoutMs must be a number/u);
   const both = { graceful: {}, force: true };
   assert.throws(() => toMessage(CancelRequestSchema, both), /either graceful or force, not both/u);
 });
