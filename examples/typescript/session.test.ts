@@ -8,9 +8,15 @@ import { after, before, test } from "node:test";
 import { setTimeout as rest } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
-import { AttachEndReason, CancelOutcome, HeelerClient, TaskState } from "@heeler/client";
+import {
+  AttachEndReason,
+  CancelOutcome,
+  HeelerClient,
+  type SessionCounts,
+  TaskState,
+} from "@heeler/client";
 
-import { AgentSession, type TaskCounts } from "./session.js";
+import { AgentSession } from "./session.js";
 
 const dir = mkdtempSync(join(tmpdir(), "heeler-ex-"));
 const address = `unix:${join(dir, "s.sock")}`;
@@ -53,7 +59,7 @@ after(async () => {
 async function open(id: string): Promise<{ session: AgentSession; emitted: string[] }> {
   const session = await AgentSession.open(client, id);
   const emitted: string[] = [];
-  session.on("backgroundTasksChanged", ({ agents, shells }: TaskCounts) => {
+  session.on("backgroundTasksChanged", ({ agents, shells }: SessionCounts) => {
     emitted.push(`${agents.toString()} agents, ${shells.toString()} shells`);
   });
   session.on("idle", () => emitted.push("idle"));
@@ -73,6 +79,15 @@ async function counted(session: AgentSession, agents: number, shells: number): P
   }
 }
 
+/** Waits until the session has emitted idle this many times: its own stream may be a moment later. */
+async function emittedIdle(emitted: readonly string[], times: number): Promise<void> {
+  const end = performance.now() + 30_000;
+  while (emitted.filter((line) => line === "idle").length < times) {
+    assert(performance.now() < end, `not idle: ${emitted.join("; ")}`);
+    await rest(5);
+  }
+}
+
 test("counts change with each start and end, and idle comes when all are done", async () => {
   const { session, emitted } = await open("counts");
   await session.idle();
@@ -83,6 +98,7 @@ test("counts change with each start and end, and idle comes when all are done", 
   await session.cancelBackgroundTask(shell);
   await session.cancelBackgroundTask(agent);
   await idle;
+  await emittedIdle(emitted, 1);
   assert.deepEqual(emitted, [
     "1 agents, 0 shells",
     "1 agents, 1 shells",
@@ -110,7 +126,7 @@ test("a cancel ends the tree, returns its result, and leaves the session usable"
   });
   await session.startShell({ shell: "exit 0" });
   await session.idle();
-  assert.equal(emitted.filter((line) => line === "idle").length, 2);
+  await emittedIdle(emitted, 2);
   await session.close();
 });
 
@@ -134,6 +150,7 @@ test("a shell in the foreground returns its output, or is moved to the backgroun
   assert.equal(done.stdout, "hello\n");
   assert.equal(done.exitCode, 3);
   await session.idle();
+  await emittedIdle(emitted, 1);
 
   let moved: string[] = [];
   const server = await session.runShell({
@@ -176,6 +193,7 @@ test("a session continues across a kill of the daemon", async () => {
   assert.deepEqual(emitted, ["1 agents, 0 shells"]);
   await session.cancelBackgroundTask(id);
   await session.idle();
+  await emittedIdle(emitted, 1);
   assert.deepEqual(emitted, ["1 agents, 0 shells", "0 agents, 0 shells", "idle"]);
   await session.close();
 });

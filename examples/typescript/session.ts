@@ -2,75 +2,49 @@
  * The background half of an agent SDK's session, on Heeler: it starts shells and subagents, cancels them
  * by id, moves foreground tasks to the background, counts live tasks, and reports when none is left.
  *
- * It owns only the latest counts of its session. The daemon has the tasks and counts them, so a second
- * session object with the same id, in this process or another, has the same counts.
+ * It adds an emitter of events to the session handle of the client, and owns only the latest counts. The
+ * daemon has the tasks and counts them, so a second session object with the same id, in this process or
+ * another, has the same counts.
  */
-import { EventEmitter, once } from "node:events";
+import { EventEmitter } from "node:events";
 
 import {
-  type BackgroundTask,
   type CancelResult,
   type HeelerClient,
+  type InSession,
   type RunOptions,
   type RunResult,
+  type Session,
+  type SessionCounts,
   type SpawnOptions,
+  type Stream,
+  TaskEventType,
   TaskKind,
   type WatchItem,
 } from "@heeler/client";
 
-/** The number of live tasks, by kind. */
-export interface TaskCounts {
-  readonly agents: number;
-  readonly shells: number;
-}
-
 /** The events of a session. */
 export interface SessionEvents {
   /** The number of live tasks has changed. */
-  backgroundTasksChanged: [counts: TaskCounts];
+  backgroundTasksChanged: [counts: SessionCounts];
   /** No live task is left. */
   idle: [];
   /** The event stream of the session failed. */
   error: [error: unknown];
 }
 
-const NONE: TaskCounts = { agents: 0, shells: 0 };
-
-function isSame(a: TaskCounts, b: TaskCounts): boolean {
-  return a.agents === b.agents && a.shells === b.shells;
-}
-
-function withOneMore(counts: TaskCounts, kind: TaskKind | undefined): TaskCounts {
-  switch (kind) {
-    case TaskKind.AGENT:
-      return { ...counts, agents: counts.agents + 1 };
-    case TaskKind.SHELL:
-    case TaskKind.UNSPECIFIED:
-    case undefined:
-      return { ...counts, shells: counts.shells + 1 };
-  }
-}
-
 /** A conversation whose background tasks run on Heeler. */
-export class AgentSession extends EventEmitter<SessionEvents> {
+export class AgentSession extends EventEmitter<SessionEvents> implements AsyncDisposable {
   readonly #client: HeelerClient;
+  readonly #session: Session;
   readonly #abort = new AbortController();
-  #counts = NONE;
-  /** The latest revision received. */
-  #received = 0n;
-  /** Starts without an answer, and runs in progress: the session is not idle during them. */
-  #starting = 0;
-  /** The revision of the latest answer. An answer may arrive before its event is counted. */
-  #awaited = 0n;
-  #isIdle = true;
+  #counts: SessionCounts = { agents: 0, shells: 0 };
   #following: Promise<void> = Promise.resolve();
 
-  private constructor(
-    client: HeelerClient,
-    readonly sessionId: string,
-  ) {
+  private constructor(client: HeelerClient, sessionId: string) {
     super();
     this.#client = client;
+    this.#session = client.session(sessionId);
   }
 
   /** Opens a session. Tasks that are live already are counted. */
@@ -81,51 +55,43 @@ export class AgentSession extends EventEmitter<SessionEvents> {
   }
 
   /** The number of live tasks according to the events so far. */
-  get backgroundTasks(): TaskCounts {
+  get backgroundTasks(): SessionCounts {
     return this.#counts;
   }
 
   /** Starts a subagent in the background and returns its id. */
-  async startAgent(options: SpawnOptions): Promise<string> {
-    return await this.#start({ ...options, kind: "agent" });
+  async startAgent(options: InSession<SpawnOptions>): Promise<string> {
+    return (await this.#session.spawn({ ...options, kind: "agent" })).id;
   }
 
   /** Starts a shell in the background and returns its id. */
-  async startShell(options: SpawnOptions): Promise<string> {
-    return await this.#start({ ...options, kind: "shell" });
+  async startShell(options: InSession<SpawnOptions>): Promise<string> {
+    return (await this.#session.spawn({ ...options, kind: "shell" })).id;
   }
 
   /**
    * Runs a shell in the foreground and returns when it is finished or in the background. Aborting the
    * signal, as a user's interrupt does, stops it.
    */
-  async runShell(options: RunOptions): Promise<RunResult> {
-    const { sessionId } = this;
-    return await this.#during(async () => {
-      const result = await this.#client.run({ ...options, kind: "shell", sessionId });
-      this.#await(result.task);
-      return result;
-    });
+  async runShell(options: InSession<RunOptions>): Promise<RunResult> {
+    return await this.#session.run({ ...options, kind: "shell" });
   }
 
   /** Moves the foreground tasks to the background and returns their ids. */
   async moveToBackground(reason?: string): Promise<string[]> {
-    const { sessionId } = this;
-    const { results } = await this.#client.detach({ sessionId }, { reason });
+    const results = await this.#client.detach({ sessionId: this.#session.id }, { reason });
     return results.flatMap(({ task }) => (task === undefined ? [] : [task.id]));
   }
 
   /** Cancels a task and returns when no process of it is left. The session stays usable. */
   async cancelBackgroundTask(agentId: string, reason?: string): Promise<CancelResult> {
-    const actor = `session ${this.sessionId}`;
+    const actor = `session ${this.#session.id}`;
     return await this.#client.cancelBackgroundTask(agentId, { reason, actor });
   }
 
   /** Waits until no task is live. */
   async idle(signal?: AbortSignal): Promise<void> {
-    if (!this.#isIdle) {
-      await once(this, "idle", { signal });
-    }
+    await this.#session.waitUntilIdle({ signal });
   }
 
   /** Stops watching. The tasks continue. */
@@ -134,93 +100,49 @@ export class AgentSession extends EventEmitter<SessionEvents> {
     await this.#following;
   }
 
-  async #start(options: SpawnOptions): Promise<string> {
-    return await this.#during(async () => {
-      const { task } = await this.#client.spawnResponse({ ...options, sessionId: this.sessionId });
-      if (task === undefined) {
-        throw new Error("the daemon's answer has no task");
-      }
-      this.#await(task);
-      return task.id;
-    });
-  }
-
-  /** Does work that may start a task. The session is not idle during it. */
-  async #during<T>(work: () => Promise<T>): Promise<T> {
-    this.#starting += 1;
-    this.#isIdle = false;
-    try {
-      return await work();
-    } finally {
-      this.#starting -= 1;
-      this.#emitIdle();
-    }
-  }
-
-  #await({ revision }: BackgroundTask): void {
-    if (revision > this.#awaited) {
-      this.#awaited = revision;
-    }
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
   }
 
   /** Returns once the live tasks are known, and continues in the background. */
   async #follow(): Promise<void> {
-    const filter = { sessionId: this.sessionId };
-    const { signal } = this.#abort;
-    const items = this.#client.watch({ initialState: true, filter, signal });
-    for (let isKnown = false; !isKnown;) {
-      const { value } = await items.next();
-      if (value !== undefined) {
-        this.#take(value);
-        isKnown = value.kind === "bookmark";
+    const items = this.#session.watch({ initialState: true, signal: this.#abort.signal });
+    for (let next; (next = await items.next()).done !== true;) {
+      if (next.value.kind === "initial") {
+        this.#countOne(next.value.task.spec?.kind);
+      } else {
+        // The bookmark after the initial state.
+        break;
       }
     }
-    this.#isIdle = isSame(this.#counts, NONE);
-    this.#following = this.#followOn(items);
+    this.#following = this.#emitAll(items);
   }
 
-  async #followOn(items: AsyncIterable<WatchItem>): Promise<void> {
+  #countOne(kind: TaskKind | undefined): void {
+    const { agents, shells } = this.#counts;
+    this.#counts =
+      kind === TaskKind.AGENT ? { agents: agents + 1, shells } : { agents, shells: shells + 1 };
+  }
+
+  async #emitAll(items: Stream<WatchItem>): Promise<void> {
     try {
       for await (const item of items) {
-        const before = this.#counts;
-        this.#take(item);
-        if (!isSame(before, this.#counts)) {
+        if (item.kind !== "event") {
+          continue;
+        }
+        const { type, sessionActivity } = item.event;
+        if (type === TaskEventType.SESSION_IDLE) {
+          this.emit("idle");
+        } else if (sessionActivity !== undefined) {
+          const { agents, shells } = sessionActivity;
+          this.#counts = { agents, shells };
           this.emit("backgroundTasksChanged", this.#counts);
         }
-        this.#emitIdle();
       }
     } catch (error) {
       if (!this.#abort.signal.aborted) {
         this.emit("error", error);
       }
-    }
-  }
-
-  #take(item: WatchItem): void {
-    switch (item.kind) {
-      case "initial":
-        this.#counts = withOneMore(this.#counts, item.task.spec?.kind);
-        break;
-      case "event":
-        this.#received = item.event.revision;
-        if (item.event.sessionActivity !== undefined) {
-          const { agents, shells } = item.event.sessionActivity;
-          this.#counts = { agents, shells };
-        }
-        break;
-      case "bookmark":
-        this.#received = item.bookmark.revision;
-        break;
-    }
-  }
-
-  #emitIdle(): void {
-    const isAwaited = this.#starting > 0 || this.#received < this.#awaited;
-    const isIdle = !isAwaited && isSame(this.#counts, NONE);
-    const becameIdle = isIdle && !this.#isIdle;
-    this.#isIdle = isIdle;
-    if (becameIdle) {
-      this.emit("idle");
     }
   }
 }
