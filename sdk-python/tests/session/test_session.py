@@ -52,7 +52,7 @@ async def test_an_idle_session_is_not_waited_for(client: Client) -> None:
 
 
 async def test_idle_comes_after_the_last_of_several_tasks(client: Client) -> None:
-    """E8."""
+    """E9."""
     session = client.session("s")
     first = await session.spawn("sleep 100")
     idle = asyncio.create_task(session.wait_until_idle())
@@ -67,7 +67,7 @@ async def test_idle_comes_after_the_last_of_several_tasks(client: Client) -> Non
 async def test_idle_is_waited_for_across_a_kill_of_the_daemon(
     daemon: Daemon, client: Client
 ) -> None:
-    """R1, E8."""
+    """R1, E9."""
     session = client.session("s")
     task = await session.spawn("sleep 100")
     idle = asyncio.create_task(session.wait_until_idle())
@@ -78,7 +78,7 @@ async def test_idle_is_waited_for_across_a_kill_of_the_daemon(
 
 
 async def test_counts_of_events_are_none_where_an_event_has_none(client: Client) -> None:
-    """E8."""
+    """E9."""
     session = client.session("s")
     async with session.watch() as watch:
         assert isinstance(await within(anext(watch)), heeler.Bookmark)

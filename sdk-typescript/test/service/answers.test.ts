@@ -74,7 +74,7 @@ test("times are Dates and durations milliseconds, or undefined", async () => {
   assert.equal(toMilliseconds(task.spec?.idleTimeout), undefined);
 });
 
-/** C1 */
+/** C4 */
 test("the end of the scope of a task stops its tree", async () => {
   await using daemon = await Daemon.start();
   await using client = await daemon.connect();

@@ -40,7 +40,7 @@ test("a command in the foreground belongs to the session", async () => {
   assert.deepEqual([result.task.spec?.sessionId, result.task.spec?.name], ["s", "greeting"]);
 });
 
-/** E8, R1 */
+/** E9, R1 */
 test("idle is returned at once, or after the last task, across a kill of the daemon", async () => {
   await using daemon = await Daemon.start();
   await using client = await daemon.connect();
@@ -71,7 +71,7 @@ test("a wait for idle ends with the reason of its signal, and ends no task", asy
   assert.equal((await task.get()).state, TaskState.RUNNING);
 });
 
-/** E8 */
+/** E9 */
 test("the first item of a watch is a bookmark, and events have counts or none", async () => {
   await using daemon = await Daemon.start();
   await using client = await daemon.connect();
