@@ -12,7 +12,7 @@
 //! | module | owns |
 //! | --- | --- |
 //! | `worker` | the thread that does all searches |
-//! | `search` | the search for one task's processes, and their kill |
+//! | `search` | the search for one task's processes, their kill, and the chase of fork chains |
 //! | `look` | one look at all processes of the machine |
 //! | `marks` | the marks of one process |
 //! | `struck` | the processes that were killed and may not be dead yet |
