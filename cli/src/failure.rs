@@ -110,9 +110,11 @@ fn of_refused_spawn(refusal: &Refusal) -> Exit {
 fn of_connection(error: &Error) -> Exit {
     match error {
         Error::Address(_) | Error::Credentials(_) => Exit::Usage,
-        Error::NotRunning { .. } | Error::Unreachable { .. } | Error::Disconnected { .. } => {
-            Exit::NoDaemon
-        }
+        Error::NotRunning { .. }
+        | Error::NotInstalled { .. }
+        | Error::NotStarted { .. }
+        | Error::Unreachable { .. }
+        | Error::Disconnected { .. } => Exit::NoDaemon,
         Error::Refused(_) | Error::Incomplete { .. } => Exit::Failed,
     }
 }

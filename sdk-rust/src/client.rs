@@ -17,9 +17,10 @@ use tonic::{Response, Status, service::interceptor::InterceptedService, transpor
 
 use crate::{
     backoff::Backoff,
-    connect::{Address, Bearer, ConnectOptions, channel},
+    connect::{Address, Bearer, ConnectOptions, channel, start},
     error::Error,
     request::{CancelOptions, DetachOptions, Filter, Spawn, Wait},
+    session::Session,
     stream::{Attach, AttachOptions, Tasks, Watch, WatchOptions},
     task::Task,
     time,
@@ -72,6 +73,12 @@ impl Client {
     /// Connects to the daemon at `HEELER_ADDR`, else to the user's own. It does not start one.
     pub async fn connect_default() -> Result<Self, Error> {
         Self::connect(Address::from_env_or_default()?).await
+    }
+
+    /// As [`Client::connect_default`], and starts the user's own daemon if it is not running, by the command
+    /// `heeler`: the one that `HEELER_BINARY` names, else the one on the PATH.
+    pub async fn connect_or_start() -> Result<Self, Error> {
+        start::connect_or_start().await
     }
 
     /// Maximum time for which calls are repeated while the daemon is unavailable. Zero: no retries.
@@ -139,6 +146,11 @@ impl Client {
         Task::new(self.clone(), id.into())
     }
 
+    /// The handle of a session. It makes no call.
+    pub fn session(&self, id: impl Into<String>) -> Session {
+        Session::new(self.clone(), id.into())
+    }
+
     /// Moves the selected tasks to the background.
     pub async fn detach(&self, request: DetachRequest) -> Result<DetachResponse, Error> {
         self.call(Repeat::Always, |mut stub| {
@@ -165,6 +177,16 @@ impl Client {
             async move { stub.cancel(request).await }
         })
         .await
+    }
+
+    /// Stops one task and returns when every process of it is proven gone. It is not an error if it is
+    /// finished already; the result says so.
+    pub async fn cancel_background_task(
+        &self,
+        id: impl Into<String>,
+    ) -> Result<CancelResult, Error> {
+        let options = CancelOptions::graceful();
+        self.task(id).cancel(options).await
     }
 
     /// Stops every live task of a session.

@@ -4,6 +4,7 @@ pub(crate) mod address;
 pub(crate) mod channel;
 pub(crate) mod credentials;
 pub mod paths;
+pub(crate) mod start;
 
 pub use address::{Address, AddressError};
 pub use credentials::{Bearer, ConnectOptions, CredentialsError};

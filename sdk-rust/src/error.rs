@@ -18,7 +18,7 @@ const REASON_PREFIX: &str = "ERROR_REASON_";
 /// use heeler_client::{Client, Error, v1::ErrorReason};
 ///
 /// # async fn example(client: Client) -> Result<(), Error> {
-/// match client.task("shell-aaaaaaaaaa").snapshot().await {
+/// match client.task("shell-aaaaaaaaaa").get().await {
 ///     Ok(task) => println!("{:?}", task.state()),
 ///     Err(error) if error.is(ErrorReason::TaskNotFound) => println!("no such task"),
 ///     Err(error) => return Err(error),
@@ -35,6 +35,14 @@ pub enum Error {
     /// No process listens at the address.
     #[error("no daemon answers at {address}: start one with `{}`", address.start_command())]
     NotRunning { address: Address, source: io::Error },
+    /// The command that starts the daemon is not installed.
+    #[error(
+        "cannot start the daemon: there is no program {program}; install it with `cargo install --path cli`, or name it in HEELER_BINARY"
+    )]
+    NotInstalled { program: String },
+    /// The command could not start the daemon.
+    #[error("cannot start the daemon with {program}: {message}")]
+    NotStarted { program: String, message: String },
     /// The address cannot be reached.
     #[error("cannot connect to {address}: {source}")]
     Unreachable { address: Address, source: io::Error },
@@ -119,6 +127,8 @@ impl Error {
             Self::Address(_)
             | Self::Credentials(_)
             | Self::NotRunning { .. }
+            | Self::NotInstalled { .. }
+            | Self::NotStarted { .. }
             | Self::Unreachable { .. }
             | Self::Disconnected { .. }
             | Self::Incomplete { .. } => None,
@@ -137,6 +147,8 @@ impl Error {
             Self::Refused(refusal) => refusal.code == Code::Unavailable,
             Self::Address(_)
             | Self::Credentials(_)
+            | Self::NotInstalled { .. }
+            | Self::NotStarted { .. }
             | Self::Unreachable { .. }
             | Self::Disconnected { .. }
             | Self::Incomplete { .. } => false,

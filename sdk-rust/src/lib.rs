@@ -5,7 +5,7 @@
 //! use heeler_client::{CancelOptions, Client, Error, Spawn};
 //!
 //! # async fn example() -> Result<(), Error> {
-//! let client = Client::connect_default().await?;
+//! let client = Client::connect_or_start().await?;
 //! let task = client.spawn(Spawn::shell("make -j4").session("s1")).await?;
 //! println!("{} runs", task.id());
 //!
@@ -23,7 +23,8 @@
 //!
 //! - [`Client`] connects over the user's Unix socket, or over TCP with [`ConnectOptions`], and is cheap
 //!   to clone. Its calls take a builder ([`Spawn`], [`Wait`], [`ListOptions`]) or the request message.
-//! - [`Task`] is a handle: an id. Dropping it has no effect on the task.
+//! - [`Task`] is a handle: an id. Dropping it has no effect on the task. [`Session`] is one for all tasks of a
+//!   session.
 //! - [`Watch`] is the event stream. It reconnects and resumes: no event is lost or repeated.
 //! - [`Attach`] attaches to a task and streams its output. It reconnects in the same way.
 //!   [`Client::run`] spawns a foreground task and attaches to it.
@@ -45,6 +46,7 @@ mod client;
 mod connect;
 mod error;
 mod request;
+mod session;
 mod stream;
 mod task;
 pub mod time;
@@ -54,6 +56,7 @@ pub use connect::{Address, AddressError, Bearer, ConnectOptions, CredentialsErro
 pub use error::{Error, FieldViolation, Reason, Refusal};
 pub use heeler_proto::v1;
 pub use request::{CancelOptions, DetachOptions, Filter, ListOptions, QueueUpdate, Spawn, Wait};
+pub use session::{Session, SessionCounts};
 pub use stream::{
     Attach, AttachEnded, AttachItem, AttachOptions, Chunk, Output, Tasks, Watch, WatchItem,
     WatchOptions,

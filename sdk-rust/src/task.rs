@@ -40,7 +40,7 @@ impl Task {
     }
 
     /// Returns the task as it is now.
-    pub async fn snapshot(&self) -> Result<BackgroundTask, Error> {
+    pub async fn get(&self) -> Result<BackgroundTask, Error> {
         let answer = self
             .client
             .wait(Wait::all([self.id()]).timeout(Duration::ZERO))
@@ -123,7 +123,7 @@ impl Task {
     /// Streams the events of the task, from the oldest that is kept to its end.
     pub async fn events(&self) -> Result<TaskEvents, Error> {
         // A watch of an unknown task would never end.
-        self.snapshot().await?;
+        self.get().await?;
         let options = WatchOptions::after(0).matching(self.filter());
         Ok(TaskEvents {
             watch: Some(self.client.watch(options)),

@@ -90,7 +90,11 @@ impl<C: Cursor> Resuming<C> {
             Error::NotRunning { .. } | Error::Unreachable { .. } | Error::Disconnected { .. } => {
                 true
             }
-            Error::Address(_) | Error::Credentials(_) | Error::Incomplete { .. } => false,
+            Error::Address(_)
+            | Error::Credentials(_)
+            | Error::NotInstalled { .. }
+            | Error::NotStarted { .. }
+            | Error::Incomplete { .. } => false,
         };
         self.backoff.no_longer_than(self.cursor.longest_pause());
         match self.backoff.after_failure(lasted).filter(|_| curable) {

@@ -380,7 +380,7 @@ async fn a_call_over_tcp_during_a_restart_is_retried() {
     let client = client.retry_for(Duration::from_secs(30));
     let task = client.spawn(Spawn::argv(["sleep", "60"])).await.unwrap();
     daemon.kill9();
-    let call = tokio::spawn(async move { task.snapshot().await });
+    let call = tokio::spawn(async move { task.get().await });
     daemon.restart().await;
     let found = within("an answer", call).await.unwrap().unwrap();
     assert_eq!(found.state(), TaskState::Running);

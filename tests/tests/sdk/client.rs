@@ -42,7 +42,7 @@ async fn a_handle_spawns_waits_reads_and_removes() {
     lines.sort_unstable();
     assert_eq!(lines, ["err", "out"]);
     task.remove().await.unwrap();
-    let error = task.snapshot().await.unwrap_err();
+    let error = task.get().await.unwrap_err();
     assert!(matches!(error, Error::Refused(_)), "{error:?}");
 }
 
@@ -55,7 +55,7 @@ async fn a_handle_cancels_and_dropping_it_does_nothing() {
     let id = task.id().to_owned();
     drop(task);
     let task = client.task(&id);
-    assert_eq!(task.snapshot().await.unwrap().state(), TaskState::Running);
+    assert_eq!(task.get().await.unwrap().state(), TaskState::Running);
     assert_eq!(
         task.wait_timeout(Duration::from_millis(50)).await.unwrap(),
         None
@@ -128,7 +128,7 @@ async fn a_call_during_a_restart_is_retried() {
     let client = client(&daemon).await.retry_for(heeler_tests::DEADLINE);
     let task = client.spawn(Spawn::argv(["sleep", "60"])).await.unwrap();
     daemon.kill9();
-    let call = tokio::spawn(async move { task.snapshot().await });
+    let call = tokio::spawn(async move { task.get().await });
     daemon.restart().await;
     let found = within("an answer", call).await.unwrap().unwrap();
     assert_eq!(found.state(), TaskState::Running);
@@ -213,7 +213,7 @@ async fn a_detach_ends_attachments_and_waits_out_of_the_foreground() {
         (output.as_str(), end.reason),
         ("one\n", AttachEndReason::Detached)
     );
-    assert_eq!(task.snapshot().await.unwrap().state(), TaskState::Running);
+    assert_eq!(task.get().await.unwrap().state(), TaskState::Running);
 }
 
 /// F6, R1

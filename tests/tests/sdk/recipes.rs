@@ -2,14 +2,22 @@
 
 use std::{fs, process::Stdio};
 
-use heeler_tests::{Daemon, SpawnRequestExt as _, binary, shell, within};
+use heeler_tests::{Daemon, SpawnRequestExt as _, binary, cli::CommandResult, shell, within};
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
     process::Command,
 };
 
 /// In the order of the page.
-const RECIPES: [&str; 6] = ["exit_code", "cancel", "follow", "watch", "errors", "run"];
+const RECIPES: [&str; 7] = [
+    "exit_code",
+    "cancel",
+    "follow",
+    "watch",
+    "errors",
+    "run",
+    "silent_agent",
+];
 
 /// The code blocks of a language on the page, in order.
 fn blocks(language: &str) -> Vec<String> {
@@ -57,6 +65,28 @@ async fn each_example_prints_what_the_page_says() {
             String::from_utf8_lossy(&output.stderr)
         );
     }
+}
+
+/// U5: by the example, with no daemon to be found and none to be started.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_client_starts_the_daemon_of_the_command_or_says_why_not() {
+    let mut daemon = Daemon::builder().own_program().prepare();
+    let example = |daemon: &Daemon| {
+        let mut command = daemon.wrapper(binary::example("silent_agent").to_str().unwrap());
+        command.env_remove("HEELER_ADDR").stdin(Stdio::null());
+        command
+    };
+    let mut missing = example(&daemon);
+    missing.env("HEELER_BINARY", "/no/such/heeler");
+    let refused = CommandResult::of(missing).await;
+    assert!(refused.stderr.contains("/no/such/heeler"), "{refused:?}");
+
+    let mut starting = example(&daemon);
+    starting.env("HEELER_BINARY", daemon.program());
+    let started = CommandResult::of(starting).await.ok();
+    assert_eq!(started.stdout, blocks("text")[6]);
+    daemon.learn_epoch().await;
+    daemon.heeler(["shutdown", "--stop-tasks"]).await.ok();
 }
 
 /// E2
