@@ -99,19 +99,21 @@ fn restart_wal(connection: &Connection) -> rusqlite::Result<Moved> {
     })
 }
 
-const WAL_HEADER: usize = 32;
+/// Takes the place of the header of a WAL without commits. SQLite ignores such a WAL, and a header that
+/// was lost to a hole looks different.
+const RETIRED_HEADER: &[u8; 32] = b"Heeler has moved every commit. \n";
 
 /// Makes a WAL one without commits: they would count again for a file that is restored beside it.
 fn erase_header(wal: &Path) -> io::Result<()> {
     let wal = OpenOptions::new().write(true).open(wal)?;
-    wal.write_all_at(&[0; WAL_HEADER], 0)
+    wal.write_all_at(RETIRED_HEADER, 0)
 }
 
-/// Reports whether a WAL has a header, without which it has no commits.
+/// Reports whether a WAL may have commits.
 fn has_commits(wal: &Path) -> bool {
-    let mut header = [0; WAL_HEADER];
+    let mut header = [0; RETIRED_HEADER.len()];
     let read = File::open(wal).and_then(|wal| wal.read_exact_at(&mut header, 0));
-    read.is_ok() && header != [0; WAL_HEADER]
+    read.is_ok() && header != *RETIRED_HEADER
 }
 
 /// Has SQLite leave the WAL where it is when the last connection is closed.

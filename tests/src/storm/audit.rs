@@ -176,7 +176,11 @@ impl Audit {
             }
             return self.wrong.extend(done.job.check_part(&output));
         }
-        if could_not_fork(&output) && self.is_part_of(Ingredient::ProcessLimit) {
+        let lost_output = !task.capture_error.is_empty() && self.is_part_of(Ingredient::FullDisk);
+        // A full disk may have swallowed the fixture's own message.
+        let says_so =
+            could_not_fork(&output) || (lost_output && exited_with(&task, FIXTURE_FAILED));
+        if says_so && self.is_part_of(Ingredient::ProcessLimit) {
             self.without_forks += 1;
             // Only the process that could not fork has ended for that.
             if !exited_with(&task, FIXTURE_FAILED) {
@@ -185,7 +189,7 @@ impl Audit {
             return;
         }
         self.wrong.extend(done.job.check_end(&task));
-        if !task.capture_error.is_empty() && self.is_part_of(Ingredient::FullDisk) {
+        if lost_output {
             // The output of a disk that was full has gaps, which the task says.
             self.without_output += 1;
             return;

@@ -9,20 +9,21 @@ use super::{
     task_file::{ended_unobserved, listed},
 };
 
-/// R4
+/// R4: the directory is locked, and the file only names the server.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_lock_that_is_not_a_file_is_refused_by_name() {
-    let daemon = Daemon::builder().prepare();
-    fs::create_dir_all(daemon.path("state/lock")).unwrap();
-    let stderr = refused(&daemon).await;
-    assert!(
-        stderr.contains("lock") && stderr.contains(daemon.state_dir().to_str().unwrap()),
-        "{stderr}"
-    );
-    assert!(
-        !daemon.path("state/journal.db").exists(),
-        "a journal was created"
-    );
+async fn a_directory_or_a_pipe_in_place_of_the_lock_file_does_not_matter() {
+    for make in [
+        (|path| fs::create_dir(path).unwrap()) as fn(&Path),
+        |path| nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU).unwrap(),
+    ] {
+        let mut daemon = Daemon::builder().prepare();
+        fs::create_dir_all(daemon.state_dir()).unwrap();
+        make(&daemon.path("state/lock"));
+        daemon.restart().await;
+        let api = daemon.api().await;
+        let id = api.start(daemon.script("print there")).await.id;
+        api.ended(&id).await;
+    }
 }
 
 /// R6

@@ -63,6 +63,8 @@ fn name_holder(dir: &Path) {
         .truncate(true)
         .write(true)
         .mode(0o600)
+        // Something else may be in its place, and must not block the server.
+        .custom_flags(nix::libc::O_NONBLOCK)
         .open(dir.join(HOLDER));
     let _ = file.and_then(|mut file| writeln!(file, "{}", std::process::id()));
 }

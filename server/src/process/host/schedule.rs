@@ -1,7 +1,7 @@
 //! The scheduling of the server's threads.
 //!
-//! A woken thread with a short slice runs before processes with longer ones. So a Cancel is served at
-//! once though a task uses every CPU. It costs no other process its share, and needs no privilege.
+//! A woken thread with a short slice runs before processes with longer ones. So a Cancel waits less beside
+//! a task that uses every CPU. It costs no other process its share, and needs no privilege.
 //! Kernels before Linux 6.12 ignore it.
 
 use std::fs;

@@ -14,7 +14,9 @@ use std::{
     path::Path,
 };
 
-const HEADER_SIZE: usize = 32;
+use crate::journal::file::RETIRED_HEADER;
+
+const HEADER_SIZE: usize = RETIRED_HEADER.len();
 const FRAME_HEADER_SIZE: usize = 24;
 /// The page size of every journal.
 const PAGE_SIZE: u32 = 4096;
@@ -98,12 +100,12 @@ impl Index {
 }
 
 impl Frames {
-    /// Reads the header; none if there is not even that. Where it is damaged, the salts are taken from
+    /// Reads the header; none if there is not even that, or it says that there are no commits. Where it is damaged, the salts are taken from
     /// SQLite's notes, or else from the first frame that has any: frames are recognised by them.
     pub(super) fn read(wal: File, noted: Option<&Index>) -> io::Result<Option<Self>> {
         let mut wal = BufReader::with_capacity(READ_AHEAD, wal);
         let mut header = [0; HEADER_SIZE];
-        if !fill(&mut wal, &mut header)? {
+        if !fill(&mut wal, &mut header)? || header == *RETIRED_HEADER {
             return Ok(None);
         }
         let stored = sum_at(&header, 24);
