@@ -34,6 +34,5 @@ pub(crate) use host::{
     errno_text, error_text, ignore_child_signals,
     lock::StateLock,
     own_uid, raise_descriptor_limit,
-    schedule::shorten_slices,
     signals::{signal_name, signal_number},
 };

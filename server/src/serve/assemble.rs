@@ -24,7 +24,6 @@ pub(super) fn assemble(
     reach: ServerAddress,
 ) -> Result<(Supervisor, Journal), RunError> {
     let descriptors = process::raise_descriptor_limit();
-    process::shorten_slices();
     let task_dir = TaskDir::new(&config.state_dir);
     let journal = open_journal(config, &task_dir)?;
     task_dir

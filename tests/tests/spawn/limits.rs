@@ -58,17 +58,3 @@ async fn a_spawn_at_the_limit_of_processes_is_refused_and_a_cancel_is_not() {
     assert_eq!(exit_code(&api.ended(&id).await), 0);
     eventually("idle shims", || shims_of(&task_dir).len() > 1).await;
 }
-
-/// S8: the short slice of daemon and shim is not inherited.
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_leader_has_the_usual_time_slice() {
-    let daemon = Daemon::start().await;
-    let api = daemon.api().await;
-    let usual = Command::new(daemon.fixture_program()).arg("slice").output();
-    let usual = String::from_utf8(usual.unwrap().stdout).unwrap();
-    for _ in 0..3 {
-        let id = api.start(daemon.script("slice")).await.id;
-        assert_eq!(exit_code(&api.ended(&id).await), 0);
-        assert_eq!(api.lines(&id).await, [usual.trim()]);
-    }
-}

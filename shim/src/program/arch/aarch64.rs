@@ -67,8 +67,6 @@ pub(crate) mod number {
     pub(crate) const MADVISE: usize = 233;
     pub(crate) const ACCEPT4: usize = 242;
     pub(crate) const WAIT4: usize = 260;
-    pub(crate) const SCHED_SETATTR: usize = 274;
-    pub(crate) const SCHED_GETATTR: usize = 275;
     pub(crate) const STATX: usize = 291;
     pub(crate) const PIDFD_SEND_SIGNAL: usize = 424;
     pub(crate) const PIDFD_OPEN: usize = 434;

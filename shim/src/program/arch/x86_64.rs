@@ -67,8 +67,6 @@ pub(crate) mod number {
     pub(crate) const DUP3: usize = 292;
     pub(crate) const PIPE2: usize = 293;
     pub(crate) const PWRITEV: usize = 296;
-    pub(crate) const SCHED_SETATTR: usize = 314;
-    pub(crate) const SCHED_GETATTR: usize = 315;
     pub(crate) const STATX: usize = 332;
     pub(crate) const PIDFD_SEND_SIGNAL: usize = 424;
     pub(crate) const PIDFD_OPEN: usize = 434;

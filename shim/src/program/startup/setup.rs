@@ -7,11 +7,7 @@
 
 use crate::program::{
     startup::arguments::{Durability, Flags},
-    sys::{
-        Errno, Fd, Result, file, process,
-        schedule::{self, Slice},
-        signals,
-    },
+    sys::{Errno, Fd, Result, file, process, signals},
     tree::processes,
 };
 
@@ -66,7 +62,6 @@ fn child_signals() -> Result<Fd> {
     signals::reset_actions();
     process::become_subreaper()?;
     process::set_name(c"heeler-shim");
-    schedule::set_slice(Slice::Short);
     file::enter_directory(c"/")?;
     // Fails for the leader of a process group, which is as good.
     let _ = process::new_session();

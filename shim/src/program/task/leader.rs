@@ -14,11 +14,7 @@ use heeler_shim::{limit_tag::LimitTag, procfs::ticks_between, record::Stage};
 use super::{Pipes, assignment::Task, cgroup::Cgroup};
 use crate::program::{
     clock,
-    sys::{
-        Errno, Fd, file, process,
-        schedule::{self, Slice},
-        signals,
-    },
+    sys::{Errno, Fd, file, process, signals},
     tree::processes,
 };
 
@@ -143,7 +139,6 @@ fn become_leader(launch: &Launch<'_>) -> Failure {
             errno,
         };
     }
-    schedule::set_slice(Slice::Default);
     if let Err(errno) = file::enter_directory(launch.directory) {
         return Failure {
             stage: Stage::WorkingDirectory,
