@@ -11,6 +11,7 @@ pub(crate) mod signal;
 pub(crate) mod size;
 pub(crate) mod spawn_request;
 pub(crate) mod task;
+pub(crate) mod task_filter;
 
 /// Parses a set of flags in a test.
 #[cfg(test)]

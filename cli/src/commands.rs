@@ -4,23 +4,27 @@ mod attach;
 mod cancel;
 mod completions;
 mod detach;
+mod doctor;
 mod events;
 mod inspect;
 mod logs;
+mod man;
 mod ps;
 mod queue;
+mod restart;
 mod rm;
 mod run;
 pub(crate) mod serve;
 mod shutdown;
 mod spawn;
 mod start;
+mod version;
 mod wait;
 
 use clap::Subcommand;
 use tokio::runtime;
 
-use crate::{args::deferred_args::DeferredArgs, exit::Exit, failure::Failure};
+use crate::{args::deferred_args::DeferredArgs, context::ClientArgs, exit::Exit, failure::Failure};
 
 #[derive(Debug, Subcommand)]
 #[allow(
@@ -28,38 +32,55 @@ use crate::{args::deferred_args::DeferredArgs, exit::Exit, failure::Failure};
     reason = "there is one value, and it is used at once"
 )]
 pub(crate) enum Command {
-    /// Run the daemon in the foreground
-    Serve(DeferredArgs<serve::Serve>),
-    /// Start the daemon if it is not running, and print its address
-    Start(DeferredArgs<start::Start>),
     /// Start a background task and print its id
+    #[command(visible_alias = "add")]
     Spawn(DeferredArgs<spawn::Spawn>),
     /// Run a task in the foreground, with its output and exit code
     Run(DeferredArgs<run::Run>),
     /// List live tasks
+    #[command(visible_aliases = ["ls", "list", "status"])]
     Ps(DeferredArgs<ps::Ps>),
-    /// Show everything about one task
+    /// Show everything about tasks
     Inspect(DeferredArgs<inspect::Inspect>),
-    /// Stop tasks and wait until every process of them is proven gone
-    Cancel(DeferredArgs<cancel::Cancel>),
+    /// Print the output of tasks
+    #[command(visible_alias = "log")]
+    Logs(DeferredArgs<logs::Logs>),
+    /// Print the output of tasks until they finish: logs -f
+    Follow(DeferredArgs<logs::Logs>),
+    /// Attach to a task and print its output
+    Attach(DeferredArgs<attach::Attach>),
     /// Move a foreground task to the background
     Detach(DeferredArgs<detach::Detach>),
     /// Wait until tasks are finished or out of the foreground
     Wait(DeferredArgs<wait::Wait>),
-    /// Print the output of tasks
-    Logs(DeferredArgs<logs::Logs>),
-    /// Attach to a task and print its output
-    Attach(DeferredArgs<attach::Attach>),
+    /// Stop tasks and prove that nothing of them is left
+    #[command(visible_alias = "stop")]
+    Cancel(DeferredArgs<cancel::Cancel>),
+    /// Kill tasks without a stop signal: cancel --force
+    Kill(DeferredArgs<cancel::Cancel>),
+    /// Stop a task and start the same command as a new task
+    Restart(DeferredArgs<restart::Restart>),
+    /// Delete finished tasks and their output
+    Rm(DeferredArgs<rm::Rm>),
     /// List queues, or change one
     Queue(DeferredArgs<queue::Queue>),
     /// Print events
     Events(DeferredArgs<events::Events>),
-    /// Delete finished tasks and their output
-    Rm(DeferredArgs<rm::Rm>),
+    /// Check the daemon, and find processes whose daemon is gone
+    #[command(visible_alias = "info")]
+    Doctor(DeferredArgs<doctor::Doctor>),
+    /// Run the daemon in the foreground
+    Serve(DeferredArgs<serve::Serve>),
+    /// Start the daemon if it is not running, and print its address
+    Start(DeferredArgs<start::Start>),
     /// Stop the daemon; its tasks keep running unless --stop-tasks is given
     Shutdown(DeferredArgs<shutdown::Shutdown>),
     /// Print a completion script for a shell
     Completions(DeferredArgs<completions::Completions>),
+    /// Print a manual page
+    Man(DeferredArgs<man::Man>),
+    /// Print the version
+    Version(DeferredArgs<version::Version>),
 }
 
 impl Command {
@@ -67,20 +88,49 @@ impl Command {
         match self {
             Self::Serve(DeferredArgs(args)) => args.run(),
             Self::Completions(DeferredArgs(args)) => args.run(),
+            Self::Man(DeferredArgs(args)) => args.run(),
+            Self::Version(DeferredArgs(args)) => args.run(),
             Self::Start(DeferredArgs(args)) => block_on(args.run()),
             Self::Spawn(DeferredArgs(args)) => block_on(args.run()),
             Self::Run(DeferredArgs(args)) => block_on(args.run()),
             Self::Ps(DeferredArgs(args)) => block_on(args.run()),
             Self::Inspect(DeferredArgs(args)) => block_on(args.run()),
             Self::Cancel(DeferredArgs(args)) => block_on(args.run()),
+            Self::Kill(DeferredArgs(args)) => block_on(args.forced()?.run()),
+            Self::Restart(DeferredArgs(args)) => block_on(args.run()),
             Self::Detach(DeferredArgs(args)) => block_on(args.run()),
             Self::Wait(DeferredArgs(args)) => block_on(args.run()),
             Self::Logs(DeferredArgs(args)) => block_on(args.run()),
+            Self::Follow(DeferredArgs(args)) => block_on(args.following().run()),
             Self::Attach(DeferredArgs(args)) => block_on(args.run()),
             Self::Queue(DeferredArgs(args)) => block_on(args.run()),
             Self::Events(DeferredArgs(args)) => block_on(args.run()),
             Self::Rm(DeferredArgs(args)) => block_on(args.run()),
             Self::Shutdown(DeferredArgs(args)) => block_on(args.run()),
+            Self::Doctor(DeferredArgs(args)) => block_on(args.run()),
+        }
+    }
+
+    /// The flags of a client command.
+    pub(crate) fn client_args(&self) -> Option<&ClientArgs> {
+        match self {
+            Self::Serve(_) | Self::Completions(_) | Self::Man(_) | Self::Version(_) => None,
+            Self::Start(DeferredArgs(args)) => Some(&args.client),
+            Self::Spawn(DeferredArgs(args)) => Some(&args.client),
+            Self::Run(DeferredArgs(args)) => Some(&args.client),
+            Self::Ps(DeferredArgs(args)) => Some(&args.client),
+            Self::Inspect(DeferredArgs(args)) => Some(&args.client),
+            Self::Cancel(DeferredArgs(args)) | Self::Kill(DeferredArgs(args)) => Some(&args.client),
+            Self::Restart(DeferredArgs(args)) => Some(&args.client),
+            Self::Detach(DeferredArgs(args)) => Some(&args.client),
+            Self::Wait(DeferredArgs(args)) => Some(&args.client),
+            Self::Logs(DeferredArgs(args)) | Self::Follow(DeferredArgs(args)) => Some(&args.client),
+            Self::Attach(DeferredArgs(args)) => Some(&args.client),
+            Self::Queue(DeferredArgs(args)) => Some(&args.client),
+            Self::Events(DeferredArgs(args)) => Some(&args.client),
+            Self::Rm(DeferredArgs(args)) => Some(&args.client),
+            Self::Shutdown(DeferredArgs(args)) => Some(&args.client),
+            Self::Doctor(DeferredArgs(args)) => Some(&args.client),
         }
     }
 }

@@ -8,7 +8,7 @@ use heeler_client::{Address, Client, ConnectOptions, Error};
 use crate::{
     daemon::start,
     failure::Failure,
-    out::Out,
+    out::{Format, Out},
     render::json::{Json, Named},
 };
 
@@ -33,12 +33,20 @@ pub(crate) struct ClientArgs {
     #[arg(long, value_name = "FILE")]
     tls_ca: Option<PathBuf>,
 
-    /// Print the response as JSON (protobuf's mapping), one object per line for streams
+    /// Print the response as JSON (protobuf's mapping), one object per line for streams; errors too, on stderr
     #[arg(long)]
     json: bool,
 }
 
 impl ClientArgs {
+    /// The form of messages.
+    pub(crate) fn format(&self) -> Format {
+        match self.json {
+            true => Format::Json,
+            false => Format::Text,
+        }
+    }
+
     /// The address that was given by flag or environment.
     fn address(&self) -> Result<Option<Address>, Failure> {
         match &self.addr {

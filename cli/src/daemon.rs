@@ -2,5 +2,7 @@
 //! for by `shutdown`. The server itself is `heeler_server`.
 
 pub(crate) mod exit_wait;
+pub(crate) mod peer;
 pub(crate) mod serve;
 pub(crate) mod start;
+pub(crate) mod unit;

@@ -21,8 +21,8 @@ Exit codes:
   127  run: no such program
   141  run: the reader of its output went away
 
-`run`, `attach`, and `wait` for one task exit with the task's own exit code, 128+n if signal n
-killed it, and 0 if the task continues in the background. If a signal ends the command but not
+`run`, `attach`, and `wait` for one task exit with the task's own exit code, 128+n if signal n \
+killed it, and 0 if the task continues in the background. If a signal ends the command but not \
 the task, the exit code is 128+n as well.
 
 Environment:
@@ -31,7 +31,13 @@ Environment:
   HEELER_TLS_CA      the certificate authority to trust for TLS, like --tls-ca
   HEELER_STATE_DIR   the daemon's state directory, like serve --state-dir
   HEELER_LOG         the daemon's log level, e.g. debug
-  NO_COLOR           if set, the daemon's log has no colours
+  NO_COLOR           if set, neither the daemon's log nor ps has colours
+
+A task is named by its id, a unique prefix of it with or without its kind, or the name that one live task has. An \
+ambiguous word lists the candidates.
+
+With --json results go to stdout and messages to stderr, one object a line: {\"error\": …} is a google.rpc.Status \
+with code, message and details, {\"note\": …} a text.
 
 Without --addr and HEELER_ADDR, a command that finds no daemon starts one for this user.";
 
@@ -86,8 +92,8 @@ impl Exit {
     /// The leader's exit code; a failure if there is none.
     pub(crate) fn of_exit_code(task: &BackgroundTask) -> Self {
         match outcome::exit_code(task) {
-            // A stopped task did not succeed, even if its leader exited with 0.
-            Some(0) if was_stopped(task) => Self::Failed,
+            // A task that was stopped, or whose output is incomplete, did not succeed.
+            Some(0) if did_not_succeed(task) => Self::Failed,
             Some(code) => Self::AsTask(code),
             None => Self::Failed,
         }
@@ -121,8 +127,17 @@ impl Exit {
     }
 }
 
-fn was_stopped(task: &BackgroundTask) -> bool {
-    matches!(task.state(), TaskState::Cancelled | TaskState::TimedOut)
+/// Returns whether a task failed for another reason than its leader's exit code.
+fn did_not_succeed(task: &BackgroundTask) -> bool {
+    match task.state() {
+        TaskState::Failed | TaskState::Cancelled | TaskState::TimedOut | TaskState::Lost => true,
+        TaskState::Unspecified
+        | TaskState::Queued
+        | TaskState::Starting
+        | TaskState::Running
+        | TaskState::Stopping
+        | TaskState::Completed => !task.capture_error.is_empty(),
+    }
 }
 
 impl From<Exit> for ExitCode {

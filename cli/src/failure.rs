@@ -3,10 +3,11 @@
 use std::io;
 
 use heeler_client::{
-    Code, Error, Refusal,
+    Code, Error, FieldViolation, Refusal,
     v1::{ErrorReason, SpawnStage},
 };
 use nix::{errno::Errno, sys::signal::Signal};
+use serde_json::{Value, json};
 
 use crate::exit::Exit;
 
@@ -20,6 +21,10 @@ pub(crate) enum Failure {
     Interrupted(Signal),
     /// Invalid arguments that clap does not detect.
     Usage(String),
+    /// No task is meant by the word that stands for one.
+    NoSuchTask(String),
+    /// Several tasks may be meant.
+    AmbiguousTask(String),
     /// The daemon could not be started.
     DaemonStart(String),
     /// Another daemon uses the state directory.
@@ -43,7 +48,8 @@ impl Failure {
             Self::Client(Error::Refused(refusal)) => of_refusal(refusal),
             Self::Client(error) | Self::Spawn(error) => of_connection(error),
             Self::Interrupted(signal) => Exit::Signalled(*signal),
-            Self::Usage(_) => Exit::Usage,
+            Self::Usage(_) | Self::AmbiguousTask(_) => Exit::Usage,
+            Self::NoSuchTask(_) => Exit::NotFound,
             Self::DaemonStart(_) => Exit::NoDaemon,
             Self::StateInUse(_) => Exit::StateInUse,
             // The reader has enough, as in `heeler logs ID | head`.
@@ -67,6 +73,8 @@ impl Failure {
                 "interrupted by {signal} while the task was being spawned; no client is attached to it"
             )),
             Self::Usage(text)
+            | Self::NoSuchTask(text)
+            | Self::AmbiguousTask(text)
             | Self::DaemonStart(text)
             | Self::StateInUse(text)
             | Self::Other(text) => Some(text.clone()),
@@ -75,6 +83,78 @@ impl Failure {
             Self::TaskOutput(error) => Some(format!("cannot write the task's output: {error}")),
         }
     }
+}
+
+impl Failure {
+    /// The failure as a google.rpc.Status, in protobuf's JSON mapping. A failure on this side has the code
+    /// that the daemon would answer with.
+    pub(crate) fn status(&self) -> Value {
+        let message = self.message().unwrap_or_default();
+        let (code, message, details) = match self {
+            Self::Client(Error::Refused(refusal)) | Self::Spawn(Error::Refused(refusal)) => {
+                (refusal.code, refusal.message.clone(), details(refusal))
+            }
+            Self::NoSuchTask(_) => (
+                Code::NotFound,
+                message,
+                vec![error_info("TASK_NOT_FOUND", json!({}))],
+            ),
+            Self::AmbiguousTask(_) => (
+                Code::InvalidArgument,
+                message,
+                vec![error_info("TASK_AMBIGUOUS", json!({}))],
+            ),
+            Self::Client(_)
+            | Self::Spawn(_)
+            | Self::Interrupted(_)
+            | Self::Usage(_)
+            | Self::DaemonStart(_)
+            | Self::StateInUse(_)
+            | Self::Write(_)
+            | Self::TaskOutput(_)
+            | Self::Other(_) => (self.own_code(), message, Vec::new()),
+        };
+        json!({ "code": code as i32, "message": message, "details": details })
+    }
+
+    fn own_code(&self) -> Code {
+        match self.exit() {
+            Exit::Usage => Code::InvalidArgument,
+            Exit::NotFound => Code::NotFound,
+            Exit::NoDaemon => Code::Unavailable,
+            Exit::StateInUse => Code::FailedPrecondition,
+            Exit::Signalled(_) => Code::Cancelled,
+            Exit::Success
+            | Exit::Failed
+            | Exit::TimedOut
+            | Exit::NotExecutable
+            | Exit::NoProgram
+            | Exit::AsTask(_) => Code::Unknown,
+        }
+    }
+}
+
+fn details(refusal: &Refusal) -> Vec<Value> {
+    let reason = refusal.reason.iter();
+    let info = reason.map(|reason| error_info(&reason.to_string(), json!(refusal.metadata)));
+    let violation =
+        |one: &FieldViolation| json!({ "field": one.field, "description": one.description });
+    let fields: Vec<Value> = refusal.fields.iter().map(violation).collect();
+    let bad_request = json!({
+        "@type": "type.googleapis.com/google.rpc.BadRequest",
+        "fieldViolations": fields,
+    });
+    info.chain((!fields.is_empty()).then_some(bad_request))
+        .collect()
+}
+
+fn error_info(reason: &str, metadata: Value) -> Value {
+    json!({
+        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+        "reason": reason,
+        "domain": "heeler.dev",
+        "metadata": metadata,
+    })
 }
 
 fn of_refusal(refusal: &Refusal) -> Exit {

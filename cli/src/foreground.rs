@@ -12,6 +12,7 @@ mod closing_message;
 pub(crate) mod keyboard;
 mod late_output;
 pub(crate) mod output;
+pub(crate) mod queue_notes;
 pub(crate) mod session;
 pub(crate) mod signals;
 mod writer_thread;

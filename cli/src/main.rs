@@ -8,56 +8,71 @@
 
 mod args;
 mod commands;
+mod completion;
 mod context;
 mod daemon;
 mod exit;
 mod failure;
 mod foreground;
+mod orphans;
 mod out;
 mod output_reader;
 mod render;
+mod suggestion;
+mod task_ref;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{
+    Parser,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
 
 use commands::Command;
 use exit::EXIT_CODES;
+use failure::Failure;
+use out::Format;
 
 /// Start, watch, inspect and stop background tasks
 #[derive(Debug, Parser)]
-#[command(name = "heeler", version, after_help = EXIT_CODES, subcommand_required = true)]
+#[command(name = "heeler", version, after_help = EXIT_CODES, subcommand_required = true, max_term_width = 80)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 }
 
 fn main() -> ExitCode {
-    let exit = Cli::parse().command.run();
+    completion::answer();
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        Err(error) => return refuse(&error),
+    };
+    if let Some(args) = command.client_args() {
+        out::set_format(args.format());
+    }
+    let exit = command.run();
     exit.unwrap_or_else(|failure| out::report(&failure)).into()
 }
 
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory;
-
-    use super::*;
-
-    #[test]
-    fn the_definition_of_the_arguments_is_sound() {
-        Cli::command().debug_assert();
+/// Prints the error of the arguments, or the help that was asked for.
+fn refuse(error: &clap::Error) -> ExitCode {
+    let text = match (error.kind(), error.get(ContextKind::InvalidSubcommand)) {
+        (ErrorKind::DisplayHelp | ErrorKind::DisplayVersion, _) => error.exit(),
+        (_, Some(ContextValue::String(word))) => suggestion::message(word),
+        (_, _) if asks_for_json() => error.to_string(),
+        (_, _) => error.exit(),
+    };
+    if asks_for_json() {
+        out::set_format(Format::Json);
     }
-
-    #[test]
-    fn the_help_of_every_command_has_an_example() {
-        let mut cli = Cli::command();
-        cli.build();
-        for command in cli.get_subcommands().filter(|one| one.get_name() != "help") {
-            let help = command
-                .get_after_help()
-                .map(ToString::to_string)
-                .unwrap_or_default();
-            assert!(help.contains("heeler "), "{}", command.get_name());
-        }
-    }
+    out::report(&Failure::Usage(text)).into()
 }
+
+/// Returns whether arguments that could not be parsed have `--json` among them.
+fn asks_for_json() -> bool {
+    let flags = std::env::args_os().take_while(|arg| arg != "--");
+    flags.into_iter().any(|arg| arg == "--json")
+}
+
+#[cfg(test)]
+mod tests;

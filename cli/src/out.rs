@@ -1,8 +1,33 @@
-//! Results go to stdout, everything else to stderr.
+//! Results go to stdout, everything else to stderr. With `--json` both are JSON.
 
-use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+use std::{
+    io::{self, BufWriter, IsTerminal, StdoutLock, Write},
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use serde_json::json;
 
 use crate::{exit::Exit, failure::Failure, render::text};
+
+/// True with `--json`. Set once, before the command runs.
+static JSON: AtomicBool = AtomicBool::new(false);
+
+/// The form of messages on stderr.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    Text,
+    /// One object a line: `{"error": …}`, a google.rpc.Status, or `{"note": …}`.
+    Json,
+}
+
+/// Sets the form of later messages.
+pub(crate) fn set_format(format: Format) {
+    JSON.store(format == Format::Json, Ordering::Relaxed);
+}
+
+fn is_json() -> bool {
+    JSON.load(Ordering::Relaxed)
+}
 
 /// Writes the command's result.
 #[derive(Debug)]
@@ -51,16 +76,26 @@ pub(crate) fn width() -> Option<usize> {
 
 /// Prints a message to stderr. It may quote untrusted text, so it is escaped.
 pub(crate) fn note(text: &str) {
-    let lines: Vec<_> = text.lines().map(text::visible).collect();
-    let note = format!("heeler: {}\n", lines.join("\n"));
-    // One write, since other processes may write there too. A closed stderr is ignored.
-    let _ = io::stderr().write_all(note.as_bytes());
+    match is_json() {
+        true => write(&json!({ "note": text }).to_string()),
+        false => {
+            let lines: Vec<_> = text.lines().map(text::visible).collect();
+            write(&format!("heeler: {}", lines.join("\n")));
+        }
+    }
 }
 
 /// Prints the message of a failure and returns its exit.
 pub(crate) fn report(failure: &Failure) -> Exit {
-    if let Some(text) = failure.message() {
-        note(&text);
+    match (failure.message(), is_json()) {
+        (Some(_), true) => write(&json!({ "error": failure.status() }).to_string()),
+        (Some(text), false) => note(&text),
+        (None, _) => {}
     }
     failure.exit()
+}
+
+/// One write, since other processes may write there too. A closed stderr is ignored.
+fn write(line: &str) {
+    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }

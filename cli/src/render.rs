@@ -6,6 +6,7 @@
 
 pub(crate) mod card;
 pub(crate) mod causes;
+pub(crate) mod colour;
 pub(crate) mod event;
 pub(crate) mod json;
 pub(crate) mod log_lines;
@@ -16,5 +17,6 @@ pub(crate) mod proof;
 pub(crate) mod spec;
 pub(crate) mod status;
 pub(crate) mod table;
+pub(crate) mod task_format;
 pub(crate) mod text;
 pub(crate) mod units;

@@ -2,7 +2,8 @@
 
 use clap::ValueEnum;
 use heeler_client::v1::{
-    DisconnectAction, ExclusiveMode, ForegroundTimeoutAction, OrphanPolicy, TaskEventType, TaskKind,
+    DisconnectAction, ExclusiveMode, ForegroundTimeoutAction, OrphanPolicy, TaskEventType,
+    TaskKind, TaskState,
 };
 
 /// Defines the enum of a flag whose variants have the names of the contract's.
@@ -89,4 +90,25 @@ choices!(EventType => TaskEventType {
     Removed,
     /// The session has no live task left
     SessionIdle,
+});
+
+choices!(State => TaskState {
+    /// Waiting in a queue or for an exclusive key
+    Queued,
+    /// Recorded; the leader does not run yet
+    Starting,
+    /// The leader or another process is alive
+    Running,
+    /// Being stopped
+    Stopping,
+    /// Exit code 0
+    Completed,
+    /// Another exit code, a signal, a failed start or a failed capture
+    Failed,
+    /// Stopped by a cancel
+    Cancelled,
+    /// Stopped by a timeout
+    TimedOut,
+    /// Ended, and the end is not known
+    Lost,
 });

@@ -1,13 +1,11 @@
 //! Selecting tasks: by id, by session, by labels.
 
-use std::collections::BTreeSet;
-
 use clap::builder::NonEmptyStringValueParser;
-use heeler_client::Filter;
+use heeler_client::{Filter, v1::TaskState};
 
 use super::key_value::KeyValue;
 
-/// Parses a name that is not empty: an unset variable in a script must not select every session.
+/// Parses a word that is not empty: an unset variable in a script must select nothing.
 pub(crate) fn not_empty() -> NonEmptyStringValueParser {
     NonEmptyStringValueParser::new()
 }
@@ -22,22 +20,13 @@ pub(crate) fn filter(session: Option<&str>, labels: &[KeyValue]) -> Filter {
     })
 }
 
-/// Each id once, in the order of first mention.
-pub(crate) fn distinct(ids: &[String]) -> Vec<String> {
-    let mut known = BTreeSet::new();
-    ids.iter()
-        .filter(|id| known.insert(id.as_str()))
-        .cloned()
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn repeated_ids_are_dropped_and_the_order_is_kept() {
-        let ids = ["b", "a", "b"].map(str::to_owned);
-        assert_eq!(distinct(&ids), ["b", "a"]);
-    }
+/// The filter of all live tasks. An empty filter would be refused by the calls that stop tasks.
+pub(crate) fn live() -> Filter {
+    let states = [
+        TaskState::Queued,
+        TaskState::Starting,
+        TaskState::Running,
+        TaskState::Stopping,
+    ];
+    states.into_iter().fold(Filter::all(), Filter::state)
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use heeler_client::{
-    Spawn,
+    Client, Spawn,
     v1::{EnvironmentDefaults, StaleAction},
 };
 
@@ -15,7 +15,7 @@ use super::{
     key_value::KeyValue,
     task::{AdmissionArgs, ForegroundArgs, TaskArgs},
 };
-use crate::failure::Failure;
+use crate::{failure::Failure, task_ref};
 
 /// A background task. Options that were not given are left to the daemon.
 pub(crate) fn background(args: &TaskArgs) -> Result<Spawn, Failure> {
@@ -56,13 +56,24 @@ pub(crate) fn foreground(args: &TaskArgs, foreground: &ForegroundArgs) -> Result
     ))
 }
 
+/// Sets the parent, which may be given by a prefix or a name.
+pub(crate) async fn with_parent(
+    client: &Client,
+    args: &TaskArgs,
+    spawn: Spawn,
+) -> Result<Spawn, Failure> {
+    match args.parent() {
+        Some(word) => Ok(spawn.parent(task_ref::resolve_one(client, word).await?)),
+        None => Ok(spawn),
+    }
+}
+
 fn options(args: &TaskArgs, spawn: Spawn) -> Spawn {
     let spawn = with(spawn, args.session.as_ref(), Spawn::session);
     let spawn = with(spawn, args.name.as_ref(), Spawn::name);
     let spawn = with(spawn, args.timeout, Spawn::timeout);
     let spawn = with(spawn, args.grace, Spawn::grace);
     let spawn = with(spawn, args.stop_signal.as_ref(), Spawn::stop_signal);
-    let spawn = with(spawn, args.parent.as_ref(), Spawn::parent);
     let spawn = with(spawn, args.kind.map(Into::into), Spawn::kind);
     let spawn = with(spawn, args.orphans.map(Into::into), Spawn::orphan_policy);
     let spawn = with(spawn, args.idle_timeout, Spawn::idle_timeout);

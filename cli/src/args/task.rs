@@ -10,7 +10,7 @@ use super::{
     key_value::{self, KeyValue},
     signal,
 };
-use crate::render::units;
+use crate::{completion, render::units};
 
 /// With a shorter window the daemon could stop a task before `heeler run` has attached to it.
 const SHORTEST_REATTACH_WINDOW: Duration = Duration::from_secs(1);
@@ -19,7 +19,7 @@ const SHORTEST_REATTACH_WINDOW: Duration = Duration::from_secs(1);
 #[command(group = ArgGroup::new("command").required(true).args(["argv", "script"]))]
 pub(crate) struct TaskArgs {
     /// The program and its arguments, run without a shell
-    #[arg(last = true, value_name = "ARGV")]
+    #[arg(trailing_var_arg = true, value_name = "ARGV")]
     pub(super) argv: Vec<String>,
 
     /// A shell script, run by bash, or by /bin/sh if there is no bash
@@ -27,7 +27,7 @@ pub(crate) struct TaskArgs {
     pub(super) script: Option<String>,
 
     /// The session that the task belongs to
-    #[arg(long)]
+    #[arg(long, add = completion::sessions())]
     pub(super) session: Option<String>,
 
     /// A name for people
@@ -83,7 +83,7 @@ pub(crate) struct TaskArgs {
     pub(super) orphans: Option<Orphans>,
 
     /// The live task that this one is a child of
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = completion::tasks())]
     pub(super) parent: Option<String>,
 
     /// The kind of task [default: shell]
@@ -99,6 +99,17 @@ pub(crate) struct TaskArgs {
 }
 
 impl TaskArgs {
+    /// The program and its arguments.
+    #[cfg(test)]
+    pub(crate) fn argv(&self) -> &[String] {
+        &self.argv
+    }
+
+    /// The task that `--parent` names.
+    pub(crate) fn parent(&self) -> Option<&str> {
+        self.parent.as_deref()
+    }
+
     /// Returns whether `--stop-signal` was given.
     pub(crate) fn has_stop_signal(&self) -> bool {
         self.stop_signal.is_some()
@@ -109,7 +120,7 @@ impl TaskArgs {
 #[derive(Debug, Args)]
 pub(crate) struct AdmissionArgs {
     /// Wait in this queue, which runs one task at a time unless `heeler queue` has set more slots
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = completion::queues())]
     pub(super) queue: Option<String>,
 
     /// Run at most one task with this key at a time; the key is free when its holder's tree is gone

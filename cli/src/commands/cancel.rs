@@ -15,11 +15,13 @@ use crate::{
         key_value::{self, KeyValue},
         selection, signal,
     },
+    completion,
     context::{ClientArgs, Context, Printed},
     exit::Exit,
     failure::Failure,
     out,
     render::{proof, status, text},
+    task_ref,
 };
 
 const EXAMPLES: &str = "\
@@ -27,30 +29,38 @@ Examples:
   heeler cancel shell-4k2mzq7xda
   heeler cancel --session s1 --reason 'the conversation is over'
   heeler cancel --force --label team=red
+  heeler cancel --all
 
-The exit code is 0 when every process of every task is proven gone (with --no-wait: when the stop
-is recorded), 1 if a process is left, 3 if there is no such task. A task that is finished already
-is no error. On a full or failing disk a task is stopped all the same, and a warning says that the
+`heeler stop` is the same command, and `heeler kill` is `heeler cancel --force`.
+
+The exit code is 0 when every process of every task is proven gone (with --no-wait: when the stop \
+is recorded), 1 if a process is left, 3 if there is no such task. A task that is finished already \
+is no error. On a full or failing disk a task is stopped all the same, and a warning says that the \
 stop is not recorded.";
 
 /// Stop tasks and wait until every process of them is proven gone
 #[derive(Debug, Args)]
 #[command(
     after_help = EXAMPLES,
-    group = ArgGroup::new("selection").required(true).multiple(true).args(["ids", "session", "labels"])
+    group = ArgGroup::new("selection").required(true).multiple(true).args(["ids", "session", "labels", "all"])
 )]
 pub(crate) struct Cancel {
-    /// The tasks
-    #[arg(value_name = "ID", conflicts_with_all = ["session", "labels"])]
+    /// The tasks: ids, unique prefixes of ids, or names of live tasks
+    #[arg(value_name = "ID", conflicts_with_all = ["session", "labels", "all"],
+          add = completion::tasks(), value_parser = selection::not_empty())]
     ids: Vec<String>,
 
     /// Every live task of this session
-    #[arg(long, value_parser = selection::not_empty())]
+    #[arg(long, value_parser = selection::not_empty(), add = completion::sessions())]
     session: Option<String>,
 
     /// Every live task with this label; may be repeated
     #[arg(long = "label", value_name = "K=V", value_parser = key_value::parse)]
     labels: Vec<KeyValue>,
+
+    /// Every live task
+    #[arg(long, conflicts_with_all = ["session", "labels"])]
+    all: bool,
 
     /// Kill the whole tree at once, without a stop signal
     #[arg(long, conflicts_with_all = ["grace", "signal"])]
@@ -77,15 +87,26 @@ pub(crate) struct Cancel {
     cascade: bool,
 
     #[command(flatten)]
-    client: ClientArgs,
+    pub(crate) client: ClientArgs,
 }
 
 impl Cancel {
+    /// The command as `heeler kill` runs it.
+    pub(crate) fn forced(mut self) -> Result<Self, Failure> {
+        if self.grace.is_some() || self.signal.is_some() {
+            let text = "kill sends no stop signal; use `heeler cancel` with --grace or --signal";
+            return Err(Failure::Usage(text.to_owned()));
+        }
+        self.force = true;
+        Ok(self)
+    }
+
     pub(crate) async fn run(self) -> Result<Exit, Failure> {
         let mut cx = Context::open(&self.client).await?;
         let mut exit = Exit::Success;
         let mut whole = CancelResponse::default();
-        for response in cancel_all(&cx.client, self.requests()).await {
+        let ids = task_ref::resolve(&cx.client, &self.ids).await?;
+        for response in cancel_all(&cx.client, self.requests(ids)).await {
             match response {
                 Ok(response) => {
                     whole.results.extend(response.results);
@@ -112,15 +133,18 @@ impl Cancel {
         Ok(exit)
     }
 
-    fn requests(&self) -> Vec<CancelRequest> {
+    fn requests(&self, ids: Vec<String>) -> Vec<CancelRequest> {
         let options = self.options();
-        if !self.ids.is_empty() {
-            let ids = selection::distinct(&self.ids).into_iter();
+        if !ids.is_empty() {
             return ids
+                .into_iter()
                 .map(|id| options.clone().of(Filter::all().task(id)))
                 .collect();
         }
-        let filter = selection::filter(self.session.as_deref(), &self.labels);
+        let filter = match self.all {
+            true => selection::live(),
+            false => selection::filter(self.session.as_deref(), &self.labels),
+        };
         vec![options.of(filter)]
     }
 
@@ -256,11 +280,14 @@ mod tests {
         assert!(parse(&["a", "--session", "s"]).is_err());
         assert!(parse(&["a", "--force", "--grace", "1s"]).is_err());
         let filters = |args: &[&str]| -> Vec<TaskFilter> {
-            let requests = parse(args).unwrap().requests().into_iter();
+            let args = parse(args).unwrap();
+            let requests = args.requests(args.ids.clone()).into_iter();
             requests.map(|request| request.filter.unwrap()).collect()
         };
         let by_id = ["a", "b"].map(|id| Filter::all().task(id).into());
-        assert_eq!(filters(&["a", "b", "a"]), by_id);
+        assert_eq!(filters(&["a", "b"]), by_id);
+        assert_eq!(filters(&["--all"]), [selection::live().into()]);
+        assert!(parse(&["a", "--all"]).is_err() && parse(&[""]).is_err());
         let session = Filter::all().session("s");
         assert_eq!(filters(&["--session", "s"]), [session.clone().into()]);
         let both = session.label("k", "v");

@@ -10,11 +10,13 @@ use heeler_client::{
 
 use crate::{
     args::{duration, selection},
+    completion,
     context::{ClientArgs, Context, Printed},
     exit::Exit,
     failure::Failure,
     out,
     render::{status, text},
+    task_ref,
 };
 
 const EXAMPLES: &str = "\
@@ -22,19 +24,19 @@ Examples:
   heeler detach shell-4k2mzq7xda
   heeler detach --session s1 --timeout 10m --reason 'the user moved on'
 
-A task that is finished or in the background already is no error, nor is a session without a
+A task that is finished or in the background already is no error, nor is a session without a \
 foreground task. An attached client such as `heeler run` prints the task's id and exits with 0.";
 
 /// Move a foreground task to the background
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, group = ArgGroup::new("selection").required(true).args(["id", "session"]))]
 pub(crate) struct Detach {
-    /// The task
-    #[arg(value_name = "ID")]
+    /// The task: an id, a unique prefix of one, or the name of a live task
+    #[arg(value_name = "ID", add = completion::tasks(), value_parser = selection::not_empty())]
     id: Option<String>,
 
     /// Every foreground task of this session
-    #[arg(long, value_parser = selection::not_empty())]
+    #[arg(long, value_parser = selection::not_empty(), add = completion::sessions())]
     session: Option<String>,
 
     /// Stop the task after this time from now on, instead of its own --timeout
@@ -46,16 +48,16 @@ pub(crate) struct Detach {
     reason: Option<String>,
 
     #[command(flatten)]
-    client: ClientArgs,
+    pub(crate) client: ClientArgs,
 }
 
 impl Detach {
     pub(crate) async fn run(self) -> Result<Exit, Failure> {
+        let mut cx = Context::open(&self.client).await?;
         let filter = match &self.id {
-            Some(id) => Filter::all().task(id),
+            Some(word) => Filter::all().task(task_ref::resolve_one(&cx.client, word).await?),
             None => selection::filter(self.session.as_deref(), &[]),
         };
-        let mut cx = Context::open(&self.client).await?;
         let response = cx.client.detach(self.options().of(filter)).await?;
         if cx.print_json(&response)? == Printed::No {
             for result in &response.results {

@@ -1,15 +1,19 @@
 //! `heeler events`: prints past events, and with `-f` new ones.
 
-use std::time::Duration;
+use std::{
+    collections::VecDeque,
+    time::{Duration, SystemTime},
+};
 
 use clap::Args;
 use heeler_client::{
-    Client, Error, ListOptions, StreamExt, WatchItem, WatchOptions,
+    Client, Error, ListOptions, StreamExt, WatchItem, WatchOptions, time,
     v1::{WatchEventsResponse, watch_events_response::Item},
 };
 
 use crate::{
-    args::{choices::EventType, selection},
+    args::{choices::EventType, duration, selection},
+    completion,
     context::{ClientArgs, Context, Printed, RECONNECT_LIMIT},
     exit::Exit,
     failure::Failure,
@@ -22,12 +26,14 @@ const CATCH_UP_BOOKMARKS: Duration = Duration::from_millis(100);
 const EXAMPLES: &str = "\
 Examples:
   heeler events --session s1
+  heeler events -n 20
+  heeler events -f --since 10m
   heeler events -f --after now --type ended
   heeler events -f --after now --type session-idle
-  heeler events -f --json --after 4711 | jq -c .event
+  heeler events -f --json --after 1 | jq -c .event
 
-A line has the revision, the time, the task's id, the event type, the task's state after the event
-and a detail. SESSION_IDLE says that the last live task of a session has finished; it has the
+A line has the revision, the time, the task's id, the event type, the task's state after the event \
+and a detail. SESSION_IDLE says that the last live task of a session has finished; it has the \
 session instead of a task. With --json every message of the stream is printed, bookmarks included:
 resume after the last revision of either kind.";
 
@@ -40,7 +46,7 @@ pub(crate) struct Events {
     after: After,
 
     /// Only events of this session
-    #[arg(long, value_parser = selection::not_empty())]
+    #[arg(long, value_parser = selection::not_empty(), add = completion::sessions())]
     session: Option<String>,
 
     /// Only events of this type; may be repeated
@@ -51,8 +57,16 @@ pub(crate) struct Events {
     #[arg(short, long)]
     follow: bool,
 
+    /// Only the last N of the past events
+    #[arg(short = 'n', long, value_name = "N", allow_hyphen_values = true)]
+    tail: Option<usize>,
+
+    /// Only events of the last T, e.g. 10m
+    #[arg(long, value_name = "T", value_parser = duration::parse)]
+    since: Option<Duration>,
+
     #[command(flatten)]
-    client: ClientArgs,
+    pub(crate) client: ClientArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,24 +88,45 @@ fn after(text: &str) -> Result<After, String> {
 impl Events {
     pub(crate) async fn run(self) -> Result<Exit, Failure> {
         let mut cx = Context::open(&self.client).await?;
-        let present = match self.follow {
-            true => None,
-            false => Some(newest_revision(&cx.client).await?),
+        let present = match (self.follow, self.tail) {
+            (true, None) => None,
+            (false, _) | (true, Some(_)) => Some(newest_revision(&cx.client).await?),
         };
         let mut watch = cx.client.watch(self.options());
+        let mut last = LastItems::new(self.tail);
+        let mut is_past = present.is_some();
         while let Some(item) = watch.next().await {
             let item = item?;
             let revision = revision(&item);
             // Events that are newer than the command are not printed without -f.
-            if present.is_none_or(|present| revision <= present) {
-                print(&mut cx, item)?;
+            let is_wanted = self.follow || present.is_none_or(|present| revision <= present);
+            if is_wanted && self.is_recent(&item) {
+                match is_past {
+                    true => last.put(&mut cx, item)?,
+                    false => print(&mut cx, item)?,
+                }
             }
-            if present.is_some_and(|present| revision >= present) {
-                break;
+            if is_past && present.is_some_and(|present| revision >= present) {
+                last.finish(&mut cx)?;
+                is_past = false;
+                if !self.follow {
+                    break;
+                }
             }
         }
         cx.out.flush()?;
         Ok(Exit::Success)
+    }
+
+    /// Bookmarks are always recent.
+    fn is_recent(&self, item: &WatchItem) -> bool {
+        let (Some(since), WatchItem::Event(event)) = (self.since, item) else {
+            return true;
+        };
+        let age = event
+            .event_time
+            .map(|at| time::since(SystemTime::now().into(), at));
+        age.is_none_or(|age| age <= since)
     }
 
     fn options(&self) -> WatchOptions {
@@ -102,14 +137,43 @@ impl Events {
         let options = options
             .matching(selection::filter(self.session.as_deref(), &[]))
             .give_up_after(RECONNECT_LIMIT);
-        let options = if self.follow {
-            options
-        } else {
-            options.bookmark_interval(CATCH_UP_BOOKMARKS)
+        let options = match (self.follow, self.tail) {
+            (true, None) => options,
+            (false, _) | (true, Some(_)) => options.bookmark_interval(CATCH_UP_BOOKMARKS),
         };
         self.types
             .iter()
             .fold(options, |options, &kind| options.event_type(kind.into()))
+    }
+}
+
+/// The last of the past items, or all of them as they come.
+struct LastItems {
+    most: Option<usize>,
+    items: VecDeque<WatchItem>,
+}
+
+impl LastItems {
+    fn new(most: Option<usize>) -> Self {
+        let items = VecDeque::new();
+        Self { most, items }
+    }
+
+    fn put(&mut self, cx: &mut Context, item: WatchItem) -> Result<(), Failure> {
+        let Some(most) = self.most else {
+            return print(cx, item);
+        };
+        if matches!(item, WatchItem::Event(_)) {
+            self.items.push_back(item);
+        }
+        if self.items.len() > most {
+            self.items.pop_front();
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, cx: &mut Context) -> Result<(), Failure> {
+        self.items.drain(..).try_for_each(|item| print(cx, item))
     }
 }
 

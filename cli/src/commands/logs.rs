@@ -3,15 +3,19 @@
 //! One reader per task sends pages to one printer over a bounded channel: a slow terminal slows the
 //! readers, and never a task.
 
+use std::time::{Duration, SystemTime};
+
 use clap::Args;
 use heeler_client::{
     Chunk, Client, Error,
     v1::{OutputStream, ReadOutputResponse},
 };
+use prost_types::Timestamp;
 use tokio::{sync::mpsc, task::JoinSet};
 
 use crate::{
-    args::selection,
+    args::{duration, selection},
+    completion,
     context::{ClientArgs, Context, Printed},
     exit::Exit,
     failure::Failure,
@@ -19,8 +23,9 @@ use crate::{
     output_reader::{self, OutputReader, Streams, Until},
     render::{
         log_lines::{LogLines, Timestamps},
-        text,
+        status, text,
     },
+    task_ref,
 };
 
 /// Pages that wait for the printer: one is read while another is printed.
@@ -29,20 +34,22 @@ const PAGES_AHEAD: usize = 2;
 const EXAMPLES: &str = "\
 Examples:
   heeler logs shell-4k2mzq7xda
-  heeler logs -f --tail 20 shell-4k2mzq7xda
+  heeler logs -f -n 20 shell-4k2mzq7xda
+  heeler logs --since 5m dev
+  heeler logs
   heeler logs -ft shell-4k2mzq7xda shell-7rw3hm2pqe
   heeler logs --stderr shell-4k2mzq7xda | grep -i error
 
-A task's stdout goes to stdout and its stderr to stderr, byte for byte and in the order of arrival.
-With only one of --stdout and --stderr, that stream goes to stdout. With --timestamps, or for
+A task's stdout goes to stdout and its stderr to stderr, byte for byte and in the order of arrival. \
+With only one of --stdout and --stderr, that stream goes to stdout. With --timestamps, or for \
 several tasks, output is printed in whole lines, each with its time or the id of its task.";
 
 /// Print the output of tasks
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Logs {
-    /// The tasks
-    #[arg(value_name = "ID", required = true)]
+    /// The tasks: ids, unique prefixes of ids, or names of live tasks; without one, the latest task
+    #[arg(value_name = "ID", add = completion::tasks(), value_parser = selection::not_empty())]
     ids: Vec<String>,
 
     /// Print new output until the tasks finish
@@ -50,8 +57,12 @@ pub(crate) struct Logs {
     follow: bool,
 
     /// Only the last N lines
-    #[arg(long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N")]
     tail: Option<u64>,
+
+    /// Only output of the last T, e.g. 5m
+    #[arg(long, value_name = "T", value_parser = duration::parse)]
+    since: Option<Duration>,
 
     /// Only stdout
     #[arg(long)]
@@ -66,7 +77,7 @@ pub(crate) struct Logs {
     timestamps: bool,
 
     #[command(flatten)]
-    client: ClientArgs,
+    pub(crate) client: ClientArgs,
 }
 
 /// The part of the output to read.
@@ -86,14 +97,24 @@ struct Message {
 
 enum Content {
     Page(ReadOutputResponse),
-    End,
+    /// The last page was sent. The text says that output is missing.
+    End(Option<String>),
     Failed(Error),
 }
 
 impl Logs {
+    /// The command as `heeler follow` runs it.
+    pub(crate) fn following(mut self) -> Self {
+        self.follow = true;
+        self
+    }
+
     pub(crate) async fn run(self) -> Result<Exit, Failure> {
-        let ids = selection::distinct(&self.ids);
         let mut cx = Context::open(&self.client).await?;
+        let ids = match self.ids.as_slice() {
+            [] => vec![latest(&cx).await?],
+            words => task_ref::resolve(&cx.client, words).await?,
+        };
         if cx.json.is_some() && ids.len() > 1 {
             let text = "--json accepts one task only: the response does not name its task";
             return Err(Failure::Usage(text.to_owned()));
@@ -104,12 +125,22 @@ impl Logs {
         let mut printer = Printer {
             streams: self.streams(),
             lines: self.lines(&ids),
+            after: self
+                .since
+                .and_then(|since| SystemTime::now().checked_sub(since)),
         };
         let mut exit = Exit::Success;
         while let Some(Message { task, content }) = messages.recv().await {
             match content {
                 Content::Page(page) => printer.page(&mut cx, task, page)?,
-                Content::End => printer.end(&mut cx, task)?,
+                Content::End(missing) => {
+                    printer.end(&mut cx, task)?;
+                    if let Some(text) = missing {
+                        cx.out.flush()?;
+                        out::note(&text);
+                        exit = exit.and(Exit::Failed);
+                    }
+                }
                 Content::Failed(error) => exit = exit.and(out::report(&error.into())),
             }
             cx.out.flush()?;
@@ -181,6 +212,13 @@ impl Logs {
     }
 }
 
+/// The latest task, named on stderr.
+async fn latest(cx: &Context) -> Result<String, Failure> {
+    let id = task_ref::latest(&cx.client).await?;
+    out::note(&format!("output of {id}, the latest task"));
+    Ok(id)
+}
+
 async fn read(
     client: Client,
     id: String,
@@ -189,7 +227,7 @@ async fn read(
     sender: mpsc::Sender<Message>,
 ) {
     let content = match read_pages(client, id, range, task, &sender).await {
-        Ok(()) => Content::End,
+        Ok(missing) => Content::End(missing),
         Err(error) => Content::Failed(error),
     };
     // The printer may have ended.
@@ -202,24 +240,32 @@ async fn read_pages(
     range: Range,
     task: usize,
     sender: &mpsc::Sender<Message>,
-) -> Result<(), Error> {
+) -> Result<Option<String>, Error> {
     let offset = match range.tail {
         Some(count) => output_reader::last_lines(&client, &id, count, range.streams).await?,
         None => 0,
     };
-    let mut reader = OutputReader::new(client, id, offset, range.until);
+    let mut reader = OutputReader::new(client.clone(), id.clone(), offset, range.until);
+    let mut is_complete = false;
     while let Some(page) = reader.page().await? {
+        is_complete = page.complete;
         let content = Content::Page(page);
         if sender.send(Message { task, content }).await.is_err() {
-            break;
+            return Ok(None);
         }
     }
-    Ok(())
+    // The capture of a live task has not failed yet.
+    match is_complete {
+        true => Ok(status::missing_output(&client.task(id).snapshot().await?)),
+        false => Ok(None),
+    }
 }
 
 struct Printer {
     streams: Streams,
     lines: Vec<Option<LogLines>>,
+    /// Earlier output is not printed.
+    after: Option<SystemTime>,
 }
 
 impl Printer {
@@ -231,6 +277,11 @@ impl Printer {
     ) -> Result<(), Failure> {
         let streams = self.streams;
         page.chunks.retain(|chunk| streams.contains(chunk.stream()));
+        if let Some(after) = self.after.map(Timestamp::from) {
+            let key = |at: Timestamp| (at.seconds, at.nanos);
+            page.chunks
+                .retain(|chunk| chunk.read_time.is_some_and(|at| key(at) >= key(after)));
+        }
         if cx.print_json_line(&page)? == Printed::Yes {
             return Ok(());
         }

@@ -1,24 +1,29 @@
-//! `heeler ps`: lists tasks.
+//! `heeler ps`: lists tasks, once or whenever they change.
+
+mod watch;
 
 use clap::Args;
 use heeler_client::{
-    Client, Error, ListOptions,
+    Client, Error, Filter, ListOptions,
     v1::{BackgroundTask, ListRequest, ListResponse, TaskState},
 };
 
 use crate::{
     args::{
-        choices::Kind,
+        choices::{Kind, State},
         key_value::{self, KeyValue},
         selection,
+        task_filter::{self, Condition},
     },
+    completion,
     context::{ClientArgs, Context, Printed},
     exit::Exit,
     failure::Failure,
     out,
     render::{
-        outcome, spec, status,
+        colour, outcome, spec, status,
         table::{Column, Table},
+        task_format::{self, TaskFormat},
         units,
     },
 };
@@ -41,10 +46,20 @@ const EXAMPLES: &str = "\
 Examples:
   heeler ps
   heeler ps -a --session s1 --label team=red
+  heeler ps --watch
+  heeler ps -q --filter label=team=red
+  heeler ps --state failed --state lost
+  heeler ps -a --format '{id} {state} {name}'
   heeler ps --json | jq -r '.tasks[].id'
 
-NOTE of a live task: fg, it is in the foreground; stale, it has been silent for its --stale-after;
-q:NAME, its queue; k:KEY, the key that it is waiting for.";
+NOTE: fg, the task is in the foreground; stale, it has been silent for its --stale-after; q:NAME, its queue; \
+k:KEY, the key that it is waiting for; output missing, its output could not be captured.
+
+Fields of --format: id, uid, state, exit, age, note, session, name, command, pid, queue, parent, labels, dir, \
+revision.
+
+Keys of --filter: session, name, label, state, kind, queue, parent, dir, stale, placement. All filters must \
+match; of several states or kinds, one.";
 
 /// List live tasks: running ones first, then queued ones, each newest first
 #[derive(Debug, Args)]
@@ -55,7 +70,7 @@ pub(crate) struct Ps {
     all: bool,
 
     /// Only tasks of this session
-    #[arg(long, value_parser = selection::not_empty())]
+    #[arg(long, value_parser = selection::not_empty(), add = completion::sessions())]
     session: Option<String>,
 
     /// Only tasks with this label; may be repeated
@@ -66,61 +81,126 @@ pub(crate) struct Ps {
     #[arg(long)]
     kind: Option<Kind>,
 
+    /// Only tasks in this state, finished ones included; may be repeated
+    #[arg(long = "state", value_name = "STATE")]
+    states: Vec<State>,
+
+    /// Only tasks that match, e.g. name=dev; may be repeated
+    #[arg(long = "filter", value_name = "KEY=VALUE", value_parser = task_filter::parse)]
+    conditions: Vec<Condition>,
+
     /// List at most N tasks
-    #[arg(long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N")]
     limit: Option<usize>,
 
+    /// Print ids alone
+    #[arg(short, long, conflicts_with_all = ["json", "format"])]
+    quiet: bool,
+
+    /// Print each task in this form, e.g. '{id} {state}'
+    #[arg(long, value_name = "TEMPLATE", conflicts_with = "json", value_parser = task_format::parse)]
+    format: Option<TaskFormat>,
+
+    /// Print the list again whenever it changes, until Ctrl-C
+    #[arg(short, long)]
+    watch: bool,
+
     #[command(flatten)]
-    client: ClientArgs,
+    pub(crate) client: ClientArgs,
 }
 
 impl Ps {
     pub(crate) async fn run(self) -> Result<Exit, Failure> {
         let mut cx = Context::open(&self.client).await?;
         let listed = self.list(&cx.client).await?;
+        if self.watch {
+            return self.watch(cx, listed).await;
+        }
         if cx.print_json(&listed)? == Printed::No {
-            let mut table = Table::new(&COLUMNS);
-            for task in &listed.tasks {
-                add(&mut table, task);
-            }
-            for line in table.lines(out::width()) {
-                cx.out.line(&line)?;
-            }
+            self.print(&mut cx, &listed.tasks)?;
         }
         cx.out.flush()?;
         Ok(Exit::Success)
     }
 
+    fn print(&self, cx: &mut Context, tasks: &[BackgroundTask]) -> Result<(), Failure> {
+        for line in self.lines(tasks) {
+            cx.out.line(&line)?;
+        }
+        Ok(())
+    }
+
+    fn lines(&self, tasks: &[BackgroundTask]) -> Vec<String> {
+        if self.quiet {
+            return tasks.iter().map(|task| task.id.clone()).collect();
+        }
+        if let Some(format) = &self.format {
+            return tasks.iter().map(|task| format.text(task)).collect();
+        }
+        let mut table = Table::new(&COLUMNS);
+        for task in tasks {
+            add(&mut table, task);
+        }
+        let mut lines = table.lines(out::width());
+        if colour::is_wanted() {
+            let column = lines[0].find("STATE").unwrap_or(usize::MAX);
+            for (line, task) in lines[1..].iter_mut().zip(tasks) {
+                *line = colour::state(line, column, task);
+            }
+        }
+        lines
+    }
+
     /// All pages as one response, with the revision of the first: a watch after it misses no event.
     async fn list(&self, client: &Client) -> Result<ListResponse, Error> {
-        let limit = self.limit.unwrap_or(usize::MAX);
         let mut request = self.request();
-        request.page_size = i32::try_from(limit).unwrap_or(PAGE).clamp(1, PAGE);
+        let limit = self.limit.unwrap_or(usize::MAX);
+        // A name is not known to the daemon: a page may have none of the tasks.
+        request.page_size = match self.conditions.is_empty() {
+            true => i32::try_from(limit).unwrap_or(PAGE).clamp(1, PAGE),
+            false => PAGE,
+        };
         let mut listed = client.list_page(request.clone()).await?;
+        listed.tasks.retain(|task| self.allows(task));
         while !listed.next_page_token.is_empty() && listed.tasks.len() < limit {
             request.page_token = std::mem::take(&mut listed.next_page_token);
             let page = client.list_page(request.clone()).await?;
-            listed.tasks.extend(page.tasks);
+            let tasks = page.tasks.into_iter().filter(|task| self.allows(task));
+            listed.tasks.extend(tasks);
             listed.next_page_token = page.next_page_token;
         }
-        listed.tasks.sort_by_key(rank);
-        listed.tasks.truncate(limit);
+        self.arrange(&mut listed.tasks);
         listed.next_page_token.clear();
         Ok(listed)
     }
 
+    /// Sorts the tasks and cuts them to the limit.
+    fn arrange(&self, tasks: &mut Vec<BackgroundTask>) {
+        tasks.sort_by_key(rank);
+        tasks.truncate(self.limit.unwrap_or(usize::MAX));
+    }
+
     fn request(&self) -> ListRequest {
-        let filter = selection::filter(self.session.as_deref(), &self.labels);
-        let filter = self
-            .kind
-            .into_iter()
-            .fold(filter, |filter, kind| filter.kind(kind.into()));
-        let options = if self.all {
-            ListOptions::all().with_finished_foreground()
-        } else {
-            ListOptions::live()
+        let states = self.states.iter().map(|state| (*state).into());
+        let filter = states.fold(self.filter(), Filter::state);
+        let options = match self.all {
+            true => ListOptions::all(),
+            false => ListOptions::live(),
         };
-        options.matching(filter).into()
+        options.with_finished_foreground().matching(filter).into()
+    }
+
+    fn filter(&self) -> Filter {
+        let filter = selection::filter(self.session.as_deref(), &self.labels);
+        let kinds = self.kind.into_iter();
+        let filter = kinds.fold(filter, |filter, kind| filter.kind(kind.into()));
+        self.conditions
+            .iter()
+            .fold(filter, |filter, condition| condition.add_to(filter))
+    }
+
+    fn allows(&self, task: &BackgroundTask) -> bool {
+        self.conditions.iter().all(|one| one.allows(task))
     }
 }
 

@@ -4,6 +4,7 @@ use clap::{Args, value_parser};
 use heeler_client::{QueueUpdate, v1::Queue as QueueState};
 
 use crate::{
+    completion,
     context::{ClientArgs, Context, Printed},
     exit::Exit,
     failure::Failure,
@@ -25,7 +26,7 @@ Examples:
   heeler queue builds --slots 4
   heeler queue builds --pause
 
-`heeler spawn --queue NAME` puts a task into a queue. Fewer slots or a pause do not stop running
+`heeler spawn --queue NAME` puts a task into a queue. Fewer slots or a pause do not stop running \
 tasks; they apply to the waiting ones. Changes survive a restart of the daemon.";
 
 /// List queues, or change one: the number of tasks that run at a time, and whether tasks may start
@@ -33,6 +34,7 @@ tasks; they apply to the waiting ones. Changes survive a restart of the daemon."
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Queue {
     /// The queue; without it, list queues that have live tasks or were changed
+    #[arg(add = completion::queues())]
     name: Option<String>,
 
     /// The number of tasks that may run at a time
@@ -48,7 +50,7 @@ pub(crate) struct Queue {
     resume: bool,
 
     #[command(flatten)]
-    client: ClientArgs,
+    pub(crate) client: ClientArgs,
 }
 
 impl Queue {

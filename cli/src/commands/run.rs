@@ -2,11 +2,12 @@
 
 use clap::Args;
 use heeler_client::{
-    AttachEnded, AttachItem, AttachOptions, Error,
-    v1::{AttachEndReason, BackgroundTask, SpawnResponse, TaskState},
+    AttachEnded, AttachItem, AttachOptions, Client, Error, Filter,
+    v1::{AttachEndReason, BackgroundTask, RemoveRequest, SpawnResponse, TaskState},
 };
 use nix::sys::signal::Signal;
 
+use super::spawn;
 use crate::{
     args::{
         detach_key::{self, DetachKey},
@@ -19,6 +20,7 @@ use crate::{
     foreground::{
         keyboard::Keyboard,
         output::ForegroundOutput,
+        queue_notes::QueueNotes,
         session::{ForegroundSession, Mode, StopSignal},
         signals::{Received, Signals},
     },
@@ -29,32 +31,36 @@ use crate::{
 const EXAMPLES: &str = "\
 Examples:
   heeler run -- make -j4
+  heeler run make test
   heeler run --foreground-timeout 2m -c 'npm test'
+  heeler run --queue build -- cargo test
   heeler run --on-disconnect detach --session s1 -- ./build.sh
 
-The task's stdout goes to stdout and its stderr to stderr. It has no stdin, and it inherits the
+The task's stdout goes to stdout and its stderr to stderr. It has no stdin, and it inherits the \
 daemon's environment, not yours, apart from --env.
 
-The exit code is the task's own, 128+n if signal n killed it, 127 if there is no such program,
-126 if the program cannot be executed, and 141 if the reader of its output went away, which stops
+The exit code is the task's own, 128+n if signal n killed it, 127 if there is no such program, \
+126 if the program cannot be executed, and 141 if the reader of its output went away, which stops \
 the task.
 
-Ctrl-C (or SIGTERM, SIGQUIT) is sent to the whole task, which is killed after its grace. A second
-one kills it at once. The command exits when every process of the task is gone; a third signal
+Ctrl-C (or SIGTERM, SIGQUIT) is sent to the whole task, which is killed after its grace. A second \
+one kills it at once. The command exits when every process of the task is gone; a third signal \
 ends it at once. SIGHUP or SIGKILL ends the command alone; then --on-disconnect applies.
 
-Ctrl-B, if stdin is a terminal, moves the task to the background: its id is printed as the last
-line of stdout, and the command exits with 0. The same happens after the foreground timeout, when
+Ctrl-B, if stdin is a terminal, moves the task to the background: its id is printed as the last \
+line of stdout, and the command exits with 0. The same happens after the foreground timeout, when \
 another client detaches the task, and for a script that ends with an unquoted &.
 
-If the leader exits while other processes of the task run, the task continues in the background,
+A task that must wait for its queue or its key says on stderr what it is waiting for. The time until it starts counts for no timeout.
+
+If the leader exits while other processes of the task run, the task continues in the background, \
 and the exit code is the leader's.";
 
 /// Run a task in the foreground, with its output and exit code
 #[derive(Debug, Args)]
 #[command(
     after_help = EXAMPLES,
-    override_usage = "heeler run [OPTIONS] -- <ARGV>...\n       heeler run [OPTIONS] -c <SCRIPT>"
+    override_usage = "heeler run [OPTIONS] [--] <ARGV>...\n       heeler run [OPTIONS] -c <SCRIPT>"
 )]
 pub(crate) struct Run {
     #[command(flatten)]
@@ -67,14 +73,28 @@ pub(crate) struct Run {
     #[arg(long, value_name = "KEY", default_value = "ctrl-b", value_parser = detach_key::parse)]
     detach_key: DetachKey,
 
+    /// Start the task in the background and print its id, as `heeler spawn` does
+    #[arg(short, long, conflicts_with_all = ["foreground_timeout", "on_foreground_timeout",
+          "on_disconnect", "reattach_window", "rm"])]
+    detach: bool,
+
+    /// Delete the task and its output when it has finished
+    #[arg(long)]
+    rm: bool,
+
     #[command(flatten)]
-    client: ClientArgs,
+    pub(crate) client: ClientArgs,
 }
 
 impl Run {
     pub(crate) async fn run(self) -> Result<Exit, Failure> {
+        if self.detach {
+            let Self { task, client, .. } = self;
+            return spawn::Spawn { task, client }.run().await;
+        }
         let spawn = spawn_request::foreground(&self.task, &self.foreground)?;
         let cx = Context::open(&self.client).await?;
+        let spawn = spawn_request::with_parent(&cx.client, &self.task, spawn).await?;
         // From here on signals are for the task, also while it is being spawned.
         let mut signals = Signals::listen().map_err(Failure::setup)?;
         let client = cx.client.retry_for(RECONNECT_LIMIT);
@@ -88,11 +108,20 @@ impl Run {
         if !spec::is_foreground(&task) {
             return print_id(output, task).await;
         }
-        if task.state() == TaskState::Queued {
-            let (id, awaited) = (&task.id, spec::admission(&task));
-            out::note(&format!("{id} is waiting for {awaited}"));
-        }
+        let _notes = match task.state() {
+            TaskState::Queued => Some(QueueNotes::start(client.clone(), task.clone()).await),
+            TaskState::Unspecified
+            | TaskState::Starting
+            | TaskState::Running
+            | TaskState::Stopping
+            | TaskState::Completed
+            | TaskState::Failed
+            | TaskState::Cancelled
+            | TaskState::TimedOut
+            | TaskState::Lost => None,
+        };
         let task = client.task(task.id);
+        let id = task.id().to_owned();
         let options = AttachOptions::default()
             .foreground_only()
             .give_up_after(RECONNECT_LIMIT);
@@ -105,7 +134,21 @@ impl Run {
         let mode = Mode::Run(stop_signal);
         let mut session = ForegroundSession::new(task, mode, output, keyboard, signals);
         early_signal.and_then(|signal| session.handle_signal(signal));
-        session.run(attach).await
+        let exit = session.run(attach).await;
+        if self.rm {
+            remove(&client, &id).await;
+        }
+        exit
+    }
+}
+
+/// Deletes the task of `--rm`, unless it continues.
+async fn remove(client: &Client, id: &str) {
+    let filter = Some(Filter::all().task(id).into());
+    if let Err(error) = client.remove(RemoveRequest { filter }).await {
+        let failure = Failure::from(error);
+        let reason = failure.message().unwrap_or_default();
+        out::note(&format!("{id} is not deleted: {reason}"));
     }
 }
 

@@ -17,7 +17,10 @@ use crate::{
         listen_address::{ListenAddress, Tls},
         size,
     },
-    daemon::serve::{self, ProcessSession},
+    daemon::{
+        serve::{self, ProcessSession},
+        unit,
+    },
     exit::Exit,
     failure::Failure,
 };
@@ -33,17 +36,18 @@ Examples:
   heeler serve --listen tcp:0.0.0.0:7117 --tls-cert cert.pem --tls-key key.pem
   heeler serve --keep-finished 1000 --keep-output 500MiB --keep-for 72h
   HEELER_LOG=debug heeler serve
+  heeler serve --print-unit > ~/.config/systemd/user/heeler.service
 
-Above a limit the oldest finished tasks are deleted with their output; those whose end no client
-has received yet go last, and --keep-for does not apply to them. Live tasks are never deleted. A
+Above a limit the oldest finished tasks are deleted with their output; those whose end no client \
+has received yet go last, and --keep-for does not apply to them. Live tasks are never deleted. A \
 watcher that asks for a deleted event gets an error that names the oldest one.
 
-Over TCP every call needs the token in the file `token` of the state directory, which the first
-start creates. Beyond loopback the daemon requires TLS. With a certificate every TCP address uses
+Over TCP every call needs the token in the file `token` of the state directory, which the first \
+start creates. Beyond loopback the daemon requires TLS. With a certificate every TCP address uses \
 TLS; clients connect to tls:HOST:PORT.
 
-At its start the daemon prints its addresses and its containment. SIGTERM, SIGINT and `heeler
-shutdown` stop it and leave its tasks running: the next daemon on the same state directory takes
+At its start the daemon prints its addresses and its containment. SIGTERM, SIGINT and `heeler \
+shutdown` stop it and leave its tasks running: the next daemon on the same state directory takes \
 them over.";
 
 /// Run the daemon in the foreground
@@ -122,6 +126,10 @@ pub(crate) struct Serve {
           value_parser = value_parser!(u64).range(1..))]
     keep_events: u64,
 
+    /// Print a systemd user unit that runs this command line, and exit
+    #[arg(long)]
+    print_unit: bool,
+
     /// Leave the caller's process session and close inherited descriptors
     #[arg(long, hide = true)]
     own_session: bool,
@@ -148,6 +156,9 @@ enum SurvivedCrash {
 impl Serve {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
         let config = self.config()?;
+        if self.print_unit {
+            return unit::print();
+        }
         let session = match self.own_session {
             true => ProcessSession::Own,
             false => ProcessSession::Callers,

@@ -22,8 +22,8 @@ Examples:
   heeler shutdown
   heeler shutdown --stop-tasks --grace 2s --reason 'going home'
 
-Without --stop-tasks the tasks keep running, and the next daemon takes them over: this is also the
-way to upgrade heeler. The command returns when the daemon's process has exited. The exit code is
+Without --stop-tasks the tasks keep running, and the next daemon takes them over: this is also the \
+way to upgrade heeler. The command returns when the daemon's process has exited. The exit code is \
 0, also if no daemon was running, and 1 if a task could not be stopped. It never starts a daemon.";
 
 /// Stop the daemon; its tasks keep running unless --stop-tasks is given
@@ -43,7 +43,7 @@ pub(crate) struct Shutdown {
     reason: Option<String>,
 
     #[command(flatten)]
-    client: ClientArgs,
+    pub(crate) client: ClientArgs,
 }
 
 impl Shutdown {

@@ -24,14 +24,14 @@ Examples:
 #[derive(Debug, Args)]
 #[command(
     after_help = EXAMPLES,
-    override_usage = "heeler spawn [OPTIONS] -- <ARGV>...\n       heeler spawn [OPTIONS] -c <SCRIPT>"
+    override_usage = "heeler spawn [OPTIONS] [--] <ARGV>...\n       heeler spawn [OPTIONS] -c <SCRIPT>"
 )]
 pub(crate) struct Spawn {
     #[command(flatten)]
-    task: TaskArgs,
+    pub(super) task: TaskArgs,
 
     #[command(flatten)]
-    client: ClientArgs,
+    pub(crate) client: ClientArgs,
 }
 
 impl Spawn {
@@ -39,6 +39,7 @@ impl Spawn {
         // Before the connection: invalid arguments must not start a daemon.
         let spawn = spawn_request::background(&self.task)?;
         let mut cx = Context::open(&self.client).await?;
+        let spawn = spawn_request::with_parent(&cx.client, &self.task, spawn).await?;
         let response = cx.client.spawn_response(spawn).await?;
         for notice in &response.notices {
             out::note(&notice.message);
@@ -62,9 +63,23 @@ mod tests {
         let parse = |args: &[&str]| parse::<Spawn>(args);
         assert!(parse(&["--", "make", "-j4"]).is_ok());
         assert!(parse(&["-c", "make &"]).is_ok());
+        assert!(parse(&["make", "-j4"]).is_ok());
         assert!(parse(&[]).is_err());
         assert!(parse(&["--"]).is_err());
         assert!(parse(&["-c", "x", "--", "y"]).is_err());
+    }
+
+    /// U3
+    #[test]
+    fn after_the_program_every_word_is_its_own() {
+        let argv = |args: &[&str]| parse::<Spawn>(args).unwrap().task.argv().to_vec();
+        let expected = ["sleep", "1", "--json", "--", "-x"];
+        assert_eq!(argv(&["sleep", "1", "--json", "--", "-x"]), expected);
+        assert_eq!(
+            argv(&["--name", "n", "--", "sleep", "1", "--json", "--", "-x"]),
+            expected
+        );
+        assert!(parse::<Spawn>(&["--no-such-flag", "sleep"]).is_err());
     }
 
     #[test]

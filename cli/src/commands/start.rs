@@ -13,8 +13,8 @@ Examples:
   heeler start
   sock=$(heeler start)
 
-Every client command starts the daemon by itself; this one does nothing else. It is for programs
-that reach the daemon in another way, such as the SDKs and grpcurl. It prints the daemon's address
+Every client command starts the daemon by itself; this one does nothing else. It is for programs \
+that reach the daemon in another way, such as the SDKs and grpcurl. It prints the daemon's address \
 once the daemon answers calls. With an address it starts nothing and checks that a daemon is there.";
 
 /// Start the daemon if it is not running, and print its address
@@ -22,7 +22,7 @@ once the daemon answers calls. With an address it starts nothing and checks that
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Start {
     #[command(flatten)]
-    client: ClientArgs,
+    pub(crate) client: ClientArgs,
 }
 
 impl Start {

@@ -4,17 +4,19 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args, ValueEnum};
 use heeler_client::{
-    self as sdk,
+    self as sdk, ListOptions,
     v1::{BackgroundTask, TaskState, WaitResponse},
 };
 
 use crate::{
     args::{duration, selection},
+    completion,
     context::{ClientArgs, Context, Printed},
     exit::Exit,
     failure::Failure,
     out,
     render::{status, text},
+    task_ref,
 };
 
 const EXAMPLES: &str = "\
@@ -24,24 +26,24 @@ Examples:
   heeler wait --session s1
   heeler wait --until background shell-4k2mzq7xda
 
-For one task the exit code is the task's own, 128+n if signal n killed it, 1 if it failed to start
-or its exit is unknown, and 0 if it continues in the background. A stopped task never gives 0. For
-several tasks or a session the exit code is 0 if all that finished are COMPLETED, else 1. If the
+For one task the exit code is the task's own, 128+n if signal n killed it, 1 if it failed to start \
+or its exit is unknown, and 0 if it continues in the background. A stopped task never gives 0. For \
+several tasks or a session the exit code is 0 if all that finished are COMPLETED, else 1. If the \
 timeout passes first, it is 124.
 
-For a session, tasks that are live now or start during the wait count; tasks that finished before
+For a session, tasks that are live now or start during the wait count; tasks that finished before \
 do not. Ctrl-C ends the wait only.";
 
 /// Wait until tasks are finished or out of the foreground
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, group = ArgGroup::new("selection").required(true).args(["ids", "session"]))]
 pub(crate) struct Wait {
-    /// The tasks
-    #[arg(value_name = "ID")]
+    /// The tasks: ids, unique prefixes of ids, or names of live tasks
+    #[arg(value_name = "ID", add = completion::tasks(), value_parser = selection::not_empty())]
     ids: Vec<String>,
 
     /// All live tasks of this session, and those that start during the wait
-    #[arg(long, value_parser = selection::not_empty())]
+    #[arg(long, value_parser = selection::not_empty(), add = completion::sessions())]
     session: Option<String>,
 
     /// Wait for one of the tasks, not for all
@@ -57,7 +59,7 @@ pub(crate) struct Wait {
     timeout: Option<Duration>,
 
     #[command(flatten)]
-    client: ClientArgs,
+    pub(crate) client: ClientArgs,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -80,7 +82,11 @@ impl Until {
 impl Wait {
     pub(crate) async fn run(self) -> Result<Exit, Failure> {
         let mut cx = Context::open(&self.client).await?;
-        let response = cx.client.wait(self.request()).await?;
+        let ids = task_ref::resolve(&cx.client, &self.ids).await?;
+        let response = cx.client.wait(self.request(&ids)).await?;
+        if let Some(session) = self.session.as_ref().filter(|_| found_nothing(&response)) {
+            check_session(&cx, session).await?;
+        }
         if cx.print_json(&response)? == Printed::No {
             for task in &response.met {
                 let line = format!("{}  {}", task.id, status::state_and_outcome(task));
@@ -97,11 +103,13 @@ impl Wait {
             }
         }
         cx.out.flush()?;
-        Ok(self.exit(&response))
+        for text in response.met.iter().filter_map(status::missing_output) {
+            out::note(&text);
+        }
+        Ok(exit(&ids, &response))
     }
 
-    fn request(&self) -> sdk::Wait {
-        let ids = selection::distinct(&self.ids);
+    fn request(&self, ids: &[String]) -> sdk::Wait {
         let wait = match (&self.session, self.any) {
             (Some(session), _) => sdk::Wait::session(session),
             (None, true) => sdk::Wait::any(ids),
@@ -113,21 +121,39 @@ impl Wait {
         };
         self.timeout.into_iter().fold(wait, sdk::Wait::timeout)
     }
+}
 
-    fn exit(&self, response: &WaitResponse) -> Exit {
-        if !response.satisfied {
-            return Exit::TimedOut;
-        }
-        match (
-            selection::distinct(&self.ids).as_slice(),
-            response.met.as_slice(),
-        ) {
-            ([_], [task]) if continues(task) => Exit::Success,
-            ([_], [task]) => Exit::of_exit_code(task),
-            (_, met) if met.iter().all(|task| continues(task) || is_completed(task)) => {
-                Exit::Success
-            }
-            (_, _) => Exit::Failed,
+fn exit(ids: &[String], response: &WaitResponse) -> Exit {
+    if !response.satisfied {
+        return Exit::TimedOut;
+    }
+    match (ids, response.met.as_slice()) {
+        ([_], [task]) if continues(task) => Exit::Success,
+        ([_], [task]) => Exit::of_exit_code(task),
+        (_, met) if met.iter().all(|task| continues(task) || is_completed(task)) => Exit::Success,
+        (_, _) => Exit::Failed,
+    }
+}
+
+fn found_nothing(response: &WaitResponse) -> bool {
+    response.met.is_empty() && response.pending.is_empty()
+}
+
+/// A session without a live task is quiet; one that no task was ever in is probably misspelt.
+async fn check_session(cx: &Context, session: &str) -> Result<(), Failure> {
+    let filter = selection::filter(Some(session), &[]);
+    let all = ListOptions::all().with_finished_foreground();
+    let page = cx
+        .client
+        .list_page(all.matching(filter).page_size(1))
+        .await?;
+    match page.tasks.is_empty() {
+        true => Err(Failure::NoSuchTask(format!(
+            "no task, live or finished, is in session {session:?}"
+        ))),
+        false => {
+            out::note(&format!("session {session:?} has no live task"));
+            Ok(())
         }
     }
 }
@@ -162,13 +188,19 @@ mod tests {
         }
     }
 
+    /// The resolved ids.
+    fn distinct(mut ids: Vec<String>) -> Vec<String> {
+        ids.dedup();
+        ids
+    }
+
     fn exit(args: &[&str], met: Vec<BackgroundTask>) -> u8 {
         let response = WaitResponse {
             satisfied: true,
             met,
             ..WaitResponse::default()
         };
-        parse(args).unwrap().exit(&response).code()
+        super::exit(&distinct(parse(args).unwrap().ids), &response).code()
     }
 
     #[test]
@@ -231,7 +263,7 @@ mod tests {
     #[test]
     fn a_timeout_has_its_own_exit_code() {
         let response = WaitResponse::default();
-        assert_eq!(parse(&["a"]).unwrap().exit(&response).code(), 124);
+        assert_eq!(super::exit(&["a".to_owned()], &response).code(), 124);
     }
 
     #[test]

@@ -243,8 +243,9 @@ impl ForegroundSession {
         if let Some(error) = self.progress.output_error {
             return Err(Failure::TaskOutput(error));
         }
-        if let Some(text) = closing_message(&ended, self.progress.stop_requests) {
-            out::note(&text);
+        let message = closing_message(&ended, self.progress.stop_requests);
+        for text in message.iter().chain(&status::missing_output(&ended.task)) {
+            out::note(text);
         }
         match self.progress.has_survivors {
             true => Ok(Exit::Failed),

@@ -1,10 +1,14 @@
-//! Responses in protobuf's JSON mapping, as `grpcurl` prints them: names in camelCase, 64-bit numbers
-//! as strings, fields at their default left out.
+//! Responses in protobuf's JSON mapping, as `grpcurl -emit-defaults` prints them: names in camelCase, 64-bit
+//! numbers as strings. Fields at their default are written out, so that a script finds an empty list or a
+//! zero where it looks for one; absent messages and `optional` fields are left out.
 
 use std::io::{self, Write};
 
 use heeler_client::v1;
-use prost_reflect::{DescriptorPool, DynamicMessage, prost::Message};
+use prost_reflect::{DescriptorPool, DynamicMessage, SerializeOptions, prost::Message};
+use serde_json::Serializer;
+
+const OPTIONS: SerializeOptions = SerializeOptions::new().skip_default_fields(false);
 
 /// The contract's descriptors, which name the fields. Built only for `--json`: decoding them takes longer
 /// than a whole Spawn.
@@ -52,13 +56,17 @@ impl Json {
 
     /// Writes the response of a unary call.
     pub(crate) fn pretty<M: Named>(&self, out: &mut impl Write, message: &M) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut *out, &self.dynamic(message))?;
+        let mut serializer = Serializer::pretty(&mut *out);
+        self.dynamic(message)
+            .serialize_with_options(&mut serializer, &OPTIONS)?;
         out.write_all(b"\n")
     }
 
     /// Writes one response of a stream, on one line.
     pub(crate) fn line<M: Named>(&self, out: &mut impl Write, message: &M) -> io::Result<()> {
-        serde_json::to_writer(&mut *out, &self.dynamic(message))?;
+        let mut serializer = Serializer::new(&mut *out);
+        self.dynamic(message)
+            .serialize_with_options(&mut serializer, &OPTIONS)?;
         out.write_all(b"\n")
     }
 
@@ -79,13 +87,15 @@ impl Json {
 #[cfg(test)]
 mod tests {
     use heeler_client::v1::{
-        BackgroundTask, Outcome, ReadOutputResponse, StopRecord, TaskState, WaitResponse, outcome,
+        BackgroundTask, ListResponse, Outcome, ReadOutputResponse, StopRecord, TaskState,
+        WaitResponse, outcome,
     };
+    use serde_json::{Value, json};
 
     use super::*;
 
     #[test]
-    fn a_response_is_printed_as_grpcurl_prints_it() {
+    fn a_response_is_printed_in_the_mapping_of_protobuf() {
         let task = BackgroundTask {
             id: "shell-a".to_owned(),
             state: TaskState::Completed.into(),
@@ -113,12 +123,25 @@ mod tests {
         };
         let mut out = Vec::new();
         Json::new().line(&mut out, &response).unwrap();
-        assert_eq!(
-            String::from_utf8(out).unwrap(),
-            "{\"satisfied\":true,\"met\":[{\"id\":\"shell-a\",\
-             \"state\":\"TASK_STATE_COMPLETED\",\"startTime\":\"1970-01-01T00:00:01.500Z\",\
-             \"outcome\":{\"exitCode\":0},\"stop\":{\"grace\":\"90s\"}}],\"revision\":\"7\"}\n"
-        );
+        let printed: Value = serde_json::from_slice(&out).unwrap();
+        let task = &printed["met"][0];
+        assert_eq!(task["state"], "TASK_STATE_COMPLETED");
+        assert_eq!(task["startTime"], "1970-01-01T00:00:01.500Z");
+        assert_eq!(task["outcome"], json!({"exitCode": 0}));
+        assert_eq!(task["stop"]["grace"], "90s");
+        assert_eq!(printed["revision"], "7");
+    }
+
+    /// U2
+    #[test]
+    fn fields_at_their_default_are_printed_and_absent_messages_are_not() {
+        let mut out = Vec::new();
+        Json::new()
+            .line(&mut out, &ListResponse::default())
+            .unwrap();
+        let printed: Value = serde_json::from_slice(&out).unwrap();
+        let expected = json!({"tasks": [], "nextPageToken": "", "revision": "0"});
+        assert_eq!(printed, expected);
     }
 
     #[test]
@@ -126,7 +149,8 @@ mod tests {
         fn check<M: Named + Default>(json: &Json) {
             let mut out = Vec::new();
             json.pretty(&mut out, &M::default()).unwrap();
-            assert_eq!(out, b"{}\n", "{}", M::NAME);
+            let printed: Value = serde_json::from_slice(&out).unwrap();
+            assert!(printed.is_object(), "{}", M::NAME);
         }
         let json = Json::new();
         check::<v1::CancelResponse>(&json);

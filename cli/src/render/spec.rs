@@ -10,7 +10,7 @@ use heeler_client::{
 };
 
 /// The specification of a task; an empty one if the response has none.
-pub(super) fn of(task: &BackgroundTask) -> &TaskSpec {
+pub(crate) fn of(task: &BackgroundTask) -> &TaskSpec {
     static EMPTY: LazyLock<TaskSpec> = LazyLock::new(TaskSpec::default);
     task.spec.as_ref().unwrap_or_else(|| &EMPTY)
 }

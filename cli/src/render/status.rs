@@ -18,6 +18,15 @@ pub(crate) fn state_and_outcome(task: &BackgroundTask) -> String {
     }
 }
 
+/// The note that output is missing, if it could not be captured.
+pub(crate) fn missing_output(task: &BackgroundTask) -> Option<String> {
+    let BackgroundTask {
+        id, capture_error, ..
+    } = task;
+    let is_missing = !capture_error.is_empty();
+    is_missing.then(|| format!("{id}: output is missing: {capture_error}"))
+}
+
 pub(crate) fn is_finished(task: &BackgroundTask) -> bool {
     match task.state() {
         TaskState::Completed
@@ -33,12 +42,15 @@ pub(crate) fn is_finished(task: &BackgroundTask) -> bool {
     }
 }
 
-/// The NOTE column of `ps`: facts of a live task beside its state.
+/// The NOTE column of `ps`: facts of a task beside its state.
 pub(crate) fn note(task: &BackgroundTask) -> String {
-    if is_finished(task) {
-        return String::new();
-    }
     let mut notes = Vec::new();
+    if !task.capture_error.is_empty() {
+        notes.push("output missing".to_owned());
+    }
+    if is_finished(task) {
+        return notes.join(" ");
+    }
     if task.placement() == Placement::Foreground {
         notes.push("fg".to_owned());
     }

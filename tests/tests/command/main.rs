@@ -2,7 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod capture;
 mod command;
+mod completion;
+mod doctor;
+mod examples;
+mod habits;
+mod json;
+mod listing;
 mod run;
 mod script;
 mod serve_log;
+mod task_words;

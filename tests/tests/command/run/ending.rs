@@ -76,9 +76,9 @@ async fn a_queued_run_can_be_interrupted() {
     send(&command, Signal::SIGTERM);
     let result = ended(command).await;
     let found = (result.code, &*result.stdout, &*result.stderr);
-    let waiting = "is waiting for queue q\n";
+    let waiting = "is waiting for queue q: 0 before this one, held by ";
     assert_eq!((found.0, found.1), (Some(143), ""));
-    assert!(found.2.ends_with(waiting), "{result:?}");
+    assert!(found.2.contains(waiting), "{result:?}");
     assert_eq!(found.2.lines().count(), 1, "{result:?}");
 }
 
@@ -93,7 +93,12 @@ async fn a_run_that_waits_for_a_key_reports_it_and_is_listed_last() {
     let mut result = BufReader::new(command.stderr.take().unwrap()).lines();
     let line = within("the message about the wait", result.next_line()).await;
     let line = line.unwrap().unwrap();
-    assert!(line.ends_with("is waiting for key dev"), "{line}");
+    assert!(
+        line.ends_with(&format!(
+            "is waiting for key dev: 0 before this one, held by {holder}"
+        )),
+        "{line}"
+    );
     let ps = daemon.heeler(["ps"]).await.ok().stdout;
     let rows: Vec<&str> = ps.lines().skip(1).collect();
     assert!(rows[0].starts_with(&holder) && rows[0].contains("RUNNING"));

@@ -2,6 +2,7 @@
 
 mod background;
 mod ending;
+mod queue;
 mod shell;
 mod terminal;
 
