@@ -5,18 +5,17 @@
 //! themselves; the caller of any other function does it when it prints.
 
 pub(crate) mod card;
-pub(crate) mod causes;
-pub(crate) mod colour;
+mod ending;
 pub(crate) mod event;
 pub(crate) mod json;
 pub(crate) mod log_lines;
-pub(crate) mod outcome;
 mod policies;
 mod process_tree;
-pub(crate) mod proof;
+mod screen;
 pub(crate) mod spec;
 pub(crate) mod status;
-pub(crate) mod table;
 pub(crate) mod task_format;
-pub(crate) mod text;
 pub(crate) mod units;
+
+pub(crate) use ending::{causes, outcome, proof};
+pub(crate) use screen::{colour, table, text};

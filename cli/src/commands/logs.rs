@@ -256,7 +256,7 @@ async fn read_pages(
     }
     // The capture of a live task has not failed yet.
     match is_complete {
-        true => Ok(status::missing_output(&client.task(id).snapshot().await?)),
+        true => Ok(status::missing_output(&client.task(id).get().await?)),
         false => Ok(None),
     }
 }

@@ -64,7 +64,7 @@ impl Restart {
     pub(crate) async fn run(self) -> Result<Exit, Failure> {
         let mut cx = Context::open(&self.client).await?;
         let id = task_ref::resolve_one(&cx.client, &self.id).await?;
-        let old = cx.client.task(id).snapshot().await?;
+        let old = cx.client.task(id).get().await?;
         let spec = self.new_spec(&cx.client, &old).await?;
         stop(&cx.client, &old).await?;
         let response = cx.client.spawn_response(Spawn::from(spec)).await;
@@ -93,7 +93,7 @@ impl Restart {
             return Err(Failure::Usage(text));
         }
         if !spec.parent_id.is_empty() {
-            let parent = client.task(&spec.parent_id).snapshot().await;
+            let parent = client.task(&spec.parent_id).get().await;
             if !parent.is_ok_and(|parent| !status::is_finished(&parent)) {
                 let parent = std::mem::take(&mut spec.parent_id);
                 out::note(&format!("the new task has no parent: {parent} is finished"));

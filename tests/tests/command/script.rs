@@ -25,7 +25,7 @@ fn without_defaults(value: Value) -> Value {
             .filter(|(_, value)| !is_default(value))
             .collect(),
         Value::Array(items) => items.into_iter().map(without_defaults).collect(),
-        other => other,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,
     }
 }
 

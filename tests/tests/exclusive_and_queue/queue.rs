@@ -383,7 +383,7 @@ async fn the_command_shows_and_changes_queues() {
     assert_eq!(api.task(&waiting).await.state(), Queued);
     let listed = daemon.heeler(["queue", "--json"]).await.ok().json();
     let expected = serde_json::json!({"queues": [
-        {"name": "q", "slots": 3, "paused": true, "waiting": 1}
+        {"name": "q", "slots": 3, "paused": true, "running": 0, "waiting": 1}
     ]});
     assert_eq!(listed, expected);
     let resumed = daemon

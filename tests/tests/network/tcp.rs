@@ -236,7 +236,7 @@ async fn the_command_finds_the_token_by_option_variable_or_state_directory() {
     let ps = ["ps", "--json", "--addr", address.as_str()];
     let result = daemon.heeler(ps).await;
     assert_eq!(result.code, Some(1), "{result:?}");
-    assert!(result.stderr.contains("(TOKEN_REFUSED)"), "{result:?}");
+    assert!(result.stderr.contains("\"TOKEN_REFUSED\""), "{result:?}");
 
     let option = ["--token-file", file.to_str().unwrap()];
     daemon.heeler(ps.iter().chain(&option)).await.ok();

@@ -7,7 +7,7 @@ use std::{
 
 use heeler_client::v1::{BackgroundTask, TaskState};
 
-use super::status;
+use crate::render::status;
 
 /// Returns whether stdout shows colours: it is a terminal that is not dumb, and `NO_COLOR` is not set.
 pub(crate) fn is_wanted() -> bool {
