@@ -85,12 +85,7 @@ fn cause_of(shim: &Process) -> Option<Cause> {
 
 /// Returns whether a server has the lock of a state directory.
 pub(crate) fn is_served(state: &Path) -> Result<bool, ErrorKind> {
-    std::fs::metadata(state).map_err(|error| error.kind())?;
-    let lock = match File::open(state.join("lock")) {
-        Ok(lock) => lock,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-        Err(error) => return Err(error.kind()),
-    };
+    let lock = File::open(state).map_err(|error| error.kind())?;
     // Given back at once; a server that starts in this moment tries again.
     match Flock::lock(lock, FlockArg::LockSharedNonblock) {
         Ok(_) => Ok(false),

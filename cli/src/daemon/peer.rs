@@ -23,14 +23,15 @@ impl Peer {
         Some(Self { pid })
     }
 
-    /// The directory whose lock it holds.
+    /// The directory of the journal that it has open.
     pub(crate) fn state_dir(self) -> Option<PathBuf> {
         let open = fs::read_dir(format!("/proc/{}/fd", self.pid)).ok()?;
         let mut links = open
             .flatten()
             .filter_map(|one| fs::read_link(one.path()).ok());
-        let lock = links.find(|path| path.file_name().is_some_and(|name| name == "lock"))?;
-        Some(lock.parent()?.to_owned())
+        let journal =
+            links.find(|path| path.file_name().is_some_and(|name| name == "journal.db"))?;
+        Some(journal.parent()?.to_owned())
     }
 
     /// The file that its stderr goes to; none if that is no file.

@@ -30,7 +30,7 @@ pub fn reports(bytes: &[u8]) {
         shim.write_all(&bytes[..bytes.len().min(100 * MESSAGE)])
             .expect("room");
         drop(shim);
-        let mut link = ShimLink::new(ours).expect("a socket");
+        let mut link = ShimLink::to_started(ours, None).expect("a socket");
         let mut received = Vec::new();
         while let Some(report) = link.next().await {
             received.push(report);
