@@ -101,7 +101,7 @@ fn restart_wal(connection: &Connection) -> rusqlite::Result<Moved> {
 
 /// Takes the place of the header of a WAL without commits. SQLite ignores such a WAL, and a header that
 /// was lost to a hole looks different.
-const RETIRED_HEADER: &[u8; 32] = b"Heeler has moved every commit. \n";
+pub(super) const RETIRED_HEADER: &[u8; 32] = b"Heeler has moved every commit. \n";
 
 /// Makes a WAL one without commits: they would count again for a file that is restored beside it.
 fn erase_header(wal: &Path) -> io::Result<()> {

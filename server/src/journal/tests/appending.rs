@@ -236,7 +236,7 @@ async fn a_closed_journal_accepts_no_facts_and_can_be_read() {
         finished
     );
     let wal = fs::read(dir.path().join("journal.db-wal")).unwrap();
-    assert_eq!(wal[..32], [0; 32], "the WAL has commits");
+    assert!(wal.starts_with(file::RETIRED_HEADER), "the WAL has commits");
     let copy = tempfile::tempdir().unwrap();
     fs::copy(file::path(dir.path()), file::path(copy.path())).unwrap();
     let found = open(copy.path()).task(&finished.id).await.unwrap();
