@@ -44,6 +44,10 @@ pub(crate) fn find(table: &ProcTable) -> Vec<Orphan> {
     let shims: Vec<&Process> = table.processes().filter(|one| one.is_busy_shim()).collect();
     let supervised = |one: &Process| shims.iter().any(|shim| table.is_below(one, shim));
     let with_shim = shims.iter().filter_map(|shim| {
+        // The server that has started it runs, though its directory may have been moved or deleted.
+        if table.parent_of(shim).is_some_and(Process::is_server) {
+            return None;
+        }
         let cause = cause_of(shim)?;
         Some(orphan(table, shim, cause))
     });

@@ -105,9 +105,6 @@ impl Search {
         let mut tasks = client.list(all_tasks());
         while let Some(task) = tasks.next().await {
             search.consider(task?);
-            if search.prefixed.len() >= MOST_CANDIDATES {
-                break;
-            }
         }
         Ok(search)
     }
@@ -122,7 +119,8 @@ impl Search {
                 self.finished.get_or_insert_with(|| task.id.clone());
             }
         }
-        if task.id.starts_with(&self.word) || random.starts_with(&self.word) {
+        let is_prefix = task.id.starts_with(&self.word) || random.starts_with(&self.word);
+        if is_prefix && self.prefixed.len() < MOST_CANDIDATES {
             self.prefixed.push(task);
         }
     }

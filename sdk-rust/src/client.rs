@@ -146,9 +146,12 @@ impl Client {
         Task::new(self.clone(), id.into())
     }
 
-    /// The handle of a session. It makes no call.
-    pub fn session(&self, id: impl Into<String>) -> Session {
-        Session::new(self.clone(), id.into())
+    /// The handle of a session. It makes no call. An empty id is refused: it would select every session.
+    pub fn session(&self, id: impl Into<String>) -> Result<Session, Error> {
+        match id.into() {
+            id if id.is_empty() => Err(Error::bad_field("session_id", "is empty")),
+            id => Ok(Session::new(self.clone(), id)),
+        }
     }
 
     /// Moves the selected tasks to the background.

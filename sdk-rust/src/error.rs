@@ -120,6 +120,20 @@ impl Error {
         }
     }
 
+    /// The refusal of a bad argument, as the daemon would word it.
+    pub(crate) fn bad_field(field: &str, problem: &str) -> Self {
+        Self::Refused(Box::new(Refusal {
+            code: Code::InvalidArgument,
+            reason: Some(Reason::Known(ErrorReason::InvalidField)),
+            message: format!("{field} {problem}"),
+            metadata: BTreeMap::new(),
+            fields: vec![FieldViolation {
+                field: field.to_owned(),
+                description: problem.to_owned(),
+            }],
+        }))
+    }
+
     /// The refusal, if it is one.
     pub fn refusal(&self) -> Option<&Refusal> {
         match self {

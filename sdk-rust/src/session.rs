@@ -1,6 +1,6 @@
 //! The handle of one session: the tasks of a host conversation. Dropping it has no effect on them.
 
-use heeler_proto::v1::{BackgroundTask, CancelResult, TaskEventType, TaskKind};
+use heeler_proto::v1::{BackgroundTask, CancelResult, ErrorReason, TaskEventType, TaskKind};
 use tokio_stream::StreamExt;
 
 use crate::{
@@ -83,20 +83,29 @@ impl Session {
 
     /// Waits until no task of the session is live; returns at once if none is.
     pub async fn wait_until_idle(&self) -> Result<(), Error> {
-        let mut live = 0;
-        let options = WatchOptions::with_initial_state().matching(self.filter());
+        loop {
+            match self.idle().await {
+                // The events since the last look are gone: look again.
+                Err(error)
+                    if error.is(ErrorReason::EpochMismatch)
+                        || error.is(ErrorReason::RevisionOutOfRange) => {}
+                idle => return idle,
+            }
+        }
+    }
+
+    async fn idle(&self) -> Result<(), Error> {
+        let options = WatchOptions::with_initial_state()
+            .matching(self.filter())
+            .event_type(TaskEventType::SessionIdle);
         let mut watch = self.client.watch(options);
+        let mut is_live = false;
         while let Some(item) = watch.next().await {
             match item? {
-                WatchItem::Initial(_) => live += 1,
-                // The bookmark after the initial state.
-                WatchItem::Bookmark(_) if live == 0 => return Ok(()),
-                WatchItem::Bookmark(_) => {}
-                WatchItem::Event(event) => {
-                    if event.r#type() == TaskEventType::SessionIdle {
-                        return Ok(());
-                    }
-                }
+                WatchItem::Initial(_) => is_live = true,
+                WatchItem::Bookmark(_) if is_live => {}
+                // The bookmark after an empty initial state, or the event itself.
+                WatchItem::Bookmark(_) | WatchItem::Event(_) => return Ok(()),
             }
         }
         Ok(())

@@ -4,7 +4,10 @@ mod report;
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{
+    Args,
+    builder::{NonEmptyStringValueParser, TypedValueParser},
+};
 use heeler_client::{Error, ListOptions, v1::ServerInfo};
 
 use self::report::Report;
@@ -21,22 +24,22 @@ const EXAMPLES: &str = "\
 Examples:
   heeler doctor
   heeler doctor --json | jq .orphans
-  heeler doctor --end-orphans
+  heeler doctor --end-orphans /tmp/deleted-state
 
 It starts no daemon. The exit code is 0 if nothing is wrong, else 1.
 
-An orphaned tree is one whose daemon is gone. If its state directory is deleted, no daemon can take it over, and \
---end-orphans ends it. If the directory exists, a daemon that serves it takes the task over: it is ended only if \
---end-orphans names the directory; then no other tree is ended. A process that has lost its shim, or was abandoned \
+An orphaned tree is one whose daemon is gone. If its state directory exists, a daemon that serves it takes the task \
+over; if it is deleted, no daemon can. --end-orphans ends the trees of the directories that it names, and no others. \
+A process that has lost its shim, or was abandoned \
 by its task's --orphans policy, is named and never ended. Trees of a running daemon are never touched.";
 
 /// Check the daemon, and find processes whose daemon is gone
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Doctor {
-    /// End the orphaned trees of all deleted state directories, or of these directories alone
-    #[arg(long, value_name = "DIR", num_args = 0..)]
-    end_orphans: Option<Vec<PathBuf>>,
+    /// End the orphaned trees of these state directories
+    #[arg(long, value_name = "DIR", num_args = 1.., value_parser = NonEmptyStringValueParser::new().map(PathBuf::from))]
+    end_orphans: Vec<PathBuf>,
 
     #[command(flatten)]
     pub(crate) client: ClientArgs,
@@ -86,20 +89,17 @@ impl Doctor {
     fn print(&self, report: &Report) -> Result<(), Failure> {
         let mut out = Out::new();
         match self.client.format() {
-            Format::Json => out.line(&format!("{:#}", report.json()))?,
+            Format::Json => out.line(&report.json().to_string())?,
             Format::Text => report.lines().iter().try_for_each(|line| out.line(line))?,
         }
         Ok(out.flush()?)
     }
 
     fn ends(&self, orphan: &Orphan) -> bool {
-        let Some(dirs) = &self.end_orphans else {
-            return false;
-        };
-        let is_named = |state: &Path| dirs.iter().any(|dir| is_same(dir, state));
         match &orphan.cause {
-            Cause::Deleted(state) => dirs.is_empty() || is_named(state),
-            Cause::NotServed(state) => is_named(state),
+            Cause::Deleted(state) | Cause::NotServed(state) => {
+                self.end_orphans.iter().any(|dir| is_same(dir, state))
+            }
             Cause::NoShim(_) => false,
         }
     }

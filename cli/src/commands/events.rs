@@ -34,8 +34,8 @@ Examples:
 
 A line has the revision, the time, the task's id, the event type, the task's state after the event \
 and a detail. SESSION_IDLE says that the last live task of a session has finished; it has the \
-session instead of a task. With --json every message of the stream is printed, bookmarks included:
-resume after the last revision of either kind.";
+session instead of a task. With --json every message of the stream is printed, bookmarks included \
+(with -n only those after the past events): resume after the last revision of either kind.";
 
 /// Print events: the past ones, and with -f new ones as they happen
 #[derive(Debug, Args)]

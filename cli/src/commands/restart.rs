@@ -1,6 +1,7 @@
 //! `heeler restart`: stops a task, proves it gone, and starts the same command as a new task.
 //!
-//! Everything that could refuse the new task is checked before the old one is stopped.
+//! The environment, the number of labels and the parent are checked before the old task is stopped. The
+//! daemon checks the rest at the Spawn, after the stop.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +39,8 @@ The new task has the command, directory, name, session, labels and policies of t
 background, and has the label heeler.restart-of with the old id. Its id is printed. A finished task is started again.
 
 The daemon keeps the names of a task's environment variables, not their values: give each again with --env, or \
-leave them out with --drop-env. Nothing is stopped before this is known.";
+leave them out with --drop-env. Nothing is stopped before this is known. If the daemon refuses the new task, for \
+example because its directory is gone, the old one stays stopped.";
 
 /// Stop a task and start the same command as a new task
 #[derive(Debug, Args)]

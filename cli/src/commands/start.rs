@@ -11,7 +11,7 @@ use crate::{
 const EXAMPLES: &str = "\
 Examples:
   heeler start
-  sock=$(heeler start)
+  addr=$(heeler start)
 
 Every client command starts the daemon by itself; this one does nothing else. It is for programs \
 that reach the daemon in another way, such as the SDKs and grpcurl. It prints the daemon's address \

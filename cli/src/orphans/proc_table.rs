@@ -55,7 +55,9 @@ impl ProcTable {
         // A table that changed while it was read could have a circle.
         for _ in 0..self.processes.len() {
             match self.parent_of(at) {
-                Some(parent) if parent.pid == above.pid => return true,
+                Some(parent) if parent.pid == above.pid => {
+                    return parent.start_ticks == above.start_ticks;
+                }
                 Some(parent) => at = parent,
                 None => return false,
             }
@@ -99,6 +101,22 @@ impl Process {
         let program = fs::read_link(format!("/proc/{}/exe", self.pid));
         let is_memory = |path: PathBuf| path.to_string_lossy().starts_with("/memfd:");
         is_shim && has_task && program.is_ok_and(is_memory)
+    }
+
+    /// Returns whether this is a daemon: it has a journal open.
+    fn has_journal_open(&self) -> bool {
+        let open = fs::read_dir(format!("/proc/{}/fd", self.pid)).into_iter();
+        let mut links = open.flatten().flatten();
+        links.any(|one| {
+            let target = fs::read_link(one.path()).unwrap_or_default();
+            let name = target.file_name().unwrap_or_default().as_bytes();
+            name.starts_with(b"journal.db")
+        })
+    }
+
+    /// Returns whether this is a running daemon.
+    pub(crate) fn is_server(&self) -> bool {
+        self.state != 'Z' && self.has_journal_open()
     }
 
     /// The state directory of a shim.

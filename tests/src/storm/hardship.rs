@@ -27,7 +27,7 @@ pub(super) struct Hardships<'a> {
     stopped: Vec<Process>,
     readers: Vec<Watch>,
     calls: Option<HalfOpen>,
-    /// How often each one began.
+    /// The number of times that each one began.
     pub(super) counts: BTreeMap<&'static str, u64>,
 }
 

@@ -83,7 +83,7 @@ pub struct Aftermath {
     /// The descriptors of the idle server before the storm: see [`descriptors`].
     pub descriptors: usize,
     pub faults: Vec<String>,
-    /// How often each hardship began.
+    /// The number of times that each hardship began.
     pub hardships: BTreeMap<&'static str, u64>,
 }
 

@@ -46,7 +46,13 @@ impl Report {
         }
         match found.peer.and_then(|peer| peer.state_dir()) {
             Some(state) => self.state(&state),
-            None => self.fact("state", "unknown: the daemon is not on this machine"),
+            None if found.peer.is_none() => {
+                self.fact("state", "unknown: the daemon is not on this machine");
+            }
+            None => self.fact(
+                "state",
+                "unknown: the daemon's journal is not found in /proc",
+            ),
         }
         if let Some(peer) = found.peer {
             let log = peer.log().map(|path| path.display().to_string());
@@ -210,7 +216,7 @@ fn problem(orphan: &Orphan) -> String {
     };
     match &orphan.cause {
         Cause::Deleted(state) => format!(
-            "{name} runs, but its state directory {} is deleted; --end-orphans ends it{tree}",
+            "{name} runs, but its state directory {} is deleted; --end-orphans with the directory ends it{tree}",
             state.display()
         ),
         Cause::NotServed(state) => format!(

@@ -132,8 +132,8 @@ class ErrorReason(OpenEnum):
     """PERMISSION_DENIED: the caller runs as another user. Metadata: uid."""
 
     TOO_MANY_CALLS = 14
-    """RESOURCE_EXHAUSTED: too many calls at once. A client gets at most half of the places, and each
-    further busy client an equal part of what is left. Metadata: max."""
+    """RESOURCE_EXHAUSTED: too many calls at once. A client gets a further place only while it has fewer
+    than are free: one client alone gets half of them, two get a third each. Metadata: max."""
 
     NOT_SERVING = 15
     """UNAVAILABLE: the server is recovering its tasks or shutting down, or a failure of its own has
@@ -355,7 +355,7 @@ class ShutdownTasks(OpenEnum):
     STOP = 2
     """Each task is stopped gracefully and ends CANCELLED, with the end reason SERVER_SHUTDOWN. Every end
     is durable before the answer and delivered to watchers before their streams end, unless the disk
-    refuses it: then the task is stopped, and the next server does not know by whom. A task that was
+    refuses it: then the task is stopped, and the next server cannot know who stopped it. A task that was
     stopping already keeps its own reason."""
 
 

@@ -56,8 +56,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_FOREIGN_USER: _ErrorReason.ValueType  # 13
     """PERMISSION_DENIED: the caller runs as another user. Metadata: uid."""
     ERROR_REASON_TOO_MANY_CALLS: _ErrorReason.ValueType  # 14
-    """RESOURCE_EXHAUSTED: too many calls at once. A client gets at most half of the places, and each
-    further busy client an equal part of what is left. Metadata: max.
+    """RESOURCE_EXHAUSTED: too many calls at once. A client gets a further place only while it has fewer
+    than are free: one client alone gets half of them, two get a third each. Metadata: max.
     """
     ERROR_REASON_NOT_SERVING: _ErrorReason.ValueType  # 15
     """UNAVAILABLE: the server is recovering its tasks or shutting down, or a failure of its own has
@@ -140,8 +140,8 @@ Metadata: epoch (the server's).
 ERROR_REASON_FOREIGN_USER: ErrorReason.ValueType  # 13
 """PERMISSION_DENIED: the caller runs as another user. Metadata: uid."""
 ERROR_REASON_TOO_MANY_CALLS: ErrorReason.ValueType  # 14
-"""RESOURCE_EXHAUSTED: too many calls at once. A client gets at most half of the places, and each
-further busy client an equal part of what is left. Metadata: max.
+"""RESOURCE_EXHAUSTED: too many calls at once. A client gets a further place only while it has fewer
+than are free: one client alone gets half of them, two get a third each. Metadata: max.
 """
 ERROR_REASON_NOT_SERVING: ErrorReason.ValueType  # 15
 """UNAVAILABLE: the server is recovering its tasks or shutting down, or a failure of its own has

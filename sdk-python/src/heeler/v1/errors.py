@@ -114,8 +114,8 @@ class ForeignUserError(RefusedError):
 
 
 class TooManyCallsError(RefusedError):
-    """RESOURCE_EXHAUSTED: too many calls at once. A client gets at most half of the places, and each
-    further busy client an equal part of what is left. Metadata: max."""
+    """RESOURCE_EXHAUSTED: too many calls at once. A client gets a further place only while it has fewer
+    than are free: one client alone gets half of them, two get a third each. Metadata: max."""
 
     REASON = "TOO_MANY_CALLS"
 

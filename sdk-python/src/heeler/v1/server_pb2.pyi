@@ -35,7 +35,7 @@ class _ShutdownTasksEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Shutdow
     SHUTDOWN_TASKS_STOP: _ShutdownTasks.ValueType  # 2
     """Each task is stopped gracefully and ends CANCELLED, with the end reason SERVER_SHUTDOWN. Every end
     is durable before the answer and delivered to watchers before their streams end, unless the disk
-    refuses it: then the task is stopped, and the next server does not know by whom. A task that was
+    refuses it: then the task is stopped, and the next server cannot know who stopped it. A task that was
     stopping already keeps its own reason.
     """
 
@@ -51,7 +51,7 @@ server on the same state directory takes over.
 SHUTDOWN_TASKS_STOP: ShutdownTasks.ValueType  # 2
 """Each task is stopped gracefully and ends CANCELLED, with the end reason SERVER_SHUTDOWN. Every end
 is durable before the answer and delivered to watchers before their streams end, unless the disk
-refuses it: then the task is stopped, and the next server does not know by whom. A task that was
+refuses it: then the task is stopped, and the next server cannot know who stopped it. A task that was
 stopping already keeps its own reason.
 """
 Global___ShutdownTasks: _TypeAlias = ShutdownTasks  # noqa: Y015

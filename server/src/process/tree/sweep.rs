@@ -40,6 +40,8 @@ use search::{Purpose, Search};
 
 /// The searches that may wait for the thread; further callers wait for a place.
 const QUEUE: usize = 256;
+/// The time after which a search is given up by its caller. A round of a sweep takes a second.
+const LONGEST_SEARCH: Duration = Duration::from_secs(10);
 
 /// The task to search for.
 #[derive(Debug, Clone)]
@@ -129,6 +131,9 @@ impl Sweeper {
         let (reply, answer) = oneshot::channel();
         let search = Search::new(target.clone(), marks, purpose(reply));
         self.searches.send(search).await.map_err(|_| stopped())?;
-        answer.await.map_err(|_| stopped())
+        // The search may hang in the kernel; its caller must not.
+        let answer = tokio::time::timeout(LONGEST_SEARCH, answer).await;
+        let late = |_| io::Error::new(io::ErrorKind::TimedOut, "the search for processes hangs");
+        answer.map_err(late)?.map_err(|_| stopped())
     }
 }

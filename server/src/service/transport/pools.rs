@@ -1,4 +1,4 @@
-//! What the clients share: places for calls, and memory for requests and answers.
+//! The shares of clients: places for calls, and memory for requests and answers.
 
 use std::time::Duration;
 

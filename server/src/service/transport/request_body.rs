@@ -52,12 +52,23 @@ async fn read_all(
         if size > largest + PREFIX {
             return Err(Refusal::too_large(largest).into());
         }
+        // Every request is one message, and its share is taken by the announced size.
+        if message.len() > size_limit(&message) {
+            let text = "the request is longer than its prefix says";
+            let reason = ErrorReason::RequestUnreadable;
+            return Err(Refusal::new(Code::InvalidArgument, reason, text.to_owned()).into());
+        }
         if size > SMALL && share.is_none() {
             // All of it at once: two requests that have a half each would wait for each other.
             share = Some(memory.take(caller, size).await);
         }
     }
     Ok((Body::new(Full::new(message.freeze())), share))
+}
+
+/// The most bytes that the request may have, by its prefix.
+fn size_limit(message: &[u8]) -> usize {
+    announced(message).max(PREFIX)
 }
 
 /// The size of the message with its prefix, as the prefix says; 0 if that is not there yet.

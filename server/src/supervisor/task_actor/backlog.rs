@@ -48,6 +48,14 @@ impl Backlog {
         self.events.push_back((kind, task));
     }
 
+    /// Drops events about silence before an event of another kind: that one may use the reserve of a full
+    /// disk, and they may not. The task has all that they would have told.
+    pub(super) fn make_way_for(&mut self, kind: EventKind) {
+        if !is_silence(kind) {
+            self.events.retain(|(waiting, _)| !is_silence(*waiting));
+        }
+    }
+
     /// The event to record next.
     pub(super) fn first(&self) -> Option<Entry> {
         let (kind, task) = self.events.front()?;
@@ -101,9 +109,12 @@ impl Backlog {
     }
 }
 
+fn is_silence(kind: EventKind) -> bool {
+    matches!(kind, EventKind::Stale | EventKind::Active)
+}
+
 /// True if the later event makes the earlier one, right before it, superfluous.
 fn is_same_news(earlier: EventKind, later: EventKind) -> bool {
-    let is_silence = |kind| matches!(kind, EventKind::Stale | EventKind::Active);
     earlier == later || (is_silence(earlier) && is_silence(later))
 }
 
@@ -120,6 +131,19 @@ mod tests {
             output_bytes,
             ..Task::new(Seq(1), id, spec, Timestamp(1))
         }
+    }
+
+    /// O14: only those may use the reserve of a full disk.
+    #[test]
+    fn events_about_silence_make_way_for_a_stop_or_an_end() {
+        let mut backlog = Backlog::default();
+        backlog.push(EventKind::Detached, task(1));
+        backlog.push(EventKind::Stale, task(1));
+        backlog.make_way_for(EventKind::Active);
+        assert_eq!(backlog.events.len(), 2);
+        backlog.make_way_for(EventKind::Stopping);
+        let kinds: Vec<_> = backlog.events.iter().map(|(kind, _)| *kind).collect();
+        assert_eq!(kinds, [EventKind::Detached]);
     }
 
     /// O14

@@ -1,6 +1,6 @@
 //! The start of the leader, at once or after the queue.
 //!
-//! The request of a queued task is in the journal, and is read when the task is admitted. So a queued
+//! The request of a queued task is in a file beside the journal, and is read when the task is admitted. So a queued
 //! task costs only the memory of its record, and one of an earlier server starts in the same way. The
 //! admission is recorded before anything is started: a server that dies between the two leaves an
 //! admitted task without a task file, which the next server starts.
@@ -25,7 +25,7 @@ use crate::{
 enum CannotLaunch {
     #[error("cannot read the request")]
     Journal(#[from] JournalError),
-    #[error("the request is not in the journal any more")]
+    #[error("the request is not there any more")]
     NoRequest,
     #[error("{}", error_text(.0))]
     Directory(io::Error),

@@ -161,8 +161,12 @@ impl TaskActor {
     fn file_state(&self) -> io::Result<(FileSeen, u64)> {
         let task = &self.life.task;
         let claimed = match self.shared.parts.task_dir.claim(&task.id) {
-            // The whole directory was removed: no shim can make the file there either.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            // The whole directory was removed. A shim may have made the file before, so without a known
+            // start the processes decide.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => match task.started {
+                Some(_) => None,
+                None => return Ok((FileSeen::NotAFile, 0)),
+            },
             claimed => Some(claimed?),
         };
         let (lock, file) = match claimed {

@@ -14,6 +14,7 @@ impl TaskActor {
     /// Records the present state as an event. If the journal refuses it, the event is kept, and recorded
     /// later.
     pub(super) async fn record(&mut self, kind: EventKind) {
+        self.backlog.make_way_for(kind);
         let recorded = match self.record_backlog().await {
             Ok(()) => self.record_now(kind).await,
             Err(error) => Err(error),
@@ -109,7 +110,10 @@ impl TaskActor {
         match self.shared.parts.journal.append(entry).await {
             Ok(event) => {
                 self.life.task.revision = event.revision;
-                self.backlog.accepted();
+                // An admission that was refused is still to be tried again.
+                if !self.is_admission_refused {
+                    self.backlog.accepted();
+                }
                 Ok(event)
             }
             Err(error) => {

@@ -30,6 +30,13 @@ pub(super) enum LeaderExitRecord {
     AwaitReport,
 }
 
+/// The shim's word that it has no child left, without which a sweep looks twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Childless {
+    Yes,
+    No,
+}
+
 impl TaskActor {
     /// Applies every record of the task file that the task does not know yet.
     pub(super) async fn read_records(&mut self, leader_exit: LeaderExitRecord) {
@@ -142,7 +149,11 @@ impl TaskActor {
                 true => SearchedMarks::LimitTag,
                 false => SearchedMarks::Both,
             };
-            match self.sweep_after_shim(marks).await {
+            let childless = match end.abandoned {
+                true => Childless::No,
+                false => Childless::Yes,
+            };
+            match self.sweep_after_shim(marks, childless).await {
                 Ok(Swept::Gone { .. }) => {}
                 Ok(Swept::NotGone(survivors)) => return self.retry_sweep(survivors).await,
                 Err(error) => return self.retry_later(&error),
@@ -164,11 +175,16 @@ impl TaskActor {
 
     /// The proof that the tree is gone, while a living shim cannot record it; none if it is not gone.
     pub(super) async fn proof_without_record(&self) -> Option<Proof> {
+        // A shim without a child may be about to start the leader.
+        self.life.task.started.as_ref()?;
         let shim = self.shim_process.filter(|_| self.shim.is_connected())?;
         if !shim.is_childless() {
             return None;
         }
-        match self.sweep_after_shim(SearchedMarks::Both).await {
+        match self
+            .sweep_after_shim(SearchedMarks::Both, Childless::Yes)
+            .await
+        {
             Ok(Swept::Gone { .. }) if shim.is_childless() => {
                 Some(Proof::proven(ProofMethod::NoChildren, Timestamp::now()))
             }
@@ -177,13 +193,21 @@ impl TaskActor {
     }
 
     /// Kills marked processes that the shim cannot know.
-    async fn sweep_after_shim(&self, marks: SearchedMarks) -> io::Result<Swept> {
+    async fn sweep_after_shim(
+        &self,
+        marks: SearchedMarks,
+        childless: Childless,
+    ) -> io::Result<Swept> {
         let identity = self.records()?.identity.whole();
+        let spared = match childless {
+            Childless::Yes => identity.map(|identity| identity.shim_pid),
+            Childless::No => None,
+        };
         let sweep = SweepTarget {
             uid: self.life.task.uid,
             cgroup: identity.and_then(|identity| cgroup_path(&identity.cgroup)),
             leader: None,
-            spared: identity.map(|identity| identity.shim_pid),
+            spared,
         };
         let sweeper = &self.shared.sweeper;
         sweeper.sweep_by(&sweep, marks, SWEEP_ROUND).await

@@ -8,7 +8,7 @@
 //!
 //! The actor itself, its channels and its place in the registry outlive the panic; its state does not.
 //! Requests that wait in the inbox are served afterwards. The request in progress loses its reply, which
-//! its caller notices: see `Supervisor::ask`.
+//! its caller notices: see `Handle::ask`.
 
 use std::{
     any::Any,

@@ -122,8 +122,8 @@ export enum ErrorReason {
   FOREIGN_USER = 13,
 
   /**
-   * RESOURCE_EXHAUSTED: too many calls at once. A client gets at most half of the places, and each
-   * further busy client an equal part of what is left. Metadata: max.
+   * RESOURCE_EXHAUSTED: too many calls at once. A client gets a further place only while it has fewer
+   * than are free: one client alone gets half of them, two get a third each. Metadata: max.
    *
    * @generated from enum value: ERROR_REASON_TOO_MANY_CALLS = 14;
    */

@@ -25,9 +25,14 @@ impl TaskMarks {
         Self { uid, limit }
     }
 
+    /// False for the nil id, which stands for no task: a shortened tag of it may be any power of two.
+    fn is_of_a_task(&self) -> bool {
+        *self.uid.as_bytes() != [0; 16]
+    }
+
     /// Returns whether a process has the limit tag and this process may read it by a system call.
     pub(super) fn limit_tag_is_on(&self, pid: i32) -> bool {
-        limits_by_call(pid).is_ok_and(|limits| self.limit.is_on(limits))
+        self.is_of_a_task() && limits_by_call(pid).is_ok_and(|limits| self.limit.is_on(limits))
     }
 }
 
@@ -40,15 +45,11 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// Reads the limit tag and, if there is none, the environment tag.
+    /// Reads both tags: a process may have changed one of them.
     pub(super) fn of(pid: i32) -> Self {
-        let marks = Self::limit_of(pid);
-        if marks.are_there() {
-            return marks;
-        }
         Self {
             uids: environment_tags(pid),
-            ..marks
+            ..Self::limit_of(pid)
         }
     }
 
@@ -66,7 +67,9 @@ impl Marks {
     }
 
     pub(super) fn are_of(&self, task: &TaskMarks) -> bool {
-        self.uids.contains(&task.uid) || self.limits.is_some_and(|limits| task.limit.is_on(limits))
+        task.is_of_a_task()
+            && (self.uids.contains(&task.uid)
+                || self.limits.is_some_and(|limits| task.limit.is_on(limits)))
     }
 }
 
