@@ -108,8 +108,7 @@ impl ReadPool {
         for id in ids {
             let seq = key.seq(&id);
             match TaskRow::read(connection, seq)? {
-                // A row that contradicts the id is damaged, and costs at most itself.
-                Some(row) if row.is_of(key, &id).unwrap_or(true) && row.is_finished => {}
+                Some(row) if row.is_of(key, &id)? && row.is_finished => {}
                 None if had_a_task(seq) => unknown.push((id, Memory::Removed)),
                 Some(_) | None => unknown.push((id, Memory::None)),
             }
