@@ -45,6 +45,7 @@ mod waiting;
 mod write;
 
 use std::{
+    collections::BTreeMap,
     io,
     path::{Path, PathBuf},
     sync::{
@@ -62,7 +63,9 @@ use self::{
     waiting::WaitingRequests,
     write::{Change, Writer},
 };
-use crate::task::{Event, EventKind, IdKey, QueueSettings, Seq, SpawnRequest, Task, TaskId};
+use crate::task::{
+    Event, EventKind, IdKey, QueueSettings, Seq, SpawnRequest, Task, TaskId, ValueDigest,
+};
 
 pub(crate) use error::{DiskTrouble, ReadError};
 pub(crate) use error::{JournalError, RecordError};
@@ -222,6 +225,13 @@ impl Journal {
     /// The id of the state directory; made once, with its journal.
     pub(crate) fn directory_id(&self) -> Uuid {
         self.shared.identity.directory_id
+    }
+
+    /// The digests of a request's environment variables, by name.
+    pub(crate) fn variable_digests(&self, request: &SpawnRequest) -> BTreeMap<String, ValueDigest> {
+        let key = &self.shared.identity.request_key;
+        let digest = |(name, value): (&String, &String)| (name.clone(), key.value(name, value));
+        request.variables.iter().map(digest).collect()
     }
 
     /// The key of this state directory's task ids; made once, with its journal.

@@ -57,7 +57,7 @@ pub(crate) use requests::{
     CancelMode, CancelOutcome, CancelRequest, Cancelled, Cascade, DetachOutcome, Detached,
 };
 pub(crate) use server::{recovery::Recovered, shutdown::Stopped};
-pub(crate) use spawn::SpawnError;
+pub(crate) use spawn::{Notice, SpawnError};
 pub(crate) use tails::TAIL_BYTES;
 
 /// Types and rules of the process layer that the supervisor's own interface uses.

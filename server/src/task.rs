@@ -33,7 +33,7 @@ pub(crate) use output::{Chunk, Stream, Tail};
 pub(crate) use policy::{
     DEFAULT_FOREGROUND_TIMEOUT, DEFAULT_REATTACH_WINDOW, Environment, EnvironmentDefaults,
     Exclusive, ExclusiveMode, Foreground, OnDisconnect, OnForegroundTimeout, OnStale, OrphanPolicy,
-    Silence,
+    Silence, ValueDigest,
 };
 pub use policy::{DEFAULT_GRACE, StopPolicy};
 pub(crate) use proof::{Proof, ProofMethod, ProofResult, Survivor};
@@ -149,14 +149,10 @@ impl Task {
             .is_some_and(|queued| queued.admitted.is_none())
     }
 
-    /// True if its Spawn is answered while it waits: it is queued and does not replace another task.
+    /// True if its Spawn is answered while it waits. One that waits only for the end of another task,
+    /// which it replaces or comes after, is answered when it runs.
     pub fn is_answered_waiting(&self) -> bool {
-        let exclusive = self.spec.exclusive.as_ref();
-        let replaces = |exclusive: &Exclusive| match exclusive.mode {
-            ExclusiveMode::Replace => true,
-            ExclusiveMode::Reject | ExclusiveMode::Queue => false,
-        };
-        self.queued.is_some() && !exclusive.is_some_and(replaces)
+        self.queued.is_some() && self.spec.may_wait()
     }
 
     /// Its relation to clients. A task that finished in the foreground stays there.

@@ -63,6 +63,8 @@ choices!(OnHeld => ExclusiveMode {
     Replace,
     /// Wait for the holder to finish, first come, first served
     Queue,
+    /// Start nothing if the holder is an equal task: it is the answer
+    Ensure,
 });
 
 choices!(EventType => TaskEventType {

@@ -3,7 +3,9 @@
 use clap::Args;
 use heeler_client::{
     AttachEnded, AttachItem, AttachOptions, Client, Error, Filter,
-    v1::{AttachEndReason, BackgroundTask, RemoveRequest, SpawnResponse, TaskState},
+    v1::{
+        AttachEndReason, BackgroundTask, RemoveRequest, SpawnNoticeType, SpawnResponse, TaskState,
+    },
 };
 use nix::sys::signal::Signal;
 
@@ -52,6 +54,9 @@ line of stdout, and the command exits with 0. The same happens after the foregro
 another client detaches the task, and for a script that ends with an unquoted &.
 
 A task that must wait for its queue or its key says on stderr what it is waiting for. The time until it starts counts for no timeout.
+
+With --on-held ensure an equal task that runs already is attached to, as by `heeler attach`: a signal \
+ends the command alone, and --rm deletes nothing. If that task is in the background, its output so far is printed, then its id.
 
 If the leader exits while other processes of the task run, the task continues in the background, \
 and the exit code is the leader's.";
@@ -103,22 +108,15 @@ impl Run {
         for notice in &response.notices {
             out::note(&notice.message);
         }
+        let is_own = !was_running(&response);
         let task = response.task.ok_or(Error::Incomplete { field: "task" })?;
         let output = ForegroundOutput::open(cx.json).map_err(Failure::setup)?;
         if !spec::is_foreground(&task) {
             return print_id(output, task).await;
         }
-        let _notes = match task.state() {
-            TaskState::Queued => Some(QueueNotes::start(client.clone(), task.clone()).await),
-            TaskState::Unspecified
-            | TaskState::Starting
-            | TaskState::Running
-            | TaskState::Stopping
-            | TaskState::Completed
-            | TaskState::Failed
-            | TaskState::Cancelled
-            | TaskState::TimedOut
-            | TaskState::Lost => None,
+        let _notes = match task.state() == TaskState::Queued {
+            true => Some(QueueNotes::start(client.clone(), task.clone()).await),
+            false => None,
         };
         let task = client.task(task.id);
         let id = task.id().to_owned();
@@ -126,20 +124,28 @@ impl Run {
             .foreground_only()
             .give_up_after(RECONNECT_LIMIT);
         let attach = task.attach_with(options);
-        let stop_signal = match self.task.has_stop_signal() {
-            true => StopSignal::AsConfigured,
-            false => StopSignal::AsReceived,
+        let mode = match (is_own, self.task.has_stop_signal()) {
+            (true, true) => Mode::Run(StopSignal::AsConfigured),
+            (true, false) => Mode::Run(StopSignal::AsReceived),
+            (false, _) => Mode::Attach,
         };
         let keyboard = Keyboard::open(self.detach_key).map_err(Failure::setup)?;
-        let mode = Mode::Run(stop_signal);
         let mut session = ForegroundSession::new(task, mode, output, keyboard, signals);
-        early_signal.and_then(|signal| session.handle_signal(signal));
+        if let Some(exit) = early_signal.and_then(|signal| session.handle_signal(signal)) {
+            return Ok(exit);
+        }
         let exit = session.run(attach).await;
-        if self.rm {
+        if self.rm && is_own {
             remove(&client, &id).await;
         }
         exit
     }
+}
+
+/// Returns whether an equal task is the answer, and nothing was started.
+fn was_running(response: &SpawnResponse) -> bool {
+    let notices = &response.notices;
+    (notices.iter()).any(|notice| notice.r#type() == SpawnNoticeType::AlreadyRunning)
 }
 
 /// Deletes the task of `--rm`, unless it continues.

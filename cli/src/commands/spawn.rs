@@ -18,6 +18,7 @@ Examples:
   heeler spawn --timeout 10m --env CI=1 --env TOKEN -- ./check.sh
   heeler spawn --queue builds -- make release
   heeler spawn --exclusive dev:/srv/app --on-held replace -- npm run dev
+  heeler spawn --exclusive dev:/srv/app --on-held ensure -- npm run dev
   heeler spawn --kind agent --stale-after 5m -- ./subagent";
 
 /// Start a background task and print its id

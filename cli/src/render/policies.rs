@@ -114,6 +114,7 @@ fn exclusive(policy: &ExclusivePolicy) -> String {
         ExclusiveMode::Reject => format!("{key} (reject if another task has the key)"),
         ExclusiveMode::Replace => format!("{key} (replace the holder)"),
         ExclusiveMode::Queue => format!("{key} (queue behind the holder)"),
+        ExclusiveMode::Ensure => format!("{key} (start unless an equal task has the key)"),
     }
 }
 

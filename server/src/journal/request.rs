@@ -1,9 +1,15 @@
-//! The digest of a Spawn request: all that is kept of one with a `request_id` to tell whether a later
-//! request with the id is the same. The request itself may hold secrets.
+//! Digests of what a Spawn request says, in place of the request itself, which may hold secrets.
+//!
+//! Of a request with a `request_id` one digest is kept, to tell whether a later request with the id is the
+//! same. Of one with an exclusive key the value of each environment variable has a digest, to tell
+//! whether a later request with the key asks for an equal task, and in which variable it differs.
 
 use ring::hmac;
 
-use crate::task::SpawnRequest;
+use crate::task::{SpawnRequest, ValueDigest};
+
+/// Keeps the digest of a value apart from that of a request.
+const VALUE: &[u8] = b"value of a variable\0";
 
 /// The key of the digests of a state directory: without it, a value of few possibilities could be guessed
 /// from a digest.
@@ -27,6 +33,18 @@ impl RequestKey {
         Ok(RequestDigest(hmac::sign(&self.0, &body)))
     }
 
+    /// The digest of the value of a variable. The name is in it, so that equal values of two variables
+    /// do not look alike.
+    pub(super) fn value(&self, name: &str, value: &str) -> ValueDigest {
+        let mut context = hmac::Context::with_key(&self.0);
+        for part in [VALUE, name.as_bytes(), b"\0", value.as_bytes()] {
+            context.update(part);
+        }
+        let mut half = [0; 16];
+        half.copy_from_slice(&context.sign().as_ref()[..16]);
+        ValueDigest(u128::from_be_bytes(half))
+    }
+
     /// Reports whether a stored digest is that of this request. A request that cannot be encoded was
     /// never stored.
     pub(super) fn is_digest_of(&self, digest: &[u8], request: &SpawnRequest) -> bool {
@@ -38,5 +56,21 @@ impl RequestKey {
 impl RequestDigest {
     pub(super) fn as_bytes(&self) -> &[u8] {
         self.0.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// X4, N4
+    #[test]
+    fn the_digest_of_a_value_depends_on_the_key_the_name_and_the_value() {
+        let key = RequestKey::new(b"one");
+        let digest = key.value("TOKEN", "secret");
+        assert_eq!(key.value("TOKEN", "secret"), digest);
+        assert_ne!(key.value("TOKEN", "another"), digest);
+        assert_ne!(key.value("PASSWORD", "secret"), digest);
+        assert_ne!(RequestKey::new(b"two").value("TOKEN", "secret"), digest);
     }
 }

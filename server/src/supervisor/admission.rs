@@ -87,6 +87,29 @@ impl Admission {
         }
     }
 
+    /// The task that answers a claim of the mode ENSURE, if there is one: the holder of its key or, without
+    /// one that stays, the first task in line for it. `is_stopping` tells which tasks are on their way out.
+    pub(super) fn find_equal(
+        &self,
+        claim: &Claim,
+        is_stopping: impl Fn(&TaskId) -> bool,
+    ) -> Result<Option<TaskId>, Refused> {
+        let (Some(ExclusiveMode::Ensure), Some(key)) = (claim.mode(), claim.key()) else {
+            return Ok(None);
+        };
+        let Some(other) = self.holder_that_stays(key, is_stopping) else {
+            return Ok(None);
+        };
+        match claim.spec.first_difference(&other.spec) {
+            None => Ok(Some(other.id.clone())),
+            Some(field) => Err(Refused::KeyDiffers {
+                key: key.to_owned(),
+                holder: other.id.clone(),
+                field,
+            }),
+        }
+    }
+
     /// Admits, queues or refuses a new claim. Each claim has a higher `seq` than the one before it.
     pub(super) fn claim(&mut self, claim: Claim) -> Result<Decision, Refused> {
         if let (Some(ExclusiveMode::Reject), Some(key)) = (claim.mode(), claim.key())
@@ -100,9 +123,11 @@ impl Admission {
                 self.add_admitted(claim);
                 return Ok(Decision::Admitted);
             }
-            Some(Blocked::Limit(refused)) if !claim.may_wait() => return Err(refused),
+            Some(Blocked::Limit(refused)) if !claim.spec.may_wait() => return Err(refused),
             // The slot of the replaced task counts as free.
-            Some(Blocked::Key) if !claim.may_wait() => self.check_limits_without_holders(&claim)?,
+            Some(Blocked::Key) if !claim.spec.may_wait() => {
+                self.check_limits_without_holders(&claim)?
+            }
             Some(Blocked::Key | Blocked::Queue | Blocked::Limit(_)) => {}
         }
         if self.waiting.len() >= MAX_WAITING {

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     journal::JournalError,
-    task::{Placement, Task},
+    task::{Placement, Revision, Task},
 };
 
 /// The most messages in an actor's inbox; further senders wait.
@@ -163,6 +163,13 @@ impl Handle {
         task.is_some_and(|task| task.has_stopped() && !task.has_survivors())
     }
 
+    /// True once a stop was requested, recorded or not.
+    pub(super) fn is_stopping(&self) -> bool {
+        let unrecorded = self.unrecorded.borrow();
+        let unrecorded = unrecorded.as_ref().map(|unrecorded| &unrecorded.task);
+        unrecorded.unwrap_or(&self.task()).stop.is_some()
+    }
+
     /// Waits until the task is out of the foreground.
     pub(crate) async fn out_of_foreground(&self) -> Option<Arc<Task>> {
         self.wait_until(Task::is_out_of_foreground).await
@@ -174,10 +181,14 @@ impl Handle {
             .await
     }
 
-    /// Waits until the leader runs, or the task is finished.
-    pub(super) async fn started_or_finished(&self) -> Option<Arc<Task>> {
-        self.wait_until(|task| task.started.is_some() || !task.is_live())
-            .await
+    /// Waits until the task's Spawn is answered: its leader runs, it is finished or, if it may wait, its
+    /// creation is recorded.
+    pub(super) async fn answered(&self) -> Option<Arc<Task>> {
+        self.wait_until(|task| {
+            let is_recorded = task.revision > Revision(0);
+            task.started.is_some() || !task.is_live() || (is_recorded && task.is_answered_waiting())
+        })
+        .await
     }
 
     async fn wait_until(&self, condition: impl Fn(&Task) -> bool) -> Option<Arc<Task>> {

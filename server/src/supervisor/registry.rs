@@ -32,6 +32,15 @@ struct LiveTasks {
     queued: HashMap<TaskId, oneshot::Sender<()>>,
 }
 
+/// The task that answers a Spawn.
+#[derive(Debug)]
+pub(super) enum Admitted {
+    /// A new one. Its actor is to be started.
+    New(Box<Task>, ActorChannels),
+    /// An equal one that was there before.
+    Existing(Handle),
+}
+
 /// Tasks that were admitted from the queue and have not been notified yet.
 #[derive(Debug)]
 #[must_use]
@@ -57,19 +66,21 @@ impl Registry {
         }
     }
 
-    /// Admits or queues a new task. `make` runs under the lock, so that `seq` is the order of arrival.
-    pub(super) fn admit(
-        &self,
-        make: impl FnOnce() -> Task,
-    ) -> Result<(Task, ActorChannels), Refused> {
+    /// Admits or queues a new task, or finds the one that is taken for it. `make` runs under the lock, so
+    /// that `seq` is the order of arrival.
+    pub(super) fn admit(&self, make: impl FnOnce() -> Task) -> Result<Admitted, Refused> {
         let mut live = self.lock();
         let mut task = make();
-        let decision = live.admission.claim(Claim::of(&task))?;
+        let claim = Claim::of(&task);
+        if let Some(handle) = live.find_equal(&claim)? {
+            return Ok(Admitted::Existing(handle));
+        }
+        let decision = live.admission.claim(claim)?;
         if decision == Decision::Queued {
             task.queued = Some(Queued { admitted: None });
         }
         let channels = live.insert(&Arc::new(task.clone()), decision);
-        Ok((task, channels))
+        Ok(Admitted::New(Box::new(task), channels))
     }
 
     /// Takes over a task of an earlier server, whatever the limits are now. It admits no queued task:
@@ -164,6 +175,13 @@ impl Registry {
 }
 
 impl LiveTasks {
+    fn find_equal(&self, claim: &Claim) -> Result<Option<Handle>, Refused> {
+        let handle = |id: &TaskId| self.handles.get(id);
+        let is_stopping = |id: &TaskId| handle(id).is_none_or(Handle::is_stopping);
+        let equal = self.admission.find_equal(claim, is_stopping)?;
+        Ok(equal.and_then(|id| handle(&id).cloned()))
+    }
+
     fn free(&mut self, id: &TaskId) -> AdmittedTasks {
         let Some(handle) = self.handles.get(id) else {
             return AdmittedTasks(Vec::new());

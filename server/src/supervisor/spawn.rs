@@ -6,6 +6,8 @@
 //!                 │ no
 //!                 v
 //!             checks ──> admission ──> actor: record, launch ──> reply when the leader runs
+//!                            │ ENSURE
+//!                            └──> an equal task holds the key: that task, once its Spawn is answered
 //! ```
 
 use std::{
@@ -20,7 +22,10 @@ use tokio::{
     task::spawn_blocking,
 };
 
-use super::{Supervisor, admission::Refused, handle::ActorChannels, task_actor::TaskActor};
+use super::{
+    Handle, Supervisor, admission::Refused, handle::ActorChannels, registry::Admitted,
+    task_actor::TaskActor,
+};
 use crate::{
     crash,
     journal::{JournalError, PriorRequest},
@@ -79,6 +84,32 @@ impl SpawnError {
     }
 }
 
+/// The answer to a Spawn.
+#[derive(Debug)]
+pub(crate) struct Spawned {
+    pub(crate) task: Arc<Task>,
+    pub(crate) notices: Vec<Notice>,
+}
+
+/// A difference between a request and the task that answers it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Notice {
+    /// The script ended in `&`, which was removed.
+    TrailingAmpersand,
+    /// The task was there before.
+    AlreadyRunning,
+}
+
+impl Spawned {
+    /// The task that the request started, as it was at this event.
+    fn new(event: &Event) -> Self {
+        Self {
+            task: Arc::clone(&event.task),
+            notices: ampersand_notice(&event.task.spec),
+        }
+    }
+}
+
 /// The request ids in progress: one Spawn at a time for each.
 #[derive(Debug, Default)]
 pub(super) struct Requests(Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>);
@@ -96,9 +127,9 @@ impl Requests {
 }
 
 impl Supervisor {
-    /// Starts a task. Returns the event that answers the call: Started or, for a queued task that
-    /// replaces no other, Created. A caller that leaves changes nothing.
-    pub(crate) async fn spawn(&self, request: SpawnRequest) -> Result<Arc<Event>, SpawnError> {
+    /// Starts a task, or finds an equal one. Returns it as it was when its leader ran or, if it may wait,
+    /// when it was queued; one that was there before, as it is now. A caller that leaves changes nothing.
+    pub(crate) async fn spawn(&self, request: SpawnRequest) -> Result<Spawned, SpawnError> {
         let Some(request_id) = request.request_id.clone() else {
             return self.start(request).await;
         };
@@ -114,16 +145,58 @@ impl Supervisor {
         served.await.unwrap_or_else(|_| Err(self.interrupted()))
     }
 
-    async fn start(&self, request: SpawnRequest) -> Result<Arc<Event>, SpawnError> {
+    async fn start(&self, request: SpawnRequest) -> Result<Spawned, SpawnError> {
         self.check_open()?;
         let script = without_ampersand(&request.spec.command).await;
         let (spec, executable) = self.check(&request, script)?;
+        loop {
+            match self.admit(&spec)? {
+                Admitted::New(task, channels) => {
+                    return self.launch(*task, channels, request, executable).await;
+                }
+                Admitted::Existing(handle) => {
+                    if let Some(spawned) = self.existing(&handle, &spec).await? {
+                        return Ok(spawned);
+                    }
+                }
+            }
+        }
+    }
+
+    fn admit(&self, spec: &Spec) -> Result<Admitted, SpawnError> {
+        self.check_open()?;
         let journal = self.journal();
-        let (task, channels) = self.shared.registry.admit(|| {
+        let admitted = self.shared.registry.admit(|| {
             let seq = journal.next_seq();
             let id = journal.id_key().task_id(spec.kind, seq);
-            Task::new(seq, id, spec, Timestamp::now())
-        })?;
+            Task::new(seq, id, spec.clone(), Timestamp::now())
+        });
+        Ok(admitted?)
+    }
+
+    /// Answers with a task that was there before, once its own Spawn is answered; `None` if its creation
+    /// could not be recorded.
+    async fn existing(&self, handle: &Handle, asked: &Spec) -> Result<Option<Spawned>, SpawnError> {
+        let Some(task) = handle.answered().await else {
+            return match self.shared.is_shutting_down() {
+                true => Err(SpawnError::ShuttingDown),
+                false => Ok(None),
+            };
+        };
+        check_started(&task)?;
+        let mut notices = ampersand_notice(asked);
+        notices.push(Notice::AlreadyRunning);
+        Ok(Some(Spawned { task, notices }))
+    }
+
+    /// Starts the actor of a new task, and waits for its answer.
+    async fn launch(
+        &self,
+        task: Task,
+        channels: ActorChannels,
+        request: SpawnRequest,
+        executable: Executable,
+    ) -> Result<Spawned, SpawnError> {
         // Checked again: from here on a stop of the parent, or of all tasks, finds the new task.
         let checked = self.check_open().and_then(|()| self.check_parent(&request));
         if let Err(refused) = checked {
@@ -136,7 +209,7 @@ impl Supervisor {
         let answer = answer.await;
         crash::point("spawn.started-recorded");
         match answer {
-            Ok(event) => started(event?),
+            Ok(event) => started(&*event?),
             Err(_) => Err(self.interrupted()),
         }
     }
@@ -190,6 +263,9 @@ impl Supervisor {
             spec.foreground = None;
             spec.had_ampersand = true;
         }
+        if let Some(exclusive) = &mut spec.exclusive {
+            exclusive.variables = self.journal().variable_digests(request);
+        }
         let directory = &spec.working_directory;
         launch::check_directory(directory).map_err(|source| SpawnError::WorkingDirectory {
             path: directory.clone(),
@@ -204,7 +280,7 @@ impl Supervisor {
         &self,
         prior: PriorRequest,
         request: SpawnRequest,
-    ) -> Result<Arc<Event>, SpawnError> {
+    ) -> Result<Spawned, SpawnError> {
         if !prior.is_same {
             return Err(SpawnError::RequestIdReused {
                 request_id: request.request_id.unwrap_or_default(),
@@ -212,19 +288,19 @@ impl Supervisor {
             });
         }
         match prior.answer {
-            Some(event) => started(event),
+            Some(event) => started(&event),
             // The first call was cut short, and the task is still starting.
             None => self.wait_for_answer(&prior.task.id).await,
         }
     }
 
-    async fn wait_for_answer(&self, id: &TaskId) -> Result<Arc<Event>, SpawnError> {
+    async fn wait_for_answer(&self, id: &TaskId) -> Result<Spawned, SpawnError> {
         if let Some(handle) = self.live(id) {
-            let started = handle.started_or_finished().await;
-            started.ok_or(SpawnError::ShuttingDown)?;
+            let answered = handle.answered().await;
+            answered.ok_or(SpawnError::ShuttingDown)?;
         }
         match self.journal().first_answer(id).await? {
-            Some(event) => started(event),
+            Some(event) => started(&event),
             None => Err(SpawnError::ShuttingDown),
         }
     }
@@ -247,15 +323,26 @@ async fn without_ampersand(command: &Command) -> Option<Command> {
     parsed.await.ok().flatten()
 }
 
+fn started(event: &Event) -> Result<Spawned, SpawnError> {
+    check_started(&event.task)?;
+    Ok(Spawned::new(event))
+}
+
 /// A failed start is an error; a task that was cancelled before its start is an answer.
-fn started(event: Arc<Event>) -> Result<Arc<Event>, SpawnError> {
-    match event.task.leader_end.as_ref().map(|end| &end.outcome) {
+fn check_started(task: &Task) -> Result<(), SpawnError> {
+    match task.leader_end.as_ref().map(|end| &end.outcome) {
         Some(Outcome::SpawnFailed(failure)) => Err(SpawnError::Failed {
-            task_id: event.task.id.clone(),
+            task_id: task.id.clone(),
             failure: failure.clone(),
         }),
-        Some(Outcome::Exited(_) | Outcome::Signalled { .. } | Outcome::Unknown(_)) | None => {
-            Ok(event)
-        }
+        Some(Outcome::Exited(_) | Outcome::Signalled { .. } | Outcome::Unknown(_)) | None => Ok(()),
     }
+}
+
+fn ampersand_notice(spec: &Spec) -> Vec<Notice> {
+    let removed = spec.had_ampersand;
+    removed
+        .then_some(Notice::TrailingAmpersand)
+        .into_iter()
+        .collect()
 }

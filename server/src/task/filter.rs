@@ -122,7 +122,7 @@ fn is_empty_or_has<T: PartialEq>(wanted: &[T], actual: &T) -> bool {
 }
 
 /// Resolves `.` and `..` by name, so that `/a/../b` is not below `/a`.
-fn normalised(path: &Path) -> PathBuf {
+pub(super) fn normalised(path: &Path) -> PathBuf {
     let mut normalised = PathBuf::new();
     for part in path.components() {
         match part {

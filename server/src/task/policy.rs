@@ -1,6 +1,6 @@
 //! The groups of a specification: environment, stop, foreground, silence, exclusive key, orphans.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
@@ -67,7 +67,7 @@ impl StopPolicy {
 }
 
 /// The rules of a task that starts in the foreground.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Foreground {
     /// Maximum time in the foreground, from the start.
     pub timeout: Duration,
@@ -117,7 +117,17 @@ pub enum OnStale {
 pub struct Exclusive {
     pub key: String,
     pub mode: ExclusiveMode,
+    /// Digests of the values of the task's environment variables, by name: ENSURE compares tasks by them.
+    /// Empty in a request.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub variables: BTreeMap<String, ValueDigest>,
 }
+
+/// A keyed digest of the value of an environment variable. It is compared with others of the same state
+/// directory, and shown to no client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ValueDigest(pub u128);
 
 /// Behaviour of a task whose key has a holder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,6 +139,8 @@ pub enum ExclusiveMode {
     Replace,
     /// The new task waits.
     Queue,
+    /// An equal holder is the answer; a different one refuses the new task.
+    Ensure,
 }
 
 /// Treatment of processes that outlive the leader.

@@ -1,10 +1,14 @@
 //! A task's specification: the options of a Spawn, defaults filled in.
 
+mod difference;
+
 use std::{collections::BTreeMap, ops::Not, path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Environment, Exclusive, Foreground, OrphanPolicy, Silence, StopPolicy, TaskId};
+use super::{
+    Environment, Exclusive, ExclusiveMode, Foreground, OrphanPolicy, Silence, StopPolicy, TaskId,
+};
 
 /// A task's specification, without the values of its environment variables.
 ///
@@ -73,6 +77,17 @@ impl Spec {
             orphan_policy: OrphanPolicy::default(),
             had_ampersand: false,
         }
+    }
+
+    /// True if the task may wait for a slot, a limit or its turn: it asks for a queue, or for the mode
+    /// QUEUE.
+    pub(crate) fn may_wait(&self) -> bool {
+        let exclusive = self.exclusive.as_ref();
+        let queues = |exclusive: &Exclusive| match exclusive.mode {
+            ExclusiveMode::Queue => true,
+            ExclusiveMode::Reject | ExclusiveMode::Replace | ExclusiveMode::Ensure => false,
+        };
+        self.queue.is_some() || exclusive.is_some_and(queues)
     }
 }
 

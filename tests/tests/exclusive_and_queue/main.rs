@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod ensure;
 mod exclusive;
 mod queue;
 mod replace;

@@ -30,6 +30,7 @@ from heeler.v1.detach_pb2 import DetachRequest
 from heeler.v1.detach_pb2 import DetachResponse
 from heeler.v1.detach_pb2 import DetachResult
 from heeler.v1.error_pb2 import ERROR_REASON_EPOCH_MISMATCH
+from heeler.v1.error_pb2 import ERROR_REASON_EXCLUSIVE_KEY_DIFFERS
 from heeler.v1.error_pb2 import ERROR_REASON_EXCLUSIVE_KEY_HELD
 from heeler.v1.error_pb2 import ERROR_REASON_FOREIGN_USER
 from heeler.v1.error_pb2 import ERROR_REASON_INVALID_FIELD
@@ -134,6 +135,7 @@ from heeler.v1.server_pb2 import ServerInfo
 from heeler.v1.server_pb2 import ShutdownRequest
 from heeler.v1.server_pb2 import ShutdownResponse
 from heeler.v1.server_pb2 import ShutdownTasks
+from heeler.v1.spawn_pb2 import SPAWN_NOTICE_TYPE_ALREADY_RUNNING
 from heeler.v1.spawn_pb2 import SPAWN_NOTICE_TYPE_TRAILING_AMPERSAND
 from heeler.v1.spawn_pb2 import SPAWN_NOTICE_TYPE_UNSPECIFIED
 from heeler.v1.spawn_pb2 import SpawnNotice
@@ -149,6 +151,7 @@ from heeler.v1.spec_pb2 import DisconnectAction
 from heeler.v1.spec_pb2 import ENVIRONMENT_DEFAULTS_NONE
 from heeler.v1.spec_pb2 import ENVIRONMENT_DEFAULTS_NON_INTERACTIVE
 from heeler.v1.spec_pb2 import ENVIRONMENT_DEFAULTS_UNSPECIFIED
+from heeler.v1.spec_pb2 import EXCLUSIVE_MODE_ENSURE
 from heeler.v1.spec_pb2 import EXCLUSIVE_MODE_QUEUE
 from heeler.v1.spec_pb2 import EXCLUSIVE_MODE_REJECT
 from heeler.v1.spec_pb2 import EXCLUSIVE_MODE_REPLACE
@@ -287,6 +290,7 @@ __all__ = [
     "ENVIRONMENT_DEFAULTS_NON_INTERACTIVE",
     "ENVIRONMENT_DEFAULTS_UNSPECIFIED",
     "ERROR_REASON_EPOCH_MISMATCH",
+    "ERROR_REASON_EXCLUSIVE_KEY_DIFFERS",
     "ERROR_REASON_EXCLUSIVE_KEY_HELD",
     "ERROR_REASON_FOREIGN_USER",
     "ERROR_REASON_INVALID_FIELD",
@@ -312,6 +316,7 @@ __all__ = [
     "ERROR_REASON_TOO_MANY_CALLS",
     "ERROR_REASON_UNSPECIFIED",
     "ERROR_REASON_WORKING_DIRECTORY_UNUSABLE",
+    "EXCLUSIVE_MODE_ENSURE",
     "EXCLUSIVE_MODE_QUEUE",
     "EXCLUSIVE_MODE_REJECT",
     "EXCLUSIVE_MODE_REPLACE",
@@ -372,6 +377,7 @@ __all__ = [
     "SHUTDOWN_TASKS_LEAVE_RUNNING",
     "SHUTDOWN_TASKS_STOP",
     "SHUTDOWN_TASKS_UNSPECIFIED",
+    "SPAWN_NOTICE_TYPE_ALREADY_RUNNING",
     "SPAWN_NOTICE_TYPE_TRAILING_AMPERSAND",
     "SPAWN_NOTICE_TYPE_UNSPECIFIED",
     "SPAWN_STAGE_DESCRIPTORS",

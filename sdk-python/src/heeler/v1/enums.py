@@ -178,6 +178,11 @@ class ErrorReason(OpenEnum):
     """INVALID_ARGUMENT: the request is not a valid message of its type. DEADLINE_EXCEEDED: it did not
     arrive within 10 seconds."""
 
+    EXCLUSIVE_KEY_DIFFERS = 26
+    """FAILED_PRECONDITION: a task that differs from the one requested with EXCLUSIVE_MODE_ENSURE holds the
+    exclusive key, or is next in line for it. Metadata: exclusive_key, task_id, field (the path of the
+    first difference, such as `spec.shell.script`; of an environment variable only the name)."""
+
 
 class TaskEventType(OpenEnum):
     """The kind of an event.
@@ -373,6 +378,10 @@ class SpawnNoticeType(OpenEnum):
     """The script ended in `&`. It runs without it, as a background task; `spec.shell.script` of the task
     is the script that runs."""
 
+    ALREADY_RUNNING = 2
+    """The task was there before: an equal one holds the exclusive key of a request with
+    EXCLUSIVE_MODE_ENSURE. Nothing was started."""
+
 
 class TaskKind(OpenEnum):
     """The kind of work that a task does."""
@@ -463,7 +472,7 @@ StaleActionWord = StaleAction | Literal["notify", "cancel"]
 
 
 class ExclusiveMode(OpenEnum):
-    """Behaviour of a task whose exclusive key has a holder."""
+    """Behaviour of a task whose exclusive key has a holder, or tasks that wait for it."""
 
     UNSPECIFIED = 0
     """As REJECT."""
@@ -479,8 +488,25 @@ class ExclusiveMode(OpenEnum):
     QUEUE = 3
     """The task waits, QUEUED, in the order of arrival."""
 
+    ENSURE = 4
+    """Nothing is started if an equal task holds the key: Spawn answers with that task, as it is now, and
+    with the notice ALREADY_RUNNING. A different one under the key is refused with
+    EXCLUSIVE_KEY_DIFFERS, which names the first field that differs. A holder that is QUEUED or STARTING
+    counts. One that is STOPPING, or is being replaced, does not: the next task in line for the key
+    counts instead and, if there is none, the new task starts once the holder's tree is proven empty.
 
-ExclusiveModeWord = ExclusiveMode | Literal["reject", "replace", "queue"]
+    Two tasks are equal if they run the same command in the same way: `kind`, the command (without a
+    trailing `&`), `working_directory` (with defaults, `.` and `..` resolved), `environment`, `timeout`,
+    `idle_timeout`, `stop`, `foreground`, `silence`, `queue` and `orphan_policy` are compared as they were
+    requested, defaults filled in. `name`, `session_id`, `parent_id`, `labels`, `exclusive.mode` and the
+    request_id are not: they say for whom a task runs, not what it does. Values of environment
+    variables are compared by a keyed digest, which is kept with a task that has a key.
+
+    A call that is answered with an earlier task does not use up its request_id: repeated after the end
+    of that task, it starts a new one."""
+
+
+ExclusiveModeWord = ExclusiveMode | Literal["reject", "replace", "queue", "ensure"]
 """ExclusiveMode, or its name in lower case."""
 
 

@@ -100,6 +100,11 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """INVALID_ARGUMENT: the request is not a valid message of its type. DEADLINE_EXCEEDED: it did not
     arrive within 10 seconds.
     """
+    ERROR_REASON_EXCLUSIVE_KEY_DIFFERS: _ErrorReason.ValueType  # 26
+    """FAILED_PRECONDITION: a task that differs from the one requested with EXCLUSIVE_MODE_ENSURE holds the
+    exclusive key, or is next in line for it. Metadata: exclusive_key, task_id, field (the path of the
+    first difference, such as `spec.shell.script`; of an environment variable only the name).
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """The reason in a google.rpc.ErrorInfo of domain `heeler.dev`, there without the prefix
@@ -183,5 +188,10 @@ ERROR_REASON_REQUEST_TOO_LARGE: ErrorReason.ValueType  # 24
 ERROR_REASON_REQUEST_UNREADABLE: ErrorReason.ValueType  # 25
 """INVALID_ARGUMENT: the request is not a valid message of its type. DEADLINE_EXCEEDED: it did not
 arrive within 10 seconds.
+"""
+ERROR_REASON_EXCLUSIVE_KEY_DIFFERS: ErrorReason.ValueType  # 26
+"""FAILED_PRECONDITION: a task that differs from the one requested with EXCLUSIVE_MODE_ENSURE holds the
+exclusive key, or is next in line for it. Metadata: exclusive_key, task_id, field (the path of the
+first difference, such as `spec.shell.script`; of an environment variable only the name).
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -3,6 +3,7 @@
 
 __all__ = [
     "EpochMismatchError",
+    "ExclusiveKeyDiffersError",
     "ExclusiveKeyHeldError",
     "ForeignUserError",
     "InvalidFieldError",
@@ -194,3 +195,11 @@ class RequestUnreadableError(RefusedError):
     arrive within 10 seconds."""
 
     REASON = "REQUEST_UNREADABLE"
+
+
+class ExclusiveKeyDiffersError(RefusedError):
+    """FAILED_PRECONDITION: a task that differs from the one requested with EXCLUSIVE_MODE_ENSURE holds the
+    exclusive key, or is next in line for it. Metadata: exclusive_key, task_id, field (the path of the
+    first difference, such as `spec.shell.script`; of an environment variable only the name)."""
+
+    REASON = "EXCLUSIVE_KEY_DIFFERS"

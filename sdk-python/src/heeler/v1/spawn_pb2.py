@@ -26,7 +26,7 @@ from heeler.v1 import spec_pb2 as heeler_dot_v1_dot_spec__pb2
 from heeler.v1 import task_pb2 as heeler_dot_v1_dot_task__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15heeler/v1/spawn.proto\x12\theeler.v1\x1a\x14heeler/v1/spec.proto\x1a\x14heeler/v1/task.proto\"K\n\x0cSpawnRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12!\n\x04spec\x18\x1b \x01(\x0b\x32\x13.heeler.v1.TaskSpecJ\x04\x08\x02\x10\x1b\"g\n\rSpawnResponse\x12\'\n\x04task\x18\x01 \x01(\x0b\x32\x19.heeler.v1.BackgroundTask\x12\'\n\x07notices\x18\x03 \x03(\x0b\x32\x16.heeler.v1.SpawnNoticeJ\x04\x08\x02\x10\x03\"H\n\x0bSpawnNotice\x12(\n\x04type\x18\x01 \x01(\x0e\x32\x1a.heeler.v1.SpawnNoticeType\x12\x0f\n\x07message\x18\x02 \x01(\t*^\n\x0fSpawnNoticeType\x12!\n\x1dSPAWN_NOTICE_TYPE_UNSPECIFIED\x10\x00\x12(\n$SPAWN_NOTICE_TYPE_TRAILING_AMPERSAND\x10\x01\x42_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15heeler/v1/spawn.proto\x12\theeler.v1\x1a\x14heeler/v1/spec.proto\x1a\x14heeler/v1/task.proto\"K\n\x0cSpawnRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12!\n\x04spec\x18\x1b \x01(\x0b\x32\x13.heeler.v1.TaskSpecJ\x04\x08\x02\x10\x1b\"g\n\rSpawnResponse\x12\'\n\x04task\x18\x01 \x01(\x0b\x32\x19.heeler.v1.BackgroundTask\x12\'\n\x07notices\x18\x03 \x03(\x0b\x32\x16.heeler.v1.SpawnNoticeJ\x04\x08\x02\x10\x03\"H\n\x0bSpawnNotice\x12(\n\x04type\x18\x01 \x01(\x0e\x32\x1a.heeler.v1.SpawnNoticeType\x12\x0f\n\x07message\x18\x02 \x01(\t*\x85\x01\n\x0fSpawnNoticeType\x12!\n\x1dSPAWN_NOTICE_TYPE_UNSPECIFIED\x10\x00\x12(\n$SPAWN_NOTICE_TYPE_TRAILING_AMPERSAND\x10\x01\x12%\n!SPAWN_NOTICE_TYPE_ALREADY_RUNNING\x10\x02\x42_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,8 +34,8 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'heeler.v1.spawn_pb2', _glob
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\rdev.heeler.v1P\001Z!heeler.dev/gen/heeler/v1;heelerv1\242\002\003HLR\252\002\tHeeler.V1\312\002\tHeeler\\V1\352\002\nHeeler::V1'
-  _globals['_SPAWNNOTICETYPE']._serialized_start=336
-  _globals['_SPAWNNOTICETYPE']._serialized_end=430
+  _globals['_SPAWNNOTICETYPE']._serialized_start=337
+  _globals['_SPAWNNOTICETYPE']._serialized_end=470
   _globals['_SPAWNREQUEST']._serialized_start=80
   _globals['_SPAWNREQUEST']._serialized_end=155
   _globals['_SPAWNRESPONSE']._serialized_start=157

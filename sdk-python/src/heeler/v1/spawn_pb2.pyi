@@ -33,6 +33,10 @@ class _SpawnNoticeTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Spawn
     """The script ended in `&`. It runs without it, as a background task; `spec.shell.script` of the task
     is the script that runs.
     """
+    SPAWN_NOTICE_TYPE_ALREADY_RUNNING: _SpawnNoticeType.ValueType  # 2
+    """The task was there before: an equal one holds the exclusive key of a request with
+    EXCLUSIVE_MODE_ENSURE. Nothing was started.
+    """
 
 class SpawnNoticeType(_SpawnNoticeType, metaclass=_SpawnNoticeTypeEnumTypeWrapper):
     """The kind of a notice."""
@@ -42,6 +46,10 @@ SPAWN_NOTICE_TYPE_UNSPECIFIED: SpawnNoticeType.ValueType  # 0
 SPAWN_NOTICE_TYPE_TRAILING_AMPERSAND: SpawnNoticeType.ValueType  # 1
 """The script ended in `&`. It runs without it, as a background task; `spec.shell.script` of the task
 is the script that runs.
+"""
+SPAWN_NOTICE_TYPE_ALREADY_RUNNING: SpawnNoticeType.ValueType  # 2
+"""The task was there before: an equal one holds the exclusive key of a request with
+EXCLUSIVE_MODE_ENSURE. Nothing was started.
 """
 Global___SpawnNoticeType: _TypeAlias = SpawnNoticeType  # noqa: Y015
 
@@ -86,8 +94,8 @@ class SpawnResponse(_message.Message):
     NOTICES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def task(self) -> _task_pb2.BackgroundTask:
-        """The task when its leader began to run, or QUEUED if it has to wait. Watching after its `revision`
-        misses nothing of the task's future.
+        """The task when its leader began to run, or QUEUED if it has to wait. With EXCLUSIVE_MODE_ENSURE it may
+        be an earlier task, as it is now. Watching after its `revision` misses nothing of the task's future.
         """
 
     @_builtins.property

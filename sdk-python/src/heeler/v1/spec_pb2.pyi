@@ -165,9 +165,26 @@ class _ExclusiveModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Exclusi
     """
     EXCLUSIVE_MODE_QUEUE: _ExclusiveMode.ValueType  # 3
     """The task waits, QUEUED, in the order of arrival."""
+    EXCLUSIVE_MODE_ENSURE: _ExclusiveMode.ValueType  # 4
+    """Nothing is started if an equal task holds the key: Spawn answers with that task, as it is now, and
+    with the notice ALREADY_RUNNING. A different one under the key is refused with
+    EXCLUSIVE_KEY_DIFFERS, which names the first field that differs. A holder that is QUEUED or STARTING
+    counts. One that is STOPPING, or is being replaced, does not: the next task in line for the key
+    counts instead and, if there is none, the new task starts once the holder's tree is proven empty.
+
+    Two tasks are equal if they run the same command in the same way: `kind`, the command (without a
+    trailing `&`), `working_directory` (with defaults, `.` and `..` resolved), `environment`, `timeout`,
+    `idle_timeout`, `stop`, `foreground`, `silence`, `queue` and `orphan_policy` are compared as they were
+    requested, defaults filled in. `name`, `session_id`, `parent_id`, `labels`, `exclusive.mode` and the
+    request_id are not: they say for whom a task runs, not what it does. Values of environment
+    variables are compared by a keyed digest, which is kept with a task that has a key.
+
+    A call that is answered with an earlier task does not use up its request_id: repeated after the end
+    of that task, it starts a new one.
+    """
 
 class ExclusiveMode(_ExclusiveMode, metaclass=_ExclusiveModeEnumTypeWrapper):
-    """Behaviour of a task whose exclusive key has a holder."""
+    """Behaviour of a task whose exclusive key has a holder, or tasks that wait for it."""
 
 EXCLUSIVE_MODE_UNSPECIFIED: ExclusiveMode.ValueType  # 0
 """As REJECT."""
@@ -180,6 +197,23 @@ replace the same holder.
 """
 EXCLUSIVE_MODE_QUEUE: ExclusiveMode.ValueType  # 3
 """The task waits, QUEUED, in the order of arrival."""
+EXCLUSIVE_MODE_ENSURE: ExclusiveMode.ValueType  # 4
+"""Nothing is started if an equal task holds the key: Spawn answers with that task, as it is now, and
+with the notice ALREADY_RUNNING. A different one under the key is refused with
+EXCLUSIVE_KEY_DIFFERS, which names the first field that differs. A holder that is QUEUED or STARTING
+counts. One that is STOPPING, or is being replaced, does not: the next task in line for the key
+counts instead and, if there is none, the new task starts once the holder's tree is proven empty.
+
+Two tasks are equal if they run the same command in the same way: `kind`, the command (without a
+trailing `&`), `working_directory` (with defaults, `.` and `..` resolved), `environment`, `timeout`,
+`idle_timeout`, `stop`, `foreground`, `silence`, `queue` and `orphan_policy` are compared as they were
+requested, defaults filled in. `name`, `session_id`, `parent_id`, `labels`, `exclusive.mode` and the
+request_id are not: they say for whom a task runs, not what it does. Values of environment
+variables are compared by a keyed digest, which is kept with a task that has a key.
+
+A call that is answered with an earlier task does not use up its request_id: repeated after the end
+of that task, it starts a new one.
+"""
 Global___ExclusiveMode: _TypeAlias = ExclusiveMode  # noqa: Y015
 
 class _OrphanPolicy:

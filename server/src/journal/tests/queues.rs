@@ -98,7 +98,11 @@ async fn a_refused_task_leaves_no_request() {
 async fn a_request_that_was_answered_as_waiting_keeps_that_answer() {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
-    let mut task = waiting_task(&journal, spec());
+    let spec = Spec {
+        queue: Some("q".to_owned()),
+        ..spec()
+    };
+    let mut task = waiting_task(&journal, spec);
     let created = create(&journal, &task, request(Some("r"))).await;
     let id = task.id.clone();
     let answer = async |journal: &Journal| {
@@ -132,14 +136,21 @@ async fn a_request_that_was_answered_as_waiting_keeps_that_answer() {
     assert_eq!(answer(&open(dir.path())).await, Some(created));
 }
 
-/// S9
+/// S9, X4
 #[tokio::test]
-async fn a_task_that_replaces_another_is_answered_when_it_runs() {
+async fn a_task_that_waits_for_the_end_of_another_is_answered_when_it_runs() {
+    for mode in [ExclusiveMode::Replace, ExclusiveMode::Ensure] {
+        answered_when_it_runs(mode).await;
+    }
+}
+
+async fn answered_when_it_runs(mode: ExclusiveMode) {
     let dir = tempfile::tempdir().unwrap();
     let journal = open(dir.path());
     let exclusive = Exclusive {
         key: "k".to_owned(),
-        mode: ExclusiveMode::Replace,
+        mode,
+        variables: [].into(),
     };
     let spec = Spec {
         exclusive: Some(exclusive),

@@ -1,4 +1,4 @@
-//! Spawn: starts a task.
+//! Spawn: starts a task, or finds the equal one that a request with ENSURE takes for its own.
 
 use heeler_proto::v1;
 
@@ -7,27 +7,36 @@ use crate::{
         Service,
         wire::{refusal::Refusal, spec, task},
     },
-    task::Task,
+    supervisor::Notice,
+    task::TaskId,
 };
 
 pub(super) async fn spawn(
     service: &Service,
     request: v1::SpawnRequest,
 ) -> Result<v1::SpawnResponse, Refusal> {
-    let event = service.supervisor.spawn(spec::request(request)?).await?;
-    let task = &event.task;
+    let spawned = service.supervisor.spawn(spec::request(request)?).await?;
+    let task = &spawned.task;
+    let notices = spawned.notices.iter().map(|notice| show(*notice, &task.id));
     Ok(v1::SpawnResponse {
+        notices: notices.collect(),
         task: Some(task::show(task)),
-        notices: notices(task),
     })
 }
 
-/// The differences between a task and its request.
-fn notices(task: &Task) -> Vec<v1::SpawnNotice> {
-    let ampersand = || v1::SpawnNotice {
-        r#type: v1::SpawnNoticeType::TrailingAmpersand.into(),
-        message: "the trailing & was removed: the script runs as one background task".to_owned(),
+fn show(notice: Notice, id: &TaskId) -> v1::SpawnNotice {
+    let (kind, message) = match notice {
+        Notice::TrailingAmpersand => (
+            v1::SpawnNoticeType::TrailingAmpersand,
+            "the trailing & was removed: the script runs as one background task".to_owned(),
+        ),
+        Notice::AlreadyRunning => (
+            v1::SpawnNoticeType::AlreadyRunning,
+            format!("{id} holds the exclusive key and is equal: nothing was started"),
+        ),
     };
-    let removed = task.spec.had_ampersand;
-    removed.then(ampersand).into_iter().collect()
+    v1::SpawnNotice {
+        r#type: kind.into(),
+        message,
+    }
 }

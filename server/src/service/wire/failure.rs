@@ -198,6 +198,13 @@ impl From<Refused> for Refusal {
                     .with("exclusive_key", key)
                     .with("task_id", holder)
             }
+            Refused::KeyDiffers { key, holder, field } => {
+                let reason = ErrorReason::ExclusiveKeyDiffers;
+                Self::new(Code::FailedPrecondition, reason, message)
+                    .with("exclusive_key", key)
+                    .with("task_id", holder)
+                    .with("field", field)
+            }
         }
     }
 }

@@ -336,7 +336,9 @@ fn exclusive(policy: v1::ExclusivePolicy) -> Result<Exclusive, Refusal> {
             v1::ExclusiveMode::Unspecified | v1::ExclusiveMode::Reject => ExclusiveMode::Reject,
             v1::ExclusiveMode::Replace => ExclusiveMode::Replace,
             v1::ExclusiveMode::Queue => ExclusiveMode::Queue,
+            v1::ExclusiveMode::Ensure => ExclusiveMode::Ensure,
         },
+        variables: BTreeMap::new(),
     })
 }
 
@@ -347,6 +349,7 @@ fn show_exclusive(exclusive: &Exclusive) -> v1::ExclusivePolicy {
             ExclusiveMode::Reject => v1::ExclusiveMode::Reject,
             ExclusiveMode::Replace => v1::ExclusiveMode::Replace,
             ExclusiveMode::Queue => v1::ExclusiveMode::Queue,
+            ExclusiveMode::Ensure => v1::ExclusiveMode::Ensure,
         }
         .into(),
     }

@@ -43,6 +43,14 @@ pub(crate) enum Refused {
     /// Another task has the key, or is in line for it.
     #[error("the exclusive key {key:?} is held by {holder}")]
     KeyHeld { key: String, holder: TaskId },
+    /// Another task that differs has the key, or is in line for it.
+    #[error("the exclusive key {key:?} is held by {holder}, which differs in {field}")]
+    KeyDiffers {
+        key: String,
+        holder: TaskId,
+        /// The path of the first difference.
+        field: String,
+    },
     #[error("queue limit reached: {waiting} of {max} tasks are waiting")]
     QueueFull { waiting: usize, max: usize },
 }
@@ -81,15 +89,10 @@ impl Claim {
         self.exclusive().map(|exclusive| exclusive.mode)
     }
 
-    /// True if the request allows queueing.
-    pub(super) fn may_wait(&self) -> bool {
-        self.queue().is_some() || self.mode() == Some(ExclusiveMode::Queue)
-    }
-
     pub(super) fn position(&self) -> QueuePosition {
         match self.mode() {
             Some(ExclusiveMode::Replace) => QueuePosition::Replacing(Reverse(self.seq)),
-            Some(ExclusiveMode::Reject | ExclusiveMode::Queue) | None => {
+            Some(ExclusiveMode::Reject | ExclusiveMode::Queue | ExclusiveMode::Ensure) | None => {
                 QueuePosition::Queued(self.seq)
             }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Admission, Claim, Key, Refused};
+use super::{Admission, Claim, Key, QueuePosition, Refused};
 use crate::task::{Seq, TaskId};
 
 /// The first thing that keeps a claim from being admitted now.
@@ -90,5 +90,20 @@ impl Admission {
         let holder = key.holders.first().and_then(|seq| self.admitted.get(seq));
         let next = || key.waiting.first().and_then(|at| self.waiting.get(at));
         holder.or_else(next).map(|claim| claim.id.clone())
+    }
+
+    /// The task that has a key and keeps it: the holder, unless it is stopping or about to be replaced;
+    /// else the first in line that is not stopping.
+    pub(super) fn holder_that_stays(
+        &self,
+        key: &str,
+        is_stopping: impl Fn(&TaskId) -> bool,
+    ) -> Option<&Claim> {
+        let key = self.keys.get(key)?;
+        let is_replaced = matches!(key.waiting.first(), Some(QueuePosition::Replacing(_)));
+        let holders = key.holders.iter().filter(|_| !is_replaced);
+        let holders = holders.filter_map(|seq| self.admitted.get(seq));
+        let waiting = key.waiting.iter().filter_map(|at| self.waiting.get(at));
+        holders.chain(waiting).find(|claim| !is_stopping(&claim.id))
     }
 }

@@ -11,12 +11,22 @@ struct Request {
     label: Option<&'static str>,
     exclusive: Option<(&'static str, ExclusiveMode)>,
     queue: Option<&'static str>,
+    program: Program,
+}
+
+/// The program by which two requests differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Program {
+    #[default]
+    True,
+    False,
 }
 
 fn task(seq: u64, request: &Request) -> Task {
     let exclusive = |(key, mode): (&str, ExclusiveMode)| Exclusive {
         key: key.to_owned(),
         mode,
+        variables: [].into(),
     };
     let label = |value: &str| ("repo".to_owned(), value.to_owned());
     let spec = Spec {
@@ -24,7 +34,7 @@ fn task(seq: u64, request: &Request) -> Task {
         labels: request.label.into_iter().map(label).collect(),
         exclusive: request.exclusive.map(exclusive),
         queue: request.queue.map(str::to_owned),
-        ..Spec::new(Command::Argv(vec!["true".to_owned()]))
+        ..Spec::new(Command::Argv(vec![format!("{:?}", request.program)]))
     };
     let id = IdKey(1).task_id(Kind::Shell, Seq(seq));
     Task::new(Seq(seq), id, spec, Timestamp(0))
@@ -108,6 +118,62 @@ fn the_slot_of_the_replaced_task_counts_as_free() {
     assert_eq!(admission.free(Seq(1)), [id(2)]);
     let other = Request {
         exclusive: Some(("another", ExclusiveMode::Replace)),
+        ..Request::default()
+    };
+    let full = Refused::Server { running: 1, max: 1 };
+    assert_eq!(claim(&mut admission, 3, &other), Err(full));
+}
+
+/// X4
+#[test]
+fn an_equal_task_that_keeps_the_key_answers_and_a_different_one_refuses() {
+    let mut admission = Admission::default();
+    let ensure = keyed(ExclusiveMode::Ensure);
+    let other = Request {
+        program: Program::False,
+        ..ensure.clone()
+    };
+    let find = |admission: &Admission, request: &Request, stopping: &[u64]| {
+        let claim = Claim::of(&task(99, request));
+        admission.find_equal(&claim, |found| {
+            stopping.iter().any(|seq| id(*seq) == *found)
+        })
+    };
+    let differs_from = |seq| {
+        Err(Refused::KeyDiffers {
+            key: "k".to_owned(),
+            holder: id(seq),
+            field: "spec.argv.args[0]".to_owned(),
+        })
+    };
+    assert_eq!(find(&admission, &ensure, &[]), Ok(None), "the key is free");
+    claim(&mut admission, 1, &keyed(ExclusiveMode::Reject)).expect("not refused");
+    assert_eq!(find(&admission, &ensure, &[]), Ok(Some(id(1))));
+    assert_eq!(find(&admission, &other, &[]), differs_from(1));
+    let reject = keyed(ExclusiveMode::Reject);
+    assert_eq!(find(&admission, &reject, &[]), Ok(None), "not asked for");
+
+    assert_eq!(find(&admission, &other, &[1]), Ok(None), "it is stopping");
+    assert_eq!(claim(&mut admission, 2, &other), Ok(Decision::Queued));
+    assert_eq!(find(&admission, &other, &[1]), Ok(Some(id(2))));
+    assert_eq!(find(&admission, &ensure, &[1]), differs_from(2));
+    assert_eq!(admission.free(Seq(1)), [id(2)]);
+
+    claim(&mut admission, 3, &keyed(ExclusiveMode::Replace)).expect("not refused");
+    assert_eq!(find(&admission, &other, &[]), differs_from(3), "it is next");
+    assert_eq!(find(&admission, &ensure, &[]), Ok(Some(id(3))));
+}
+
+/// X4, S11
+#[test]
+fn an_ensured_task_waits_for_a_stopping_holder_and_for_no_limit() {
+    let mut admission = Admission::new(limits(1));
+    claim(&mut admission, 1, &keyed(ExclusiveMode::Reject)).expect("not refused");
+    let ensure = keyed(ExclusiveMode::Ensure);
+    assert_eq!(claim(&mut admission, 2, &ensure), Ok(Decision::Queued));
+    assert_eq!(admission.free(Seq(1)), [id(2)]);
+    let other = Request {
+        exclusive: Some(("another", ExclusiveMode::Ensure)),
         ..Request::default()
     };
     let full = Refused::Server { running: 1, max: 1 };
@@ -217,7 +283,9 @@ fn the_number_of_waiting_claims_is_limited() {
 #[derive(Debug, Clone)]
 enum Step {
     Claim(Request),
-    /// The live task at this index.
+    /// A stop of the live task at this index.
+    Stop(prop::sample::Index),
+    /// The end of the live task at this index.
     Free(prop::sample::Index),
     Configure(&'static str, u32, bool),
     /// A new server takes over all tasks.
@@ -225,18 +293,21 @@ enum Step {
 }
 
 fn any_request() -> impl Strategy<Value = Request> {
-    use ExclusiveMode::{Queue, Reject, Replace};
+    use ExclusiveMode::{Ensure, Queue, Reject, Replace};
     let session = prop::sample::select(vec!["", "s", "t"]);
     let label = prop::option::of(prop::sample::select(vec!["a", "b"]));
-    let mode = prop::sample::select(vec![Reject, Replace, Queue]);
+    let mode = prop::sample::select(vec![Reject, Replace, Queue, Ensure]);
     let exclusive = prop::option::of((prop::sample::select(vec!["k", "l"]), mode));
     let queue = prop::option::of(prop::sample::select(vec!["q", "r"]));
-    (session, label, exclusive, queue).prop_map(|(session, label, exclusive, queue)| Request {
+    let program = prop::sample::select(vec![Program::True, Program::False]);
+    let options = (session, label, exclusive, queue, program);
+    options.prop_map(|(session, label, exclusive, queue, program)| Request {
         session,
         label,
         exclusive,
         // The service refuses a queue together with REPLACE.
         queue: queue.filter(|_| !matches!(exclusive, Some((_, Replace)))),
+        program,
     })
 }
 
@@ -244,6 +315,7 @@ fn any_step() -> impl Strategy<Value = Step> {
     let queue = prop::sample::select(vec!["q", "r"]);
     prop_oneof![
         6 => any_request().prop_map(Step::Claim),
+        1 => any::<prop::sample::Index>().prop_map(Step::Stop),
         4 => any::<prop::sample::Index>().prop_map(Step::Free),
         1 => (queue, 1..4u32, any::<bool>())
             .prop_map(|(name, slots, paused)| Step::Configure(name, slots, paused)),
@@ -256,9 +328,49 @@ fn any_step() -> impl Strategy<Value = Step> {
 struct Model {
     tasks: BTreeMap<Seq, Task>,
     running: BTreeSet<Seq>,
+    stopping: BTreeSet<Seq>,
 }
 
 impl Model {
+    fn is_stopping(&self, id: &TaskId) -> bool {
+        self.stopping.iter().any(|seq| self.tasks[seq].id == *id)
+    }
+
+    /// The live tasks with a key that are not being stopped.
+    fn staying<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a Task> {
+        let stays = move |task: &&Task| {
+            Claim::of(task).key() == Some(key) && !self.stopping.contains(&task.seq)
+        };
+        self.tasks.values().filter(stays)
+    }
+
+    /// Checks the answer to a claim of the mode ENSURE.
+    fn check_equal(&self, claim: &Claim, equal: &Result<Option<TaskId>, Refused>) {
+        let key = claim.key().expect("ENSURE has a key");
+        let task = |id: &TaskId| self.staying(key).find(|task| task.id == *id).cloned();
+        match equal {
+            Ok(Some(id)) => {
+                let task = task(id).expect("it stays, and has the key");
+                assert_eq!(claim.spec.first_difference(&task.spec), None);
+            }
+            Err(Refused::KeyDiffers { holder, field, .. }) => {
+                let task = task(holder).expect("it stays, and has the key");
+                assert_eq!(
+                    claim.spec.first_difference(&task.spec).as_ref(),
+                    Some(field)
+                );
+            }
+            Err(refused) => panic!("refused for another reason: {refused}"),
+            Ok(None) => {
+                let is_left = |task: &Task| Claim::of(task).mode() == Some(ExclusiveMode::Ensure);
+                assert!(
+                    !self.staying(key).any(is_left),
+                    "an ensured task is passed over"
+                );
+            }
+        }
+    }
+
     fn admit(&mut self, admitted: &[TaskId]) {
         for id in admitted {
             let found = self.tasks.values().find(|task| task.id == *id);
@@ -288,6 +400,9 @@ fn check(admission: &Admission, model: &Model) {
     assert!(admission.running() <= admission.limits.tasks);
     for key in ["k", "l"] {
         assert!(model.holders(key) <= 1, "{key} has two holders");
+        let ensured = |task: &&Task| Claim::of(task).mode() == Some(ExclusiveMode::Ensure);
+        let ensured = model.staying(key).filter(ensured).count();
+        assert!(ensured <= 1, "{key} has two ensured tasks");
     }
     for queue in ["q", "r"] {
         let state = admission.queue(queue);
@@ -327,7 +442,7 @@ fn check_order(model: &Model, admitted: &[TaskId]) {
 }
 
 proptest! {
-    /// X1, X2, X3, S11
+    /// X1, X2, X3, X4, S11
     #[test]
     fn no_limit_is_exceeded_and_no_claim_waits_that_could_be_admitted(
         steps in prop::collection::vec(any_step(), 1..120),
@@ -346,7 +461,17 @@ proptest! {
                     };
                     let (was, key_taken) = (counts(&admission), task.spec.exclusive.as_ref()
                         .is_some_and(|exclusive| admission.holder_or_next(&exclusive.key).is_some()));
-                    match admission.claim(Claim::of(&task)) {
+                    let claim = Claim::of(&task);
+                    let equal = admission.find_equal(&claim, |id| model.is_stopping(id));
+                    if claim.mode() == Some(ExclusiveMode::Ensure) {
+                        model.check_equal(&claim, &equal);
+                    }
+                    let decision = match equal {
+                        Ok(None) => admission.claim(claim),
+                        Ok(Some(_)) => continue,
+                        Err(refused) => Err(refused),
+                    };
+                    match decision {
                         Ok(Decision::Admitted) => {
                             let id = task.id.clone();
                             model.tasks.insert(task.seq, task);
@@ -362,18 +487,23 @@ proptest! {
                         }
                     }
                 }
+                Step::Stop(at) if !model.tasks.is_empty() => {
+                    let seqs: Vec<Seq> = model.tasks.keys().copied().collect();
+                    model.stopping.insert(*at.get(&seqs));
+                }
                 Step::Free(at) if !model.tasks.is_empty() => {
                     let seqs: Vec<Seq> = model.tasks.keys().copied().collect();
                     let seq = *at.get(&seqs);
                     let admitted = admission.free(seq);
                     model.tasks.remove(&seq);
                     model.running.remove(&seq);
+                    model.stopping.remove(&seq);
                     freed = Some(seq);
                     model.admit(&admitted);
                     check_order(&model, &admitted);
                     prop_assert_eq!(admission.free(seq), [], "a second free does nothing");
                 }
-                Step::Free(_) => {}
+                Step::Stop(_) | Step::Free(_) => {}
                 Step::Configure(name, slots, paused) => {
                     let admitted = admission.configure(name, QueueSettings { slots, paused });
                     model.admit(&admitted);

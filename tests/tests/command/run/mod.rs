@@ -2,6 +2,7 @@
 
 mod background;
 mod ending;
+mod ensure;
 mod queue;
 mod shell;
 mod terminal;

@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file heeler/v1/spawn.proto.
  */
 export const file_heeler_v1_spawn: GenFile = /*@__PURE__*/
-  fileDesc("ChVoZWVsZXIvdjEvc3Bhd24ucHJvdG8SCWhlZWxlci52MSJLCgxTcGF3blJlcXVlc3QSEgoKcmVxdWVzdF9pZBgBIAEoCRIhCgRzcGVjGBsgASgLMhMuaGVlbGVyLnYxLlRhc2tTcGVjSgQIAhAbImcKDVNwYXduUmVzcG9uc2USJwoEdGFzaxgBIAEoCzIZLmhlZWxlci52MS5CYWNrZ3JvdW5kVGFzaxInCgdub3RpY2VzGAMgAygLMhYuaGVlbGVyLnYxLlNwYXduTm90aWNlSgQIAhADIkgKC1NwYXduTm90aWNlEigKBHR5cGUYASABKA4yGi5oZWVsZXIudjEuU3Bhd25Ob3RpY2VUeXBlEg8KB21lc3NhZ2UYAiABKAkqXgoPU3Bhd25Ob3RpY2VUeXBlEiEKHVNQQVdOX05PVElDRV9UWVBFX1VOU1BFQ0lGSUVEEAASKAokU1BBV05fTk9USUNFX1RZUEVfVFJBSUxJTkdfQU1QRVJTQU5EEAFCXwoNZGV2LmhlZWxlci52MVABWiFoZWVsZXIuZGV2L2dlbi9oZWVsZXIvdjE7aGVlbGVydjGiAgNITFKqAglIZWVsZXIuVjHKAglIZWVsZXJcVjHqAgpIZWVsZXI6OlYxYgZwcm90bzM", [file_heeler_v1_spec, file_heeler_v1_task]);
+  fileDesc("ChVoZWVsZXIvdjEvc3Bhd24ucHJvdG8SCWhlZWxlci52MSJLCgxTcGF3blJlcXVlc3QSEgoKcmVxdWVzdF9pZBgBIAEoCRIhCgRzcGVjGBsgASgLMhMuaGVlbGVyLnYxLlRhc2tTcGVjSgQIAhAbImcKDVNwYXduUmVzcG9uc2USJwoEdGFzaxgBIAEoCzIZLmhlZWxlci52MS5CYWNrZ3JvdW5kVGFzaxInCgdub3RpY2VzGAMgAygLMhYuaGVlbGVyLnYxLlNwYXduTm90aWNlSgQIAhADIkgKC1NwYXduTm90aWNlEigKBHR5cGUYASABKA4yGi5oZWVsZXIudjEuU3Bhd25Ob3RpY2VUeXBlEg8KB21lc3NhZ2UYAiABKAkqhQEKD1NwYXduTm90aWNlVHlwZRIhCh1TUEFXTl9OT1RJQ0VfVFlQRV9VTlNQRUNJRklFRBAAEigKJFNQQVdOX05PVElDRV9UWVBFX1RSQUlMSU5HX0FNUEVSU0FORBABEiUKIVNQQVdOX05PVElDRV9UWVBFX0FMUkVBRFlfUlVOTklORxACQl8KDWRldi5oZWVsZXIudjFQAVohaGVlbGVyLmRldi9nZW4vaGVlbGVyL3YxO2hlZWxlcnYxogIDSExSqgIJSGVlbGVyLlYxygIJSGVlbGVyXFYx6gIKSGVlbGVyOjpWMWIGcHJvdG8z", [file_heeler_v1_spec, file_heeler_v1_task]);
 
 /**
  * The request of Spawn.
@@ -55,8 +55,8 @@ export const SpawnRequestSchema: GenMessage<SpawnRequest> = /*@__PURE__*/
  */
 export type SpawnResponse = Message<"heeler.v1.SpawnResponse"> & {
   /**
-   * The task when its leader began to run, or QUEUED if it has to wait. Watching after its `revision`
-   * misses nothing of the task's future.
+   * The task when its leader began to run, or QUEUED if it has to wait. With EXCLUSIVE_MODE_ENSURE it may
+   * be an earlier task, as it is now. Watching after its `revision` misses nothing of the task's future.
    *
    * @generated from field: heeler.v1.BackgroundTask task = 1;
    */
@@ -125,6 +125,14 @@ export enum SpawnNoticeType {
    * @generated from enum value: SPAWN_NOTICE_TYPE_TRAILING_AMPERSAND = 1;
    */
   TRAILING_AMPERSAND = 1,
+
+  /**
+   * The task was there before: an equal one holds the exclusive key of a request with
+   * EXCLUSIVE_MODE_ENSURE. Nothing was started.
+   *
+   * @generated from enum value: SPAWN_NOTICE_TYPE_ALREADY_RUNNING = 2;
+   */
+  ALREADY_RUNNING = 2,
 }
 
 /**
