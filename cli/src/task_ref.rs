@@ -1,11 +1,11 @@
 //! Turns the words that people type for a task into ids: an id, a unique prefix of one, or the name that
 //! one live task has.
 //!
-//! A whole id is taken as it is, without a call. Prefixes are compared with every task that the daemon
+//! A whole id is taken as it is, without a call. The daemon compares prefixes with every task that it
 //! keeps, finished ones included: a prefix that is unique among live tasks alone could be meant for a
 //! finished one, and a cancel would stop the wrong task.
 
-use heeler_client::{Client, Error, ListOptions, StreamExt, v1::BackgroundTask};
+use heeler_client::{Client, Error, Filter, ListOptions, StreamExt, v1::BackgroundTask};
 
 use crate::{
     failure::Failure,
@@ -14,8 +14,10 @@ use crate::{
 
 /// The number of characters after the kind and its dash.
 const RANDOM_PART: usize = 10;
+/// The length of the longest id.
+const LONGEST_ID: usize = "hosted-".len() + RANDOM_PART;
 /// Candidates of an ambiguous word that are looked for.
-const MOST_CANDIDATES: usize = 10;
+const MOST_CANDIDATES: u16 = 10;
 /// Tasks per page of a search.
 const PAGE: u16 = 1000;
 
@@ -74,9 +76,28 @@ fn all_tasks() -> ListOptions {
         .page_size(PAGE)
 }
 
+/// The first of the tasks that match: enough to name the candidates.
+async fn first(
+    client: &Client,
+    options: ListOptions,
+    filter: Filter,
+) -> Result<Vec<BackgroundTask>, Error> {
+    let options = options.matching(filter).page_size(MOST_CANDIDATES);
+    let page = client.list_page(options).await?;
+    Ok(page.tasks)
+}
+
+fn is_base32(c: char) -> bool {
+    matches!(c, 'a'..='z' | '2'..='7')
+}
+
+/// Returns whether an id may begin so: the daemon refuses other prefixes.
+fn may_begin_an_id(word: &str) -> bool {
+    word.len() <= LONGEST_ID && word.chars().all(|c| c == '-' || is_base32(c))
+}
+
 /// Returns whether the word has the form of a whole id: a kind, a dash and ten characters of base32.
 fn is_whole_id(word: &str) -> bool {
-    let is_base32 = |c: char| matches!(c, 'a'..='z' | '2'..='7');
     word.rsplit_once('-').is_some_and(|(kind, random)| {
         matches!(kind, "shell" | "agent" | "hosted")
             && random.len() == RANDOM_PART
@@ -90,10 +111,10 @@ struct Search {
     word: String,
     /// Live tasks with this name.
     named: Vec<BackgroundTask>,
-    /// Tasks whose id begins so, with or without the kind.
+    /// Without a live task of this name: tasks whose id begins so, with or without the kind.
     prefixed: Vec<BackgroundTask>,
-    /// The newest finished task with this name.
-    finished: Option<String>,
+    /// Without any of them: the newest finished task with this name.
+    finished: Option<BackgroundTask>,
 }
 
 impl Search {
@@ -102,27 +123,16 @@ impl Search {
             word: word.to_owned(),
             ..Self::default()
         };
-        let mut tasks = client.list(all_tasks());
-        while let Some(task) = tasks.next().await {
-            search.consider(task?);
+        let named = Filter::all().name(word);
+        search.named = first(client, ListOptions::live(), named.clone()).await?;
+        if search.named.is_empty() && may_begin_an_id(word) {
+            search.prefixed = first(client, all_tasks(), Filter::all().id_prefix(word)).await?;
+        }
+        if search.named.is_empty() && search.prefixed.is_empty() {
+            let finished = first(client, all_tasks(), named).await?;
+            search.finished = finished.into_iter().next();
         }
         Ok(search)
-    }
-
-    fn consider(&mut self, task: BackgroundTask) {
-        let is_live = !status::is_finished(&task);
-        let random = task.id.rsplit_once('-').map_or("", |(_, random)| random);
-        if spec::name(&task) == self.word {
-            if is_live {
-                self.named.push(task.clone());
-            } else {
-                self.finished.get_or_insert_with(|| task.id.clone());
-            }
-        }
-        let is_prefix = task.id.starts_with(&self.word) || random.starts_with(&self.word);
-        if is_prefix && self.prefixed.len() < MOST_CANDIDATES {
-            self.prefixed.push(task);
-        }
     }
 
     /// A name takes precedence over a prefix.
@@ -137,8 +147,9 @@ impl Search {
             ([], None) => Err(Failure::NoSuchTask(format!(
                 "no task has an id that begins with {word:?}, and no live task has this name"
             ))),
-            ([], Some(id)) => Err(Failure::NoSuchTask(format!(
-                "no live task is named {word:?}; the last one that was is {id}, which is finished"
+            ([], Some(last)) => Err(Failure::NoSuchTask(format!(
+                "no live task is named {word:?}; the last one that was is {}, which is finished",
+                last.id
             ))),
             (several, _) => {
                 let lines: Vec<String> = several.iter().map(candidate).collect();
@@ -179,54 +190,71 @@ mod tests {
         }
     }
 
-    fn search(word: &str) -> Result<String, Failure> {
-        let mut search = Search {
-            word: word.to_owned(),
+    const RUNNING: TaskState = TaskState::Running;
+
+    /// U1
+    #[test]
+    fn one_candidate_is_the_task() {
+        let prefixed = Search {
+            word: "aaaa".to_owned(),
+            prefixed: vec![task("shell-aaaabbbbcc", "old", TaskState::Completed)],
             ..Search::default()
         };
-        for one in [
-            task("shell-aaaabbbbcc", "dev", TaskState::Running),
-            task("agent-aabbccddee", "bot", TaskState::Running),
-            task("shell-bbbbbbbbbb", "bot", TaskState::Queued),
-            task("shell-aaaaccccdd", "old", TaskState::Completed),
-        ] {
-            search.consider(one);
-        }
-        search.id()
+        assert_eq!(prefixed.id().unwrap(), "shell-aaaabbbbcc");
+        let named = Search {
+            word: "dev".to_owned(),
+            named: vec![task("shell-bbbbbbbbbb", "dev", RUNNING)],
+            ..Search::default()
+        };
+        assert_eq!(named.id().unwrap(), "shell-bbbbbbbbbb");
     }
 
     /// U1
     #[test]
-    fn a_unique_prefix_with_or_without_the_kind_is_an_id() {
-        assert_eq!(search("shell-b").unwrap(), "shell-bbbbbbbbbb");
-        assert_eq!(search("agent").unwrap(), "agent-aabbccddee");
-        assert_eq!(search("bb").unwrap(), "shell-bbbbbbbbbb");
-        assert_eq!(search("aaaac").unwrap(), "shell-aaaaccccdd");
-    }
-
-    /// U1
-    #[test]
-    fn the_name_of_one_live_task_is_an_id_and_precedes_a_prefix() {
-        assert_eq!(search("dev").unwrap(), "shell-aaaabbbbcc");
-        let Failure::NoSuchTask(text) = search("old").unwrap_err() else {
+    fn no_candidate_is_an_error_that_names_a_finished_task_of_this_name() {
+        let search = |finished| Search {
+            word: "old".to_owned(),
+            finished,
+            ..Search::default()
+        };
+        let finished = task("shell-aaaaccccdd", "old", TaskState::Completed);
+        let Failure::NoSuchTask(text) = search(Some(finished)).id().unwrap_err() else {
             panic!("a finished task has no name");
         };
         assert!(text.contains("shell-aaaaccccdd"), "{text}");
+        let nothing = search(None).id();
+        assert!(matches!(nothing, Err(Failure::NoSuchTask(_))));
     }
 
     /// U1
     #[test]
-    fn an_ambiguous_prefix_or_name_lists_the_candidates() {
-        for (word, ids) in [
-            ("aaaa", ["shell-aaaabbbbcc", "shell-aaaaccccdd"]),
-            ("bot", ["agent-aabbccddee", "shell-bbbbbbbbbb"]),
-        ] {
-            let Failure::AmbiguousTask(text) = search(word).unwrap_err() else {
-                panic!("{word} is ambiguous");
+    fn several_candidates_are_listed() {
+        let both = || {
+            let agent = task("agent-aabbccddee", "bot", RUNNING);
+            vec![agent, task("shell-bbbbbbbbbb", "bot", TaskState::Queued)]
+        };
+        let search = |named, prefixed| Search {
+            word: "b".to_owned(),
+            named,
+            prefixed,
+            finished: None,
+        };
+        for search in [search(both(), Vec::new()), search(Vec::new(), both())] {
+            let Failure::AmbiguousTask(text) = search.id().unwrap_err() else {
+                panic!("it is ambiguous");
             };
-            assert!(ids.iter().all(|id| text.contains(id)), "{text}");
+            for id in ["agent-aabbccddee", "shell-bbbbbbbbbb"] {
+                assert!(text.contains(id), "{text}");
+            }
         }
-        assert!(matches!(search("zz"), Err(Failure::NoSuchTask(_))));
+    }
+
+    #[test]
+    fn a_name_that_no_id_begins_with_is_not_looked_for_among_ids() {
+        assert!(may_begin_an_id("shell-4k") && may_begin_an_id("4k") && may_begin_an_id("dev"));
+        for word in ["dev server", "Dev", "v1", "a-name-that-is-longer"] {
+            assert!(!may_begin_an_id(word), "{word}");
+        }
     }
 
     #[test]

@@ -27,6 +27,7 @@ pub use event::EventKind;
 pub(crate) use event::{Event, EventRole, Revision};
 pub(crate) use filter::Filter;
 pub use id::{IdKey, Seq, TaskId, TaskUid};
+pub(crate) use id::{IdPrefix, ParseIdPrefixError};
 pub use outcome::{LeaderEnd, Outcome};
 pub(crate) use outcome::{SpawnFailure, SpawnStage};
 pub(crate) use output::{Chunk, Stream, Tail};

@@ -1,16 +1,12 @@
 //! `--filter KEY=VALUE` of `ps`, in the manner of docker.
 
 use clap::ValueEnum;
-use heeler_client::{
-    Filter,
-    v1::{BackgroundTask, Placement},
-};
+use heeler_client::{Filter, v1::Placement};
 
 use super::{
     choices::{Kind, State},
     key_value::{self, KeyValue},
 };
-use crate::render::spec;
 
 const KEYS: &str = "expected KEY=VALUE with one of the keys session, name, label, state, kind, queue, parent, \
                     dir, stale and placement, e.g. state=failed or label=team=red";
@@ -19,7 +15,6 @@ const KEYS: &str = "expected KEY=VALUE with one of the keys session, name, label
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Condition {
     Session(String),
-    /// The daemon does not filter by name.
     Name(String),
     Label(KeyValue),
     State(State),
@@ -76,7 +71,7 @@ impl Condition {
     pub(crate) fn add_to(&self, filter: Filter) -> Filter {
         match self {
             Self::Session(id) => filter.session(id),
-            Self::Name(_) => filter,
+            Self::Name(name) => filter.name(name),
             Self::Label(label) => filter.label(&label.key, &label.value),
             Self::State(state) => filter.state((*state).into()),
             Self::Kind(kind) => filter.kind((*kind).into()),
@@ -86,22 +81,6 @@ impl Condition {
             Self::Stale(stale) => filter.stale(*stale),
             Self::Placement(Placed::Foreground) => filter.placement(Placement::Foreground),
             Self::Placement(Placed::Background) => filter.placement(Placement::Background),
-        }
-    }
-
-    /// Returns whether a task meets a condition that the daemon does not check.
-    pub(crate) fn allows(&self, task: &BackgroundTask) -> bool {
-        match self {
-            Self::Name(name) => spec::name(task) == name,
-            Self::Session(_)
-            | Self::Label(_)
-            | Self::State(_)
-            | Self::Kind(_)
-            | Self::Queue(_)
-            | Self::Parent(_)
-            | Self::Directory(_)
-            | Self::Stale(_)
-            | Self::Placement(_) => true,
         }
     }
 }

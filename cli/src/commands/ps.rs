@@ -155,18 +155,12 @@ impl Ps {
     async fn list(&self, client: &Client) -> Result<ListResponse, Error> {
         let mut request = self.request();
         let limit = self.limit.unwrap_or(usize::MAX);
-        // A name is not known to the daemon: a page may have none of the tasks.
-        request.page_size = match self.conditions.is_empty() {
-            true => i32::try_from(limit).unwrap_or(PAGE).clamp(1, PAGE),
-            false => PAGE,
-        };
+        request.page_size = i32::try_from(limit).unwrap_or(PAGE).clamp(1, PAGE);
         let mut listed = client.list_page(request.clone()).await?;
-        listed.tasks.retain(|task| self.allows(task));
         while !listed.next_page_token.is_empty() && listed.tasks.len() < limit {
             request.page_token = std::mem::take(&mut listed.next_page_token);
             let page = client.list_page(request.clone()).await?;
-            let tasks = page.tasks.into_iter().filter(|task| self.allows(task));
-            listed.tasks.extend(tasks);
+            listed.tasks.extend(page.tasks);
             listed.next_page_token = page.next_page_token;
         }
         self.arrange(&mut listed.tasks);
@@ -197,10 +191,6 @@ impl Ps {
         self.conditions
             .iter()
             .fold(filter, |filter, condition| condition.add_to(filter))
-    }
-
-    fn allows(&self, task: &BackgroundTask) -> bool {
-        self.conditions.iter().all(|one| one.allows(task))
     }
 }
 

@@ -87,6 +87,18 @@ impl Filter {
         self.message.queue = name.into();
         self
     }
+
+    /// With this name, exactly.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.message.name = name.into();
+        self
+    }
+
+    /// With an id that begins so, or whose characters after the dash do.
+    pub fn id_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.message.id_prefix = prefix.into();
+        self
+    }
 }
 
 impl From<Filter> for TaskFilter {

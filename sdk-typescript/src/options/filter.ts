@@ -21,4 +21,8 @@ export interface Filter {
   /** Started in this directory or below it: an absolute path. */
   readonly directory?: string | undefined;
   readonly queue?: string | undefined;
+  /** With this name, exactly. */
+  readonly name?: string | undefined;
+  /** With an id that begins so, or whose characters after the dash do. */
+  readonly idPrefix?: string | undefined;
 }

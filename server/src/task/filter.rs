@@ -5,7 +5,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use super::{Fact, Kind, Placement, State, Task, TaskId};
+use super::{Fact, IdPrefix, Kind, Placement, State, Task, TaskId};
 
 /// A selection of tasks: a task is selected if it matches every field that is set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -26,6 +26,8 @@ pub(crate) struct Filter {
     /// Started in this directory or below it.
     pub directory: Option<PathBuf>,
     pub queue: Option<String>,
+    pub name: Option<String>,
+    pub id_prefix: Option<IdPrefix>,
 }
 
 impl Filter {
@@ -42,6 +44,8 @@ impl Filter {
             placement,
             directory,
             queue,
+            name,
+            id_prefix,
         } = self;
         let fields = [
             ("task_ids", !ids.is_empty()),
@@ -54,6 +58,8 @@ impl Filter {
             ("placement", placement.is_some()),
             ("directory", directory.is_some()),
             ("queue", queue.is_some()),
+            ("name", name.is_some()),
+            ("id_prefix", id_prefix.is_some()),
         ];
         let set = fields.into_iter().filter(|(_, set)| *set);
         set.map(|(name, _)| name).collect()
@@ -75,9 +81,10 @@ impl Filter {
         }
     }
 
-    /// True if it has the task's id, or no ids.
+    /// True if it has the task's id, or no ids, and the same for the prefix.
     pub(crate) fn has_id_of(&self, task: &Task) -> bool {
-        is_empty_or_has(&self.ids, &task.id)
+        let prefix = self.id_prefix.as_ref();
+        is_empty_or_has(&self.ids, &task.id) && prefix.is_none_or(|prefix| prefix.matches(&task.id))
     }
 
     pub(crate) fn matches(&self, task: &Task) -> bool {
@@ -100,6 +107,7 @@ impl Filter {
             || self.placement.is_some()
             || self.directory.is_some()
             || self.queue.is_some()
+            || self.name.is_some()
     }
 
     /// The part of [`Filter::matches`] for which the journal has no column.
@@ -110,6 +118,7 @@ impl Filter {
             && (self.directory.as_ref())
                 .is_none_or(|wanted| directory.starts_with(normalised(wanted)))
             && (self.queue.is_none() || self.queue == task.spec.queue)
+            && is_unset_or(&self.name, &task.spec.name)
     }
 }
 

@@ -31,6 +31,10 @@ pub struct IdKey(pub u64);
 #[serde(try_from = "String", into = "String")]
 pub struct TaskId(Box<str>);
 
+/// The beginning of an id, or of its part after the dash. Never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct IdPrefix(Box<str>);
+
 /// A globally unique id of a task: a UUIDv7.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -40,6 +44,11 @@ pub struct TaskUid(pub Uuid);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a task id is shell-, agent- or hosted- and ten characters of a-z and 2-7")]
 pub struct ParseTaskIdError;
+
+/// The error of parsing a text with which no task id begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("is not the beginning of a task id: such as shell-4k, or 4k alone")]
+pub(crate) struct ParseIdPrefixError;
 
 impl IdKey {
     /// Returns the id of the task with this number.
@@ -104,6 +113,30 @@ impl TaskId {
 
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl IdPrefix {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub(crate) fn matches(&self, id: &TaskId) -> bool {
+        let digits = id.as_str().split_once('-').map(|(_, digits)| digits);
+        let begins = |text: &str| text.starts_with(&*self.0);
+        begins(id.as_str()) || digits.is_some_and(begins)
+    }
+}
+
+impl FromStr for IdPrefix {
+    type Err = ParseIdPrefixError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_known = |byte: u8| byte == b'-' || ALPHABET.contains(&byte);
+        let is_short = (1..=TaskId::LONGEST).contains(&text.len());
+        (is_short && text.bytes().all(is_known))
+            .then(|| Self(text.into()))
+            .ok_or(ParseIdPrefixError)
     }
 }
 
@@ -183,6 +216,30 @@ mod tests {
         for seq in [0, 1, 2, 77, 1 << 20, (1 << 50) - 1] {
             let id = IdKey(0x5eed).task_id(Kind::Agent, Seq(seq));
             assert_eq!(IdKey(0x5eed).seq(&id), Seq(seq));
+        }
+    }
+
+    /// U1
+    #[test]
+    fn a_prefix_begins_with_the_kind_or_after_the_dash() {
+        let prefix = |text: &str| text.parse::<IdPrefix>();
+        let id: TaskId = "shell-4k2mzq7xda".parse().unwrap();
+        let matches = |text: &str| prefix(text).unwrap().matches(&id);
+        for text in ["s", "shell", "shell-4k", "4k2m", "shell-4k2mzq7xda", "4"] {
+            assert!(matches(text), "{text}");
+        }
+        for text in ["agent", "k2", "hell-", "shell-4k2mzq7xdaa", "-4k"] {
+            assert!(!matches(text), "{text}");
+        }
+        for text in [
+            "",
+            "Shell",
+            "4k*",
+            "[a]",
+            "dev server",
+            "shell-4k2mzq7xdaaa",
+        ] {
+            assert!(prefix(text).is_err(), "{text}");
         }
     }
 

@@ -18,7 +18,8 @@ fn by(filter: TaskFilter) -> ListRequest {
     }
 }
 
-/// L8: stale tasks, tasks in the foreground, below a directory, in a queue and in a session.
+/// L8: stale tasks, tasks in the foreground, below a directory, in a queue, in a session, by name and by
+/// prefix.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn the_filter_that_lists_tasks_also_stops_them() {
     let daemon = Daemon::start().await;
@@ -42,6 +43,8 @@ async fn the_filter_that_lists_tasks_also_stops_them() {
     let first = api.start(queued("q", at("other"))).await.id;
     let second = api.start(queued("q", at("other"))).await.id;
     let of_session = api.start(at("other").with_session("s")).await.id;
+    let named = api.start(at("other").with_name("a name")).await.id;
+    let prefixed = api.start(at("other")).await.id;
     let mut watch = api.watch_after(0).await;
     watch.until_of(&stale, TaskEventType::Stale).await;
     assert_eq!(api.task(&second).await.state(), TaskState::Queued);
@@ -77,6 +80,20 @@ async fn the_filter_that_lists_tasks_also_stops_them() {
             vec![second, first],
         ),
         (session("s"), vec![of_session]),
+        (
+            TaskFilter {
+                name: "a name".into(),
+                ..none()
+            },
+            vec![named],
+        ),
+        (
+            TaskFilter {
+                id_prefix: prefixed[6..12].to_owned(),
+                ..none()
+            },
+            vec![prefixed],
+        ),
         (
             TaskFilter {
                 stale: Some(false),

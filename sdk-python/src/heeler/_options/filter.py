@@ -33,6 +33,10 @@ class Filter:
     directory: str | os.PathLike[str] = ""
     """The directory that they started in, or one above it."""
     queue: str = ""
+    name: str = ""
+    """The name, exactly."""
+    id_prefix: str = ""
+    """The beginning of the id, or of its part after the dash."""
 
     def to_message(self) -> TaskFilter:
         """Returns the message of the contract."""

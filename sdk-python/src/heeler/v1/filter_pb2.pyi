@@ -60,6 +60,8 @@ class TaskFilter(_message.Message):
     PLACEMENT_FIELD_NUMBER: _builtins.int
     DIRECTORY_FIELD_NUMBER: _builtins.int
     QUEUE_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    ID_PREFIX_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """This session."""
     parent_id: _builtins.str
@@ -74,6 +76,12 @@ class TaskFilter(_message.Message):
     """
     queue: _builtins.str
     """In this queue."""
+    name: _builtins.str
+    """With this name, exactly. A name need not be unique."""
+    id_prefix: _builtins.str
+    """With an id that begins so, or whose characters after the dash do: `shell-4k`, or `4k` alone. Up to 17
+    characters of a-z, 2-7 and the dash. A call that acts selects every task that has the prefix.
+    """
     @_builtins.property
     def task_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """One of these ids: at most 1000."""
@@ -103,10 +111,12 @@ class TaskFilter(_message.Message):
         placement: _task_pb2.Placement.ValueType = ...,
         directory: _builtins.str = ...,
         queue: _builtins.str = ...,
+        name: _builtins.str = ...,
+        id_prefix: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_stale", b"_stale", "stale", b"stale"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_stale", b"_stale", "directory", b"directory", "kinds", b"kinds", "labels", b"labels", "parent_id", b"parent_id", "placement", b"placement", "queue", b"queue", "session_id", b"session_id", "stale", b"stale", "states", b"states", "task_ids", b"task_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_stale", b"_stale", "directory", b"directory", "id_prefix", b"id_prefix", "kinds", b"kinds", "labels", b"labels", "name", b"name", "parent_id", b"parent_id", "placement", b"placement", "queue", b"queue", "session_id", b"session_id", "stale", b"stale", "states", b"states", "task_ids", b"task_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__stale: _TypeAlias = _typing.Literal["stale"]  # noqa: Y015
     _WhichOneofArgType__stale: _TypeAlias = _typing.Literal["_stale", b"_stale"]  # noqa: Y015

@@ -177,6 +177,13 @@ impl Search {
     /// All conditions but those on kinds and states.
     fn conditions(&mut self, filter: &Filter, slice: Slice, below: &str) -> String {
         let mut all = vec![format!("t.seq < {below}"), self.time(slice)];
+        if let Some(prefix) = &filter.id_prefix {
+            // Its characters have no meaning in a pattern.
+            let prefix = self.bind(prefix.as_str().to_owned());
+            all.push(format!(
+                "(t.id GLOB {prefix} || '*' OR t.id GLOB '*-' || {prefix} || '*')"
+            ));
+        }
         if let Some(parent) = &filter.parent {
             all.push(format!("t.parent_id = {}", self.bind(parent.to_string())));
         }

@@ -255,6 +255,7 @@ proptest! {
         history in prop::collection::vec(step(), 0..60),
         between in prop::collection::vec(prop::collection::vec(step(), 0..6), 30),
         (filter, ids, parent) in filter(),
+        prefixed in prop::option::weighted(0.2, (any::<Index>(), prop::sample::select(vec![0, 6]))),
         (include_finished, include_finished_foreground) in any::<(bool, bool)>(),
         page_size in 1..8usize,
         restart in any::<bool>(),
@@ -274,7 +275,10 @@ proptest! {
             }
             let ids = ids.into_iter().filter_map(|index| model.id(index)).collect();
             let parent = parent.and_then(|index| model.id(index));
-            let filter = Filter { ids, parent, ..filter };
+            let prefixed = prefixed.and_then(|(index, from)| Some((model.id(index)?, from)));
+            // With or without the kind and its dash.
+            let id_prefix = prefixed.map(|(id, from)| id.as_str()[from..8].parse().unwrap());
+            let filter = Filter { ids, parent, id_prefix, ..filter };
             let query = ListQuery {
                 filter,
                 include_finished,

@@ -51,7 +51,7 @@ fn no_fixed_statement_reads_a_whole_table_or_sorts() {
 fn filters() -> impl Iterator<Item = Filter> {
     let id = || "shell-aaaaaaaaaa".parse().unwrap();
     let ends = || vec![State::Ended(EndState::Lost), State::Ended(EndState::Failed)];
-    (0..64u32).map(move |set| {
+    (0..128u32).map(move |set| {
         let has = |bit: u32| set & (1 << bit) != 0;
         Filter {
             ids: has(0).then(id).into_iter().collect(),
@@ -67,6 +67,7 @@ fn filters() -> impl Iterator<Item = Filter> {
                 .map(|n| (n.to_string(), "v".into()))
                 .collect(),
             parent: has(5).then(id),
+            id_prefix: has(6).then(|| "shell-a".parse().unwrap()),
             ..Filter::default()
         }
     })

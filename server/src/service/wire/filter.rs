@@ -6,7 +6,10 @@ mod tests;
 use heeler_proto::v1;
 
 use super::{check, refusal::Refusal};
-use crate::task::{EndState, EventKind, FactKind, Filter, Kind, Placement, State, TaskId};
+use crate::task::{
+    EndState, EventKind, FactKind, Filter, IdPrefix, Kind, ParseIdPrefixError, Placement, State,
+    TaskId,
+};
 
 /// Maximum number of ids.
 const IDS: usize = 1000;
@@ -75,6 +78,8 @@ fn read(filter: v1::TaskFilter, id: ReadId) -> Result<Filter, Refusal> {
         },
         directory: check::optional_path("filter.directory", filter.directory)?,
         queue: check::optional_text("filter.queue", filter.queue, check::SHORT_TEXT)?,
+        name: check::optional_text("filter.name", filter.name, check::LONG_TEXT)?,
+        id_prefix: id_prefix(&filter.id_prefix)?,
     })
 }
 
@@ -103,6 +108,14 @@ fn parent(id: &str) -> Result<Option<TaskId>, Refusal> {
             let problem = format!("is not a valid task id: {error}");
             Refusal::field("filter.parent_id", problem)
         }),
+    }
+}
+
+fn id_prefix(prefix: &str) -> Result<Option<IdPrefix>, Refusal> {
+    match prefix {
+        "" => Ok(None),
+        prefix => (prefix.parse().map(Some))
+            .map_err(|error: ParseIdPrefixError| Refusal::field("filter.id_prefix", error)),
     }
 }
 

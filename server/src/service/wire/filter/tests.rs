@@ -72,6 +72,10 @@ fn bad_values_are_named() {
     assert_eq!(parent.as_deref(), Some("filter.parent_id"));
     let queue = refused(|filter| filter.queue = "q".repeat(257));
     assert_eq!(queue.as_deref(), Some("filter.queue"));
+    let name = refused(|filter| filter.name = "n".repeat(16 * 1024 + 1));
+    assert_eq!(name.as_deref(), Some("filter.name"));
+    let prefix = refused(|filter| filter.id_prefix = "4k*".to_owned());
+    assert_eq!(prefix.as_deref(), Some("filter.id_prefix"));
 }
 
 /// E9
