@@ -6,6 +6,7 @@ pub(crate) mod detach_key;
 pub(crate) mod duration;
 pub(crate) mod key_value;
 pub(crate) mod listen_address;
+pub(crate) mod preset;
 pub(crate) mod selection;
 pub(crate) mod signal;
 pub(crate) mod size;

@@ -6,7 +6,9 @@ mod completions;
 mod detach;
 mod doctor;
 mod events;
+mod follow;
 mod inspect;
+mod kill;
 mod logs;
 mod man;
 mod ps;
@@ -24,7 +26,12 @@ mod wait;
 use clap::Subcommand;
 use tokio::runtime;
 
-use crate::{args::deferred_args::DeferredArgs, context::ClientArgs, exit::Exit, failure::Failure};
+use crate::{
+    args::{deferred_args::DeferredArgs, preset::PresetArgs},
+    context::ClientArgs,
+    exit::Exit,
+    failure::Failure,
+};
 
 #[derive(Debug, Subcommand)]
 #[allow(
@@ -46,7 +53,7 @@ pub(crate) enum Command {
     #[command(visible_alias = "log")]
     Logs(DeferredArgs<logs::Logs>),
     /// Print the output of tasks until they finish: logs -f
-    Follow(DeferredArgs<logs::Logs>),
+    Follow(DeferredArgs<PresetArgs<follow::Follow>>),
     /// Attach to a task and print its output
     Attach(DeferredArgs<attach::Attach>),
     /// Move a foreground task to the background
@@ -57,7 +64,7 @@ pub(crate) enum Command {
     #[command(visible_alias = "stop")]
     Cancel(DeferredArgs<cancel::Cancel>),
     /// Kill tasks without a stop signal: cancel --force
-    Kill(DeferredArgs<cancel::Cancel>),
+    Kill(DeferredArgs<PresetArgs<kill::Kill>>),
     /// Stop a task and start the same command as a new task
     Restart(DeferredArgs<restart::Restart>),
     /// Delete finished tasks and their output
@@ -96,12 +103,12 @@ impl Command {
             Self::Ps(DeferredArgs(args)) => block_on(args.run()),
             Self::Inspect(DeferredArgs(args)) => block_on(args.run()),
             Self::Cancel(DeferredArgs(args)) => block_on(args.run()),
-            Self::Kill(DeferredArgs(args)) => block_on(args.forced()?.run()),
+            Self::Kill(DeferredArgs(PresetArgs(args))) => block_on(args.forced()?.run()),
             Self::Restart(DeferredArgs(args)) => block_on(args.run()),
             Self::Detach(DeferredArgs(args)) => block_on(args.run()),
             Self::Wait(DeferredArgs(args)) => block_on(args.run()),
             Self::Logs(DeferredArgs(args)) => block_on(args.run()),
-            Self::Follow(DeferredArgs(args)) => block_on(args.following().run()),
+            Self::Follow(DeferredArgs(PresetArgs(args))) => block_on(args.following().run()),
             Self::Attach(DeferredArgs(args)) => block_on(args.run()),
             Self::Queue(DeferredArgs(args)) => block_on(args.run()),
             Self::Events(DeferredArgs(args)) => block_on(args.run()),
@@ -120,11 +127,15 @@ impl Command {
             Self::Run(DeferredArgs(args)) => Some(&args.client),
             Self::Ps(DeferredArgs(args)) => Some(&args.client),
             Self::Inspect(DeferredArgs(args)) => Some(&args.client),
-            Self::Cancel(DeferredArgs(args)) | Self::Kill(DeferredArgs(args)) => Some(&args.client),
+            Self::Cancel(DeferredArgs(args)) | Self::Kill(DeferredArgs(PresetArgs(args))) => {
+                Some(&args.client)
+            }
             Self::Restart(DeferredArgs(args)) => Some(&args.client),
             Self::Detach(DeferredArgs(args)) => Some(&args.client),
             Self::Wait(DeferredArgs(args)) => Some(&args.client),
-            Self::Logs(DeferredArgs(args)) | Self::Follow(DeferredArgs(args)) => Some(&args.client),
+            Self::Logs(DeferredArgs(args)) | Self::Follow(DeferredArgs(PresetArgs(args))) => {
+                Some(&args.client)
+            }
             Self::Attach(DeferredArgs(args)) => Some(&args.client),
             Self::Queue(DeferredArgs(args)) => Some(&args.client),
             Self::Events(DeferredArgs(args)) => Some(&args.client),

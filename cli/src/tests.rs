@@ -86,6 +86,24 @@ fn a_line_that_was_wrapped_elsewhere_is_found() {
 
 /// U4
 #[test]
+fn kill_and_follow_have_their_own_help() {
+    let help = |name: &str| {
+        let mut all = commands().into_iter();
+        let mut command = all.find(|one| one.get_name() == name).unwrap();
+        command.render_long_help().to_string()
+    };
+    let (kill, follow) = (help("kill"), help("follow"));
+    assert!(kill.contains("heeler kill") && follow.contains("heeler follow"));
+    assert!(
+        !kill.contains("--grace") && !kill.contains("--force"),
+        "{kill}"
+    );
+    assert!(!follow.contains("--follow"), "{follow}");
+    assert!(help("cancel").contains("--grace") && help("logs").contains("--follow"));
+}
+
+/// U4
+#[test]
 fn every_command_has_a_manual_page() {
     for command in commands() {
         let name = command.get_name().to_owned();

@@ -2,10 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use nix::{
-    sys::signal::{Signal, kill},
-    unistd::Pid,
-};
+use rustix::process::Signal;
 use tokio::time::sleep;
 
 use super::{Orphan, ProcTable, Process};
@@ -20,17 +17,17 @@ const STEP: Duration = Duration::from_millis(20);
 /// Ends the tree of a shim, then the shim. Returns the processes that are left.
 pub(crate) async fn end(orphan: &Orphan) -> Vec<Process> {
     let shim = &orphan.root;
-    signal_all(&below(shim), Signal::SIGTERM);
+    signal_all(&below(shim), Signal::TERM);
     wait_until(GRACE, || below(shim).is_empty()).await;
     wait_until(KILL_LIMIT, || {
         let left = below(shim);
-        signal_all(&left, Signal::SIGKILL);
+        signal_all(&left, Signal::KILL);
         left.is_empty()
     })
     .await;
     let left = below(shim);
     if left.is_empty() && !wait_until(SHIM_LIMIT, || !shim.is_alive()).await {
-        signal(shim, Signal::SIGKILL);
+        shim.signal(Signal::KILL);
         wait_until(SHIM_LIMIT, || !shim.is_alive()).await;
     }
     let shim = Some(shim).filter(|shim| shim.is_alive()).cloned();
@@ -44,17 +41,9 @@ fn below(shim: &Process) -> Vec<Process> {
     below.cloned().collect()
 }
 
-fn signal_all(processes: &[Process], wanted: Signal) {
+fn signal_all(processes: &[Process], signal: Signal) {
     for process in processes {
-        signal(process, wanted);
-    }
-}
-
-/// Signals the process, if it is still the same one.
-fn signal(process: &Process, signal: Signal) {
-    if process.is_alive() {
-        // It may have exited by now.
-        let _ = kill(Pid::from_raw(process.pid), signal);
+        process.signal(signal);
     }
 }
 

@@ -9,6 +9,7 @@ use std::{
 };
 
 use nix::unistd::geteuid;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 /// The environment variable that every process of a task has.
 const TAG: &str = "HEELER_TASK_UID";
@@ -93,6 +94,18 @@ impl Process {
         now.is_some_and(|now| now.start_ticks == self.start_ticks && now.state != 'Z')
     }
 
+    /// Signals the process, if it is still the same one. The descriptor is opened first: once its process
+    /// is known to be this one, a reused pid can no longer be hit.
+    pub(super) fn signal(&self, signal: Signal) {
+        let descriptor = Pid::from_raw(self.pid)
+            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
+            .filter(|_| self.is_alive());
+        if let Some(descriptor) = descriptor {
+            // It may have exited by now.
+            let _ = pidfd_send_signal(descriptor, signal);
+        }
+    }
+
     /// Returns whether this is a shim with a task: its program is a memory file, and its last argument is
     /// the path of its task file.
     pub(crate) fn is_busy_shim(&self) -> bool {
@@ -166,5 +179,37 @@ impl Process {
 
     fn argument(&self, index: usize) -> Option<&str> {
         std::str::from_utf8(self.arguments.get(index)?).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        os::unix::process::ExitStatusExt,
+        process::{Child, Command},
+    };
+
+    use super::*;
+
+    fn sleeper() -> (Child, Process) {
+        let child = Command::new("sleep").arg("60").spawn().unwrap();
+        let process = Process::read(child.id() as i32).unwrap();
+        (child, process)
+    }
+
+    /// U3, C10
+    #[test]
+    fn a_later_process_with_the_same_pid_is_not_signalled() {
+        let (mut child, process) = sleeper();
+        let earlier = Process {
+            start_ticks: process.start_ticks - 1,
+            ..process.clone()
+        };
+        earlier.signal(Signal::KILL);
+        assert!(process.is_alive() && child.try_wait().unwrap().is_none());
+        process.signal(Signal::TERM);
+        assert_eq!(child.wait().unwrap().signal(), Some(15));
+        assert!(!process.is_alive());
+        process.signal(Signal::KILL);
     }
 }
