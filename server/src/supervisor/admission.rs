@@ -11,7 +11,8 @@
 //!
 //! Invariants after every call:
 //!
-//! - A key has one holder. Claims on a key are admitted in the order of their arrival, except those
+//! - A live task holds the key that is its own id, from its claim on: a claim on that key comes after it.
+//! - Any other key has one holder. Claims on a key are admitted in the order of their arrival, except those
 //!   that replace the holder: of these the newest is first. (A server that died between the end of a
 //!   holder and its record leaves two holders, one of which has ended.)
 //! - A queue runs at most as many tasks as it has slots, unless the slots were lowered meanwhile.
@@ -61,6 +62,14 @@ struct Queue {
     waiting: BTreeSet<QueuePosition>,
 }
 
+/// The place of a live claim.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    Admitted(Seq),
+    Waiting(QueuePosition),
+}
+
+/// A key that claims name.
 #[derive(Debug, Default)]
 struct Key {
     holders: BTreeSet<Seq>,
@@ -73,6 +82,8 @@ pub(super) struct Admission {
     limits: Limits,
     admitted: HashMap<Seq, Claim>,
     waiting: BTreeMap<QueuePosition, Claim>,
+    /// Every live claim by the id of its task.
+    places: HashMap<TaskId, Place>,
     sessions: HashMap<String, usize>,
     labels: HashMap<(String, String), usize>,
     keys: HashMap<String, Key>,
@@ -183,6 +194,7 @@ impl Admission {
         let Some(claim) = given_up else {
             return Vec::new();
         };
+        self.places.remove(&claim.id);
         self.remove_from_lines(&claim);
         self.drop_if_unused(&claim);
         // A later claim may have waited behind it for the same key.
@@ -222,32 +234,29 @@ impl Admission {
         let (Some(ExclusiveMode::Replace), Some(key)) = (claim.mode(), claim.key()) else {
             return Vec::new();
         };
-        let Some(key) = self.keys.get(key) else {
-            return Vec::new();
-        };
         // A newer holder has itself replaced this task.
-        let holders = key.holders.iter().filter(|holder| **holder < claim.seq);
-        let holders = holders.filter_map(|holder| self.admitted.get(holder));
-        let superseded = key.waiting.iter().filter(|position| match position {
-            QueuePosition::Replacing(Reverse(seq)) => *seq < claim.seq,
+        let holders = self.holders(key).filter(|holder| holder.seq < claim.seq);
+        let superseded = self.in_line(key).filter(|other| match other.position() {
+            QueuePosition::Replacing(Reverse(seq)) => seq < claim.seq,
             QueuePosition::Queued(_) => false,
         });
-        let superseded = superseded.filter_map(|position| self.waiting.get(position));
         holders
             .chain(superseded)
             .map(|replaced| replaced.id.clone())
             .collect()
     }
 
-    /// Admits the claims that waited for the queue slot and the key of a freed claim.
+    /// Admits the claims that waited for the queue slot and the keys of a freed claim.
     fn admit_after(&mut self, freed: &Claim) -> Vec<TaskId> {
         let mut admitted = Vec::new();
         if let Some(queue) = freed.queue() {
             self.admit_from_queue(queue, &mut admitted);
         }
-        let key = freed.key().and_then(|key| self.keys.get(key));
-        if let Some(first) = key.and_then(|key| key.waiting.first().copied()) {
-            self.admit_if_possible(first, &mut admitted);
+        for key in freed.key().into_iter().chain([freed.id.as_str()]) {
+            let key = self.keys.get(key);
+            if let Some(first) = key.and_then(|key| key.waiting.first().copied()) {
+                self.admit_if_possible(first, &mut admitted);
+            }
         }
         admitted
     }

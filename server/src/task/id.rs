@@ -4,7 +4,7 @@
 //! characters. The journal never assigns a sequence number twice, so no id is ever reused and no lookup
 //! is needed to ensure it. The ids look random, so that a mistyped id does not match another task.
 
-use std::{fmt, str::FromStr};
+use std::{borrow::Borrow, fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -112,6 +112,12 @@ impl TaskId {
     pub const LONGEST: usize = "hosted-".len() + DIGITS;
 
     pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for TaskId {
+    fn borrow(&self) -> &str {
         &self.0
     }
 }

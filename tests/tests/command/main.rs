@@ -10,6 +10,7 @@ mod examples;
 mod habits;
 mod json;
 mod listing;
+mod restart;
 mod run;
 mod script;
 mod serve_log;

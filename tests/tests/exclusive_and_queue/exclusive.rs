@@ -238,6 +238,32 @@ async fn a_key_survives_a_crash_with_its_holder_and_its_queue() {
     api.assert_one_after_the_other(&ids).await;
 }
 
+/// X1, X2
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_id_of_a_task_is_a_key_that_it_holds_also_after_a_crash() {
+    let mut daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let gate = daemon.gate("gate");
+    let first = api.start(gated(&daemon, "gate")).await.id;
+    let refused = api.spawn(exclusive(&first, Reject, argv(["true"]))).await;
+    let refusal = Refusal::expect(refused, Code::FailedPrecondition, "EXCLUSIVE_KEY_HELD");
+    assert_eq!(refusal.value("task_id"), first);
+    let second = api.start(exclusive(&first, Queue, argv(["true"]))).await;
+    let third = api
+        .start(exclusive(&second.id, Queue, argv(["true"])))
+        .await;
+    let ids = [first, second.id, third.id];
+    use TaskState::{Queued, Running};
+    assert_eq!(api.states(&ids).await, [Running, Queued, Queued]);
+    daemon.kill9();
+    daemon.restart().await;
+    let api = daemon.api().await;
+    assert_eq!(api.states(&ids).await, [Running, Queued, Queued]);
+    gate.open();
+    api.ended(&ids[2]).await;
+    api.assert_one_after_the_other(&ids).await;
+}
+
 /// S9, X1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_repeated_request_of_a_queued_task_gives_the_first_answer() {

@@ -614,6 +614,9 @@ Global___SilencePolicy: _TypeAlias = SilencePolicy  # noqa: Y015
 class ExclusivePolicy(_message.Message):
     """A key that only one live task has at a time. That task is the holder of the key; the key is free
     again once the holder's tree is proven empty.
+
+    Besides, every live task holds the key that is its own id. A task with that key comes after it: it is
+    refused, replaces it or waits for its end, as its mode says.
     """
 
     DESCRIPTOR: _descriptor.Descriptor

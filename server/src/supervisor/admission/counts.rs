@@ -2,7 +2,7 @@
 
 use std::{borrow::Borrow, collections::HashMap, hash::Hash};
 
-use super::{Admission, Claim, Key, Queue};
+use super::{Admission, Claim, Key, Place, Queue};
 use crate::task::{QueueSettings, Seq};
 
 impl Admission {
@@ -21,11 +21,14 @@ impl Admission {
             let counted = self.labels.entry((label.clone(), value.clone()));
             *counted.or_default() += 1;
         }
+        self.places
+            .insert(claim.id.clone(), Place::Admitted(claim.seq));
         self.admitted.insert(claim.seq, claim);
     }
 
     pub(super) fn remove_admitted(&mut self, seq: Seq) -> Option<Claim> {
         let claim = self.admitted.remove(&seq)?;
+        self.places.remove(&claim.id);
         if let Some(key) = claim.key().and_then(|key| self.keys.get_mut(key)) {
             key.holders.remove(&claim.seq);
         }
@@ -52,6 +55,8 @@ impl Admission {
             let queue = self.queues.entry(queue.to_owned()).or_default();
             queue.waiting.insert(position);
         }
+        self.places
+            .insert(claim.id.clone(), Place::Waiting(position));
         self.waiting.insert(position, claim);
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Admission, Claim, Key, QueuePosition, Refused};
+use super::{Admission, Claim, Place, QueuePosition, Refused};
 use crate::task::{Seq, TaskId};
 
 /// The first thing that keeps a claim from being admitted now.
@@ -18,12 +18,15 @@ pub(super) enum Blocked {
 
 impl Admission {
     pub(super) fn blocked_by(&self, claim: &Claim) -> Option<Blocked> {
-        let key = claim.key().and_then(|key| self.keys.get(key));
-        let is_behind = |key: &Key| {
-            let first = key.waiting.first();
+        let is_behind = |key: &str| {
+            let first = self.keys.get(key).and_then(|key| key.waiting.first());
             first.is_some_and(|first| *first < claim.position())
         };
-        if key.is_some_and(|key| !key.holders.is_empty() || is_behind(key)) {
+        let is_held = |key: &str| self.holders(key).next().is_some();
+        if claim
+            .key()
+            .is_some_and(|key| is_held(key) || is_behind(key))
+        {
             return Some(Blocked::Key);
         }
         let queue = claim.queue().and_then(|queue| self.queues.get(queue));
@@ -36,9 +39,8 @@ impl Admission {
 
     /// Checks the limits as if the holders of the claim's key had ended.
     pub(super) fn check_limits_without_holders(&self, claim: &Claim) -> Result<(), Refused> {
-        let key = claim.key().and_then(|key| self.keys.get(key));
-        let none = BTreeSet::new();
-        self.check_limits(claim, key.map_or(&none, |key| &key.holders))
+        let holders = claim.key().into_iter().flat_map(|key| self.holders(key));
+        self.check_limits(claim, &holders.map(|holder| holder.seq).collect())
     }
 
     /// Checks every limit, not counting the tasks in `leaving`.
@@ -84,12 +86,27 @@ impl Admission {
         Ok(())
     }
 
+    /// The tasks that have a key: the one whose id it is, and the one that claimed it.
+    pub(super) fn holders(&self, key: &str) -> impl Iterator<Item = &Claim> {
+        let own = self.places.get(key).and_then(|place| match place {
+            Place::Admitted(seq) => self.admitted.get(seq),
+            Place::Waiting(position) => self.waiting.get(position),
+        });
+        let claimed = self.keys.get(key).into_iter().flat_map(|key| &key.holders);
+        own.into_iter()
+            .chain(claimed.filter_map(|seq| self.admitted.get(seq)))
+    }
+
+    /// The tasks that wait for a key, the first in line first.
+    pub(super) fn in_line(&self, key: &str) -> impl Iterator<Item = &Claim> {
+        let waiting = self.keys.get(key).into_iter().flat_map(|key| &key.waiting);
+        waiting.filter_map(|position| self.waiting.get(position))
+    }
+
     /// The holder of a key or, if it is free, the first task in line for it.
     pub(super) fn holder_or_next(&self, key: &str) -> Option<TaskId> {
-        let key = self.keys.get(key)?;
-        let holder = key.holders.first().and_then(|seq| self.admitted.get(seq));
-        let next = || key.waiting.first().and_then(|at| self.waiting.get(at));
-        holder.or_else(next).map(|claim| claim.id.clone())
+        let first = self.holders(key).chain(self.in_line(key)).next();
+        first.map(|claim| claim.id.clone())
     }
 
     /// The task that has a key and keeps it: the holder, unless it is stopping or about to be replaced;
@@ -99,11 +116,11 @@ impl Admission {
         key: &str,
         is_stopping: impl Fn(&TaskId) -> bool,
     ) -> Option<&Claim> {
-        let key = self.keys.get(key)?;
-        let is_replaced = matches!(key.waiting.first(), Some(QueuePosition::Replacing(_)));
-        let holders = key.holders.iter().filter(|_| !is_replaced);
-        let holders = holders.filter_map(|seq| self.admitted.get(seq));
-        let waiting = key.waiting.iter().filter_map(|at| self.waiting.get(at));
-        holders.chain(waiting).find(|claim| !is_stopping(&claim.id))
+        let next = self.in_line(key).next().map(Claim::position);
+        let is_replaced = matches!(next, Some(QueuePosition::Replacing(_)));
+        let holders = self.holders(key).filter(|_| !is_replaced);
+        holders
+            .chain(self.in_line(key))
+            .find(|claim| !is_stopping(&claim.id))
     }
 }

@@ -124,6 +124,35 @@ fn the_slot_of_the_replaced_task_counts_as_free() {
     assert_eq!(claim(&mut admission, 3, &other), Err(full));
 }
 
+/// X1
+#[test]
+fn the_id_of_a_live_task_is_a_key_that_it_holds() {
+    let mut admission = Admission::new(limits(1));
+    let on = |seq, mode| {
+        let mut claimed = task(seq, &keyed(mode));
+        let spec = std::sync::Arc::make_mut(&mut claimed.spec);
+        let exclusive = spec.exclusive.as_mut().expect("it has a key");
+        exclusive.key = id(1).to_string();
+        claimed
+    };
+    let claim_of = |task: &Task| Claim::of(task);
+    claim(&mut admission, 1, &Request::default()).expect("not refused");
+    let rejected = admission.claim(claim_of(&on(2, ExclusiveMode::Reject)));
+    let held =
+        |found: &Refused| matches!(found, Refused::KeyHeld { holder, .. } if *holder == id(1));
+    assert!(rejected.is_err_and(|refused| held(&refused)));
+    let behind = on(3, ExclusiveMode::Queue);
+    assert_eq!(admission.claim(claim_of(&behind)), Ok(Decision::Queued));
+    let replace = on(4, ExclusiveMode::Replace);
+    let queued = admission.claim(claim_of(&replace));
+    assert_eq!(queued, Ok(Decision::Queued), "its slot counts as free");
+    assert_eq!(admission.replaced_by(&replace), [id(1)]);
+    assert_eq!(admission.free(Seq(1)), [id(4)]);
+    assert_eq!(admission.free(Seq(4)), [id(3)]);
+    assert_eq!(admission.free(Seq(3)), []);
+    assert!(admission.keys.is_empty() && admission.places.is_empty());
+}
+
 /// X4
 #[test]
 fn an_equal_task_that_keeps_the_key_answers_and_a_different_one_refuses() {
@@ -282,7 +311,8 @@ fn the_number_of_waiting_claims_is_limited() {
 
 #[derive(Debug, Clone)]
 enum Step {
-    Claim(Request),
+    /// A claim; with an index, on the key that is the id of that live task.
+    Claim(Request, Option<prop::sample::Index>),
     /// A stop of the live task at this index.
     Stop(prop::sample::Index),
     /// The end of the live task at this index.
@@ -314,7 +344,8 @@ fn any_request() -> impl Strategy<Value = Request> {
 fn any_step() -> impl Strategy<Value = Step> {
     let queue = prop::sample::select(vec!["q", "r"]);
     prop_oneof![
-        6 => any_request().prop_map(Step::Claim),
+        6 => (any_request(), prop::option::weighted(0.2, any::<prop::sample::Index>()))
+            .prop_map(|(request, after)| Step::Claim(request, after)),
         1 => any::<prop::sample::Index>().prop_map(Step::Stop),
         4 => any::<prop::sample::Index>().prop_map(Step::Free),
         1 => (queue, 1..4u32, any::<bool>())
@@ -336,10 +367,27 @@ impl Model {
         self.stopping.iter().any(|seq| self.tasks[seq].id == *id)
     }
 
+    fn stop(&mut self, id: &TaskId) {
+        let found = self.tasks.values().find(|task| task.id == *id);
+        self.stopping.insert(found.expect("a known task").seq);
+    }
+
+    /// The task with the id of a live one as its key, if it has a key.
+    fn after(&self, index: Option<prop::sample::Index>, mut task: Task) -> Task {
+        let ids: Vec<&TaskId> = self.tasks.values().map(|task| &task.id).collect();
+        let spec = std::sync::Arc::make_mut(&mut task.spec);
+        if let (Some(index), Some(exclusive), false) = (index, &mut spec.exclusive, ids.is_empty())
+        {
+            exclusive.key = index.get(&ids).to_string();
+        }
+        task
+    }
+
     /// The live tasks with a key that are not being stopped.
     fn staying<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a Task> {
         let stays = move |task: &&Task| {
-            Claim::of(task).key() == Some(key) && !self.stopping.contains(&task.seq)
+            let has_key = Claim::of(task).key() == Some(key) || task.id.as_str() == key;
+            has_key && !self.stopping.contains(&task.seq)
         };
         self.tasks.values().filter(stays)
     }
@@ -404,6 +452,14 @@ fn check(admission: &Admission, model: &Model) {
         let ensured = model.staying(key).filter(ensured).count();
         assert!(ensured <= 1, "{key} has two ensured tasks");
     }
+    for seq in &model.running {
+        let (claim, mut tasks) = (Claim::of(&model.tasks[seq]), model.tasks.values());
+        let other = tasks.find(|other| Some(other.id.as_str()) == claim.key());
+        assert!(
+            other.is_none(),
+            "{claim:?} runs beside the task that it comes after"
+        );
+    }
     for queue in ["q", "r"] {
         let state = admission.queue(queue);
         assert_eq!(state.running, model.in_queue(queue));
@@ -454,8 +510,8 @@ proptest! {
             let evictable = model.running.clone();
             let mut freed = None;
             match step {
-                Step::Claim(request) => {
-                    let task = task(seq, &request);
+                Step::Claim(request, after) => {
+                    let task = model.after(after, task(seq, &request));
                     let counts = |admission: &Admission| {
                         (admission.running(), admission.waiting.len(), admission.queues().count())
                     };
@@ -478,6 +534,10 @@ proptest! {
                             model.admit(&[id]);
                         }
                         Ok(Decision::Queued) => {
+                            // As the supervisor does, once the claim is recorded.
+                            for replaced in admission.replaced_by(&task) {
+                                model.stop(&replaced);
+                            }
                             model.tasks.insert(task.seq, task);
                         }
                         Err(refused) => {

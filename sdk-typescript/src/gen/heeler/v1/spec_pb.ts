@@ -369,6 +369,9 @@ export const SilencePolicySchema: GenMessage<SilencePolicy> = /*@__PURE__*/
  * A key that only one live task has at a time. That task is the holder of the key; the key is free
  * again once the holder's tree is proven empty.
  *
+ * Besides, every live task holds the key that is its own id. A task with that key comes after it: it is
+ * refused, replaces it or waits for its end, as its mode says.
+ *
  * @generated from message heeler.v1.ExclusivePolicy
  */
 export type ExclusivePolicy = Message<"heeler.v1.ExclusivePolicy"> & {
