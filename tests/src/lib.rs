@@ -55,6 +55,12 @@ pub fn on_ci() -> bool {
     std::env::var("CI").is_ok_and(|value| value == "true")
 }
 
+/// Reports that a test was skipped because the machine lacks a package of its distribution, which CI may be
+/// without: `.ci/run` names it.
+pub fn not_installed(program: &str) {
+    eprintln!("SKIPPED: {program} is not installed");
+}
+
 /// Reports that a test was skipped; on CI, fails it.
 pub fn skipped(why: &str) {
     assert!(!on_ci(), "must not be skipped on CI: {why}");

@@ -45,11 +45,20 @@ impl Man {
         let mut heeler = Cli::command();
         heeler.build();
         let Some(name) = &self.command else {
-            return Ok(Page::new(heeler));
+            return Ok(page(heeler, "heeler"));
         };
         let found = heeler.find_subcommand(name).cloned();
         let found = found.ok_or_else(|| Failure::Usage(suggestion::message(name)))?;
         let title = format!("heeler-{}", found.get_name());
-        Ok(Page::new(found).title(title))
+        Ok(page(found, &title))
     }
+}
+
+fn page(command: clap::Command, title: &str) -> Page {
+    Page::new(command)
+        .title(title)
+        // Blank, not empty: roff would take the next field for the date.
+        .date(" ")
+        .source(concat!("heeler ", env!("CARGO_PKG_VERSION")))
+        .manual("Heeler")
 }

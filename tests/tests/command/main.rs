@@ -8,6 +8,7 @@ mod completion;
 mod doctor;
 mod examples;
 mod habits;
+mod installed_files;
 mod json;
 mod listing;
 mod restart;
