@@ -9,7 +9,7 @@ use heeler_client::{
 use nix::{errno::Errno, sys::signal::Signal};
 use serde_json::{Value, json};
 
-use crate::exit::Exit;
+use crate::{args::flag_names, exit::Exit};
 
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -63,9 +63,10 @@ impl Failure {
     pub(crate) fn message(&self) -> Option<String> {
         match self {
             Self::Client(Error::Refused(refusal)) | Self::Spawn(Error::Refused(refusal)) => {
+                let text = flag_names::message(refusal);
                 Some(match &refusal.reason {
-                    Some(reason) => format!("{refusal} ({reason})"),
-                    None => format!("{refusal} ({:?})", refusal.code),
+                    Some(reason) => format!("{text} ({reason})"),
+                    None => format!("{text} ({:?})", refusal.code),
                 })
             }
             Self::Client(error) | Self::Spawn(error) => Some(error.to_string()),
@@ -192,7 +193,7 @@ fn of_connection(error: &Error) -> Exit {
         Error::Address(_) | Error::Credentials(_) => Exit::Usage,
         Error::NotRunning { .. }
         | Error::NotInstalled { .. }
-        | Error::NotStarted { .. }
+        | Error::DaemonStart { .. }
         | Error::Unreachable { .. }
         | Error::Disconnected { .. } => Exit::NoDaemon,
         Error::Refused(_) | Error::Incomplete { .. } => Exit::Failed,

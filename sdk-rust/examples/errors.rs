@@ -9,6 +9,9 @@ async fn main() -> Result<(), Error> {
         Err(error) if error.is(ErrorReason::WorkingDirectoryUnusable) => println!("{error}"),
         other => println!("unexpected: {other:?}"),
     }
+    if let Err(error) = client.spawn(Spawn::shell("")).await {
+        println!("{error}");
+    }
     if let Err(Error::Refused(refusal)) = client.task("shell-aaaaaaaaaa").wait().await {
         println!("{:?} {}", refusal.code, refusal.metadata["task_id"]);
     }

@@ -78,7 +78,12 @@ impl Client {
     /// As [`Client::connect_default`], and starts the user's own daemon if it is not running, by the command
     /// `heeler`: the one that `HEELER_BINARY` names, else the one on the PATH.
     pub async fn connect_or_start() -> Result<Self, Error> {
-        start::connect_or_start().await
+        Self::connect_or_start_with(ConnectOptions::new()).await
+    }
+
+    /// As [`Client::connect_or_start`], with options: [`ConnectOptions::program`] names the command.
+    pub async fn connect_or_start_with(options: ConnectOptions) -> Result<Self, Error> {
+        start::connect_or_start(options).await
     }
 
     /// Maximum time for which calls are repeated while the daemon is unavailable. Zero: no retries.
@@ -154,8 +159,18 @@ impl Client {
         }
     }
 
-    /// Moves the selected tasks to the background.
-    pub async fn detach(&self, request: DetachRequest) -> Result<DetachResponse, Error> {
+    /// Moves the tasks that a filter names by id, else the foreground ones that match, to the background.
+    /// An empty filter is refused.
+    pub async fn detach(
+        &self,
+        filter: Filter,
+        options: DetachOptions,
+    ) -> Result<Vec<DetachResult>, Error> {
+        Ok(self.detach_response(options.of(filter)).await?.results)
+    }
+
+    /// As [`Client::detach`], by the message of the contract.
+    pub async fn detach_response(&self, request: DetachRequest) -> Result<DetachResponse, Error> {
         self.call(Repeat::Always, |mut stub| {
             let request = request.clone();
             async move { stub.detach(request).await }
@@ -170,11 +185,21 @@ impl Client {
         options: DetachOptions,
     ) -> Result<Vec<DetachResult>, Error> {
         let filter = Filter::all().session(session);
-        Ok(self.detach(options.of(filter)).await?.results)
+        self.detach(filter, options).await
     }
 
-    /// Stops the selected tasks.
-    pub async fn cancel(&self, request: CancelRequest) -> Result<CancelResponse, Error> {
+    /// Stops the tasks that a filter names by id, else the live ones that match. An empty filter is
+    /// refused.
+    pub async fn cancel(
+        &self,
+        filter: Filter,
+        options: CancelOptions,
+    ) -> Result<Vec<CancelResult>, Error> {
+        Ok(self.cancel_response(options.of(filter)).await?.results)
+    }
+
+    /// As [`Client::cancel`], by the message of the contract.
+    pub async fn cancel_response(&self, request: CancelRequest) -> Result<CancelResponse, Error> {
         self.call(Repeat::Always, |mut stub| {
             let request = request.clone();
             async move { stub.cancel(request).await }
@@ -199,17 +224,7 @@ impl Client {
         options: CancelOptions,
     ) -> Result<Vec<CancelResult>, Error> {
         let filter = Filter::all().session(session);
-        self.cancel_matching(filter, options).await
-    }
-
-    /// Stops the tasks that a filter names by id, else the live ones that match. An empty filter is
-    /// refused.
-    pub async fn cancel_matching(
-        &self,
-        filter: Filter,
-        options: CancelOptions,
-    ) -> Result<Vec<CancelResult>, Error> {
-        Ok(self.cancel(options.of(filter)).await?.results)
+        self.cancel(filter, options).await
     }
 
     /// Lists tasks, as one stream over all pages.

@@ -6,7 +6,10 @@ use heeler_proto::v1::ErrorReason;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-use crate::connect::{Address, AddressError, CredentialsError};
+use crate::{
+    connect::{Address, AddressError, CredentialsError},
+    option_names,
+};
 
 /// The domain of Heeler's reasons.
 const DOMAIN: &str = "heeler.dev";
@@ -35,14 +38,14 @@ pub enum Error {
     /// No process listens at the address.
     #[error("no daemon answers at {address}: start one with `{}`", address.start_command())]
     NotRunning { address: Address, source: io::Error },
-    /// The command that starts the daemon is not installed.
+    /// There is no program `heeler` that can be executed.
     #[error(
-        "cannot start the daemon: there is no program {program}; install it with `cargo install --path cli`, or name it in HEELER_BINARY"
+        "cannot start the daemon: cannot execute `{program}`: {source}; install it with `cargo install --path cli` in a checkout of Heeler, or set HEELER_BINARY to its path"
     )]
-    NotInstalled { program: String },
-    /// The command could not start the daemon.
-    #[error("cannot start the daemon with {program}: {message}")]
-    NotStarted { program: String, message: String },
+    NotInstalled { program: String, source: io::Error },
+    /// `heeler start` failed.
+    #[error("`{program} start` failed: {message}")]
+    DaemonStart { program: String, message: String },
     /// The address cannot be reached.
     #[error("cannot connect to {address}: {source}")]
     Unreachable { address: Address, source: io::Error },
@@ -79,6 +82,8 @@ pub struct Refusal {
 pub struct FieldViolation {
     /// The path in the request, such as `spec.stop.grace`.
     pub field: String,
+    /// The option of this crate that sets it, such as `grace`.
+    pub option: String,
     pub description: String,
 }
 
@@ -127,10 +132,7 @@ impl Error {
             reason: Some(Reason::Known(ErrorReason::InvalidField)),
             message: format!("{field} {problem}"),
             metadata: BTreeMap::new(),
-            fields: vec![FieldViolation {
-                field: field.to_owned(),
-                description: problem.to_owned(),
-            }],
+            fields: vec![FieldViolation::new(field.to_owned(), problem.to_owned())],
         }))
     }
 
@@ -142,7 +144,7 @@ impl Error {
             | Self::Credentials(_)
             | Self::NotRunning { .. }
             | Self::NotInstalled { .. }
-            | Self::NotStarted { .. }
+            | Self::DaemonStart { .. }
             | Self::Unreachable { .. }
             | Self::Disconnected { .. }
             | Self::Incomplete { .. } => None,
@@ -162,7 +164,7 @@ impl Error {
             Self::Address(_)
             | Self::Credentials(_)
             | Self::NotInstalled { .. }
-            | Self::NotStarted { .. }
+            | Self::DaemonStart { .. }
             | Self::Unreachable { .. }
             | Self::Disconnected { .. }
             | Self::Incomplete { .. } => false,
@@ -237,19 +239,27 @@ impl From<&Status> for Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.message.as_str(), self.fields.first()) {
-            ("", Some(bad)) => write!(f, "{}: {}", bad.field, bad.description),
+            ("", Some(bad)) => write!(f, "{}: {}", bad.option, bad.description),
             ("", None) => f.write_str(self.code.description()),
-            (message, _) => f.write_str(message),
+            (message, Some(bad)) => f.write_str(&option_names::beside(&bad.field, message)),
+            (message, None) => f.write_str(message),
+        }
+    }
+}
+
+impl FieldViolation {
+    fn new(field: String, description: String) -> Self {
+        Self {
+            option: option_names::option_of(&field),
+            field,
+            description,
         }
     }
 }
 
 impl From<tonic_types::FieldViolation> for FieldViolation {
     fn from(violation: tonic_types::FieldViolation) -> Self {
-        Self {
-            field: violation.field,
-            description: violation.description,
-        }
+        Self::new(violation.field, violation.description)
     }
 }
 
@@ -352,15 +362,21 @@ mod tests {
     }
 
     #[test]
-    fn bad_fields_are_named() {
-        let details = ErrorDetails::with_bad_request_violation("grace", "is negative");
-        let refusal = refused(Status::with_error_details(
-            Code::InvalidArgument,
-            "",
-            details,
-        ));
-        assert_eq!(refusal.fields[0].field, "grace");
-        assert_eq!(refusal.to_string(), "grace: is negative");
+    fn bad_fields_are_named_as_the_contract_and_this_crate_call_them() {
+        let refusal = |message: &str| {
+            let details =
+                ErrorDetails::with_bad_request_violation("spec.stop.grace", "is negative");
+            refused(Status::with_error_details(
+                Code::InvalidArgument,
+                message,
+                details,
+            ))
+        };
+        let bad = refusal("spec.stop.grace is negative");
+        assert_eq!(bad.fields[0].field, "spec.stop.grace");
+        assert_eq!(bad.fields[0].option, "grace");
+        assert_eq!(bad.to_string(), "grace (spec.stop.grace) is negative");
+        assert_eq!(refusal("").to_string(), "grace: is negative");
     }
 
     #[test]

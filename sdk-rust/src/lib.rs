@@ -45,6 +45,7 @@ mod backoff;
 mod client;
 mod connect;
 mod error;
+mod option_names;
 mod request;
 mod session;
 mod stream;

@@ -59,7 +59,7 @@ impl Session {
 
     /// Stops every live task of the session.
     pub async fn cancel(&self, options: CancelOptions) -> Result<Vec<CancelResult>, Error> {
-        self.client.cancel_matching(self.filter(), options).await
+        self.client.cancel(self.filter(), options).await
     }
 
     /// Streams the events of the session. The first item is a bookmark: the stream is established.

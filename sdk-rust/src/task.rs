@@ -91,22 +91,16 @@ impl Task {
     /// Moves the task to the background: every Attach on it ends, and it depends on no client. It is not
     /// an error if the task is in the background or finished already; the result says so.
     pub async fn detach(&self, options: DetachOptions) -> Result<DetachResult, Error> {
-        let answer = self.client.detach(options.of(self.filter())).await?;
-        answer
-            .results
-            .into_iter()
-            .next()
-            .ok_or(Error::Incomplete { field: "results" })
+        let results = self.client.detach(self.filter(), options).await?;
+        let first = results.into_iter().next();
+        first.ok_or(Error::Incomplete { field: "results" })
     }
 
     /// Stops the task. It is not an error if it is finished already; the result says so.
     pub async fn cancel(&self, options: CancelOptions) -> Result<CancelResult, Error> {
-        let answer = self.client.cancel(options.of(self.filter())).await?;
-        answer
-            .results
-            .into_iter()
-            .next()
-            .ok_or(Error::Incomplete { field: "results" })
+        let results = self.client.cancel(self.filter(), options).await?;
+        let first = results.into_iter().next();
+        first.ok_or(Error::Incomplete { field: "results" })
     }
 
     /// Returns the task with its processes, its resource use and the end of its output.

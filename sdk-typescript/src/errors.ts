@@ -42,7 +42,7 @@ export abstract class HeelerError extends Error {
     | "address"
     | "credentials"
     | "notRunning"
-    | "start"
+    | "daemonStart"
     | "notInstalled"
     | "survived"
     | "unreachable"
@@ -116,31 +116,26 @@ export class NotRunningError extends HeelerError {
 }
 
 /** `heeler start` failed. */
-export class StartError extends HeelerError {
-  readonly kind = "start";
+export class DaemonStartError extends HeelerError {
+  readonly kind: "daemonStart" | "notInstalled" = "daemonStart";
 
   constructor(
-    /** The program that was run. */
+    /** The program that was run or looked for. */
     readonly program: string,
-    problem: string,
+    message: string,
     options?: ErrorOptions,
   ) {
-    super(`\`${program} start\` failed: ${problem}`, options);
+    super(message, options);
   }
 }
 
 /** The daemon cannot be started: there is no program `heeler` that can be executed. */
-export class NotInstalledError extends HeelerError {
-  readonly kind = "notInstalled";
+export class NotInstalledError extends DaemonStartError {
+  override readonly kind = "notInstalled";
 
-  constructor(
-    /** The program that was looked for. */
-    readonly program: string,
-    origin: string,
-    problem: string,
-    options?: ErrorOptions,
-  ) {
+  constructor(program: string, origin: string, problem: string, options?: ErrorOptions) {
     super(
+      program,
       `cannot start the daemon: cannot execute \`${program}\` (from ${origin}): ${problem}; ` +
         "install it with `cargo install --path cli` in a checkout of Heeler, " +
         "or set HEELER_BINARY to its path",

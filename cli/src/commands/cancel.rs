@@ -197,7 +197,7 @@ async fn cancel_all(
     let mut calls = JoinSet::new();
     for (index, request) in requests.into_iter().enumerate() {
         let client = client.clone();
-        calls.spawn(async move { (index, client.cancel(request).await) });
+        calls.spawn(async move { (index, client.cancel_response(request).await) });
     }
     let mut responses = calls.join_all().await;
     responses.sort_by_key(|(index, _)| *index);

@@ -58,7 +58,7 @@ impl Detach {
             Some(word) => Filter::all().task(task_ref::resolve_one(&cx.client, word).await?),
             None => selection::filter(self.session.as_deref(), &[]),
         };
-        let response = cx.client.detach(self.options().of(filter)).await?;
+        let response = cx.client.detach_response(self.options().of(filter)).await?;
         if cx.print_json(&response)? == Printed::No {
             for result in &response.results {
                 cx.out.line(&text::visible(&line(result)))?;

@@ -85,7 +85,7 @@ impl Rm {
 async fn stop(cx: &Context, ids: &[String]) -> Result<(), Failure> {
     let options = CancelOptions::graceful().actor("heeler rm");
     let request = options.of(Filter::all().tasks(ids));
-    for result in cx.client.cancel(request).await?.results {
+    for result in cx.client.cancel_response(request).await?.results {
         let task = result.task.as_ref();
         if let Some(task) = task.filter(|task| !status::is_finished(task)) {
             let found = proof::of(task).map(proof::clause).unwrap_or_default();

@@ -50,7 +50,7 @@ internal static class DaemonStarter
         }
         catch (Win32Exception error)
         {
-            throw new HeelerProgramNotFoundException(program, none.Address, error);
+            throw new NotInstalledException(program, none.Address, error);
         }
     }
 

@@ -31,7 +31,7 @@ public partial class HeelerClient
     /// </remarks>
     /// <param name="options">The options of the client. Null: the defaults.</param>
     /// <param name="cancellationToken">Ends the call. A daemon that has already started runs on.</param>
-    /// <exception cref="HeelerProgramNotFoundException">No daemon runs, and the program is not there.</exception>
+    /// <exception cref="NotInstalledException">No daemon runs, and the program is not there.</exception>
     /// <exception cref="DaemonStartException">The daemon did not start; the message says why.</exception>
     /// <exception cref="DaemonNotRunningException">No daemon runs at the given address.</exception>
     /// <exception cref="HeelerAddressException">There is no usable address.</exception>

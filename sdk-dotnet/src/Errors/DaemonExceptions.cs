@@ -14,29 +14,32 @@ public sealed class DaemonNotRunningException : HeelerException
     public override bool IsUnprocessed => true;
 }
 
-/// <summary>No daemon runs, and the program that would start one is not there. The message says how to install it.</summary>
-public sealed class HeelerProgramNotFoundException : HeelerException
-{
-    /// <summary>Creates the exception for a program and the address of the daemon that it would start.</summary>
-    public HeelerProgramNotFoundException(string program, HeelerAddress address, Exception? inner = null)
-        : base(
-            $"no daemon answers at {address}, and `{program}` cannot be executed to start one ({inner?.Message}): "
-            + "install it with `cargo install --path cli`, or set HEELER_BINARY to its path",
-            inner) => Program = program;
-
-    /// <summary>The program that was looked for: a path, or a name on <c>PATH</c>.</summary>
-    public string Program { get; }
-}
-
 /// <summary>The daemon was to be started, and did not start.</summary>
-public sealed class DaemonStartException : HeelerException
+public class DaemonStartException : HeelerException
 {
     /// <summary>Creates the exception with the message of the program.</summary>
     public DaemonStartException(string program, string message)
         : base($"`{program} start` failed: {message}") => Program = program;
 
-    /// <summary>The program that was executed.</summary>
+    private protected DaemonStartException(string message, string program, Exception? inner)
+        : base(message, inner) => Program = program;
+
+    /// <summary>The program that was executed or looked for: a path, or a name on <c>PATH</c>.</summary>
     public string Program { get; }
+}
+
+/// <summary>No daemon runs, and the program that would start one is not there. The message says how to install it.</summary>
+public sealed class NotInstalledException : DaemonStartException
+{
+    /// <summary>Creates the exception for a program and the address of the daemon that it would start.</summary>
+    public NotInstalledException(string program, HeelerAddress address, Exception? inner = null)
+        : base(
+            $"no daemon answers at {address}, and `{program}` cannot be executed to start one ({inner?.Message}): "
+            + "install it with `cargo install --path cli` in a checkout of Heeler, or set HEELER_BINARY to its path",
+            program,
+            inner)
+    {
+    }
 }
 
 /// <summary>The address cannot be reached, or its listener is not trusted.</summary>

@@ -51,7 +51,7 @@ public sealed class ConnectOrStartTests
         OwnDaemon.Set("HEELER_BINARY", place == Place.Variable ? missing : place == Place.Path ? "" : "/other/heeler");
         if (place == Place.Path) OwnDaemon.Set("PATH", own.Path(""));
         var options = new HeelerClientOptions { Program = place == Place.Option ? missing : null };
-        var error = await Assert.ThrowsAsync<HeelerProgramNotFoundException>(
+        var error = await Assert.ThrowsAsync<NotInstalledException>(
             () => HeelerClient.ConnectOrStartAsync(options, own.Soon));
         Assert.Equal(missing, error.Program);
         Assert.Contains($"`{missing}`", error.Message, StringComparison.Ordinal);

@@ -24,7 +24,8 @@ use tonic::{
 
 use super::{Address, paths};
 
-/// The options of a connection over TCP: the token, and the authority of the certificate.
+/// The options of a connection: over TCP the token, and the authority of the certificate; for a daemon that
+/// may have to be started, the program.
 ///
 /// ```no_run
 /// use heeler_client::{Client, ConnectOptions, Error};
@@ -42,6 +43,7 @@ pub struct ConnectOptions {
     token: Option<String>,
     token_file: Option<PathBuf>,
     tls_ca: Option<PathBuf>,
+    program: Option<PathBuf>,
 }
 
 /// The reason why a token or an authority cannot be used.
@@ -66,6 +68,7 @@ impl fmt::Debug for ConnectOptions {
             .field("token", &self.token.as_ref().map(|_| ".."))
             .field("token_file", &self.token_file)
             .field("tls_ca", &self.tls_ca)
+            .field("program", &self.program)
             .finish()
     }
 }
@@ -100,6 +103,19 @@ impl ConnectOptions {
     pub fn tls_ca(mut self, path: impl Into<PathBuf>) -> Self {
         self.tls_ca = Some(path.into());
         self
+    }
+
+    /// The `heeler` command that starts the daemon, for [`Client::connect_or_start_with`]: by default the one
+    /// that `HEELER_BINARY` names, else the one on the PATH.
+    ///
+    /// [`Client::connect_or_start_with`]: crate::Client::connect_or_start_with
+    pub fn program(mut self, path: impl Into<PathBuf>) -> Self {
+        self.program = Some(path.into());
+        self
+    }
+
+    pub(crate) fn chosen_program(&self) -> Option<&Path> {
+        self.program.as_deref()
     }
 
     /// The token for this address.

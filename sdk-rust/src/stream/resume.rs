@@ -93,7 +93,7 @@ impl<C: Cursor> Resuming<C> {
             Error::Address(_)
             | Error::Credentials(_)
             | Error::NotInstalled { .. }
-            | Error::NotStarted { .. }
+            | Error::DaemonStart { .. }
             | Error::Incomplete { .. } => false,
         };
         self.backoff.no_longer_than(self.cursor.longest_pause());

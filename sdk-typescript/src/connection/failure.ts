@@ -78,7 +78,7 @@ export function isFinal(error: HeelerError): boolean {
       return !error.wasNotReceived;
     case "address":
     case "credentials":
-    case "start":
+    case "daemonStart":
     case "notInstalled":
     case "survived":
     case "deadline":

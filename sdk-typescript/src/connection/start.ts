@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 
-import { NotInstalledError, StartError } from "../errors.js";
+import { DaemonStartError, NotInstalledError } from "../errors.js";
 
 /** The program to run, and the origin of its name. */
 interface Program {
@@ -27,7 +27,9 @@ export async function startDaemon(given: string | undefined): Promise<string> {
       throw new NotInstalledError(path, origin, message, { cause: error });
     }
     const problem = stderr === undefined || stderr === "" ? message : stderr;
-    throw new StartError(path, problem.trim(), { cause: error });
+    throw new DaemonStartError(path, `\`${path} start\` failed: ${problem.trim()}`, {
+      cause: error,
+    });
   }
 }
 

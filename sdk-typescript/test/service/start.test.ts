@@ -4,11 +4,10 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 import {
+  DaemonStartError,
   HeelerClient,
-  HeelerError,
   NotInstalledError,
   NotRunningError,
-  StartError,
   TaskState,
 } from "../../src/index.js";
 import { Daemon } from "../support/daemon.js";
@@ -52,7 +51,7 @@ test("a missing program is named, with the way to install it", async () => {
   await using home = new Home();
   process.env["HEELER_BINARY"] = "/no/such/heeler";
   const missing = await HeelerClient.connectOrStart().catch((error: unknown) => error);
-  assert(missing instanceof NotInstalledError && missing instanceof HeelerError);
+  assert(missing instanceof NotInstalledError && missing instanceof DaemonStartError);
   assert.equal(missing.program, "/no/such/heeler");
   assert.match(missing.message, /cannot execute `\/no\/such\/heeler` \(from HEELER_BINARY\)/u);
   assert.match(missing.message, /`cargo install --path cli`.*, or set HEELER_BINARY/u);
@@ -69,7 +68,7 @@ test("a start that fails says why", async () => {
   await using home = new Home();
   writeFileSync(join(home.dir, "state"), "in the way of the state directory");
   const failed = await HeelerClient.connectOrStart().catch((error: unknown) => error);
-  assert(failed instanceof StartError);
+  assert(failed instanceof DaemonStartError);
   assert(failed.message.includes(join(home.dir, "state")), failed.message);
 });
 

@@ -67,8 +67,16 @@ impl Rust {
                 let call = |request: v1::SpawnRequest| client.spawn_response(request);
                 unary.call(with, call).await
             }
-            "detach" => unary.call(with, |request| client.detach(request)).await,
-            "cancel" => unary.call(with, |request| client.cancel(request)).await,
+            "detach" => {
+                unary
+                    .call(with, |request| client.detach_response(request))
+                    .await
+            }
+            "cancel" => {
+                unary
+                    .call(with, |request| client.cancel_response(request))
+                    .await
+            }
             "inspect" => unary.call(with, |request| client.inspect(request)).await,
             "wait" => {
                 let call = |request: v1::WaitRequest| client.wait(request);

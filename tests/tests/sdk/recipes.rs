@@ -9,7 +9,7 @@ use tokio::{
 };
 
 /// In the order of the page.
-const RECIPES: [&str; 7] = [
+const RECIPES: [&str; 8] = [
     "exit_code",
     "cancel",
     "follow",
@@ -17,6 +17,7 @@ const RECIPES: [&str; 7] = [
     "errors",
     "run",
     "silent_agent",
+    "ensure",
 ];
 
 /// The code blocks of a language on the page, in order.
