@@ -20,8 +20,12 @@ public static class AgentHostServiceCollectionExtensions
 {
     /// <summary>Adds the client, with options from the section <c>Heeler</c> of the configuration, and the service.</summary>
     /// <example><code>builder.Services.AddAgentHost(builder.Configuration);</code></example>
-    public static IServiceCollection AddAgentHost(this IServiceCollection services, IConfiguration configuration) => services
-        .Configure<HeelerClientOptions>(configuration.GetSection("Heeler"))
-        .AddHeeler(provider => provider.GetRequiredService<IOptions<HeelerClientOptions>>().Value)
-        .AddHostedService<AgentHost>();
+    public static IServiceCollection AddAgentHost(this IServiceCollection services, IConfiguration configuration)
+    {
+        #region worker
+        services.Configure<HeelerClientOptions>(configuration.GetSection("Heeler"));
+        services.AddHeeler(provider => provider.GetRequiredService<IOptions<HeelerClientOptions>>().Value);
+        #endregion
+        return services.AddHostedService<AgentHost>();
+    }
 }

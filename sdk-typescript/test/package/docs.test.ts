@@ -21,17 +21,31 @@ const recipes = [...page.matchAll(RECIPE)].map(({ groups }, index) => ({
   name: `recipe${(index + 1).toString()}`,
 }));
 
+/** The first steps of both READMEs, which are the same. */
+const FIRST_STEPS = "first-steps";
+
+function firstSteps(): string {
+  const shown = ["../README.md", "README.md"].map((file) => {
+    const [, block = "", more] = readFileSync(join(PACKAGE, file), "utf8").split("```ts\n");
+    assert.equal(more, undefined, `${file} has one block`);
+    return block.slice(0, block.indexOf("```"));
+  });
+  assert.equal(shown[0], shown[1]);
+  return shown[0] ?? "";
+}
+
 before(() => {
-  assert.equal(recipes.length, 8);
+  assert.equal(recipes.length, page.split("```ts").length - 1, "every block of the page");
   mkdirSync(FOLDER, { recursive: true });
   for (const { name, code } of recipes) {
     writeFileSync(join(FOLDER, `${name}.ts`), code);
   }
+  writeFileSync(join(FOLDER, `${FIRST_STEPS}.ts`), firstSteps());
   const config = {
     extends: "../../tsconfig.json",
     compilerOptions: { rootDir: ".", outDir: ".", declaration: false, declarationMap: false },
     include: [],
-    files: recipes.map(({ name }) => `${name}.ts`),
+    files: [FIRST_STEPS, ...recipes.map(({ name }) => name)].map((name) => `${name}.ts`),
   };
   writeFileSync(join(FOLDER, "tsconfig.json"), JSON.stringify(config));
   const compile = [join(PACKAGE, "node_modules/typescript/bin/tsc"), "-p", FOLDER];
@@ -77,6 +91,14 @@ for (const { title, name, prints } of recipes) {
     assert.equal(printed, prints);
   });
 }
+
+test("the first steps of the READMEs", async () => {
+  await using daemon = await Daemon.start();
+  const printed = await run(FIRST_STEPS, daemon, async () => {
+    await Promise.resolve();
+  });
+  assert.match(printed, /^(?:2|127)\n$/u, "`make` finds no rule, or is not there");
+});
 
 test("the install lines are the same in README and on the page, and name what npm pack makes", () => {
   const { version } = JSON.parse(readFileSync(join(PACKAGE, "package.json"), "utf8")) as {

@@ -36,13 +36,13 @@ test("the program is the given one, else that of HEELER_BINARY, else that on the
   process.env["HEELER_BINARY"] = "/no/such/heeler";
   {
     await using client = await HeelerClient.connectOrStart({ program: home.binary });
-    await client.shutdown();
+    await home.shutdown(client);
   }
   mkdirSync(join(home.dir, "bin"));
   symlinkSync(home.binary, join(home.dir, "bin/heeler"));
   delete process.env["HEELER_BINARY"];
   process.env["PATH"] = `${join(home.dir, "bin")}:${process.env["PATH"] ?? ""}`;
-  await using client = await HeelerClient.connectOrStart({ retryForMs: 30_000 });
+  await using client = await HeelerClient.connectOrStart();
   await client.listPage();
 });
 

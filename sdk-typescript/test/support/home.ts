@@ -32,10 +32,8 @@ export class Home implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     try {
       if (existsSync(this.socket)) {
-        const pids = this.#daemons();
         using client = await HeelerClient.connect({ address: `unix:${this.socket}` });
-        await client.shutdown({ tasks: "stop", graceMs: 0 });
-        await until("the daemon has exited", () => !pids.some(isAlive) || undefined);
+        await this.shutdown(client);
       }
     } finally {
       for (const name of Object.keys(process.env)) {
@@ -44,6 +42,13 @@ export class Home implements AsyncDisposable {
       Object.assign(process.env, this.#before);
       rmSync(this.dir, { recursive: true });
     }
+  }
+
+  /** Ends the daemon and its tasks. The answer comes when it begins to close: until then it would be found. */
+  async shutdown(client: HeelerClient): Promise<void> {
+    const pids = this.#daemons();
+    await client.shutdown({ tasks: "stop", graceMs: 0 });
+    await until("the daemon has exited", () => !pids.some(isAlive) || undefined);
   }
 
   /** The processes that have a file of this home open, other than this one. */

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 const PROGRAMS: [&str; 6] = ["make", "npm", "cargo", "check.sh", "build.sh", "subagent"];
 
 /// Ends a command that runs until Ctrl-C, with exit code 124, when it has shown that it runs.
-const UNTIL_INTERRUPTED: &str = "timeout 1";
+pub(super) const UNTIL_INTERRUPTED: &str = "timeout 1";
 
 /// The commands, as `heeler --help` lists them.
 fn commands(help: &str) -> Vec<String> {
@@ -34,7 +34,7 @@ fn examples(help: &str) -> Vec<String> {
 }
 
 /// A directory with programs for the examples, which goes at the head of the search path.
-fn programs() -> TempDir {
+pub(super) fn programs() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     for name in PROGRAMS {
         let path = dir.path().join(name);
@@ -46,13 +46,13 @@ fn programs() -> TempDir {
 }
 
 /// A daemon whose tasks find the programs, and a home with the files that the examples mention.
-fn builder(programs: &TempDir) -> Builder {
+pub(super) fn builder(programs: &TempDir) -> Builder {
     let path = std::env::var("PATH").unwrap();
     let path = format!("{}:{path}", programs.path().display());
     Daemon::builder().env("PATH", path).env("TOKEN", "t")
 }
 
-fn prepare_home(daemon: &Daemon, programs: &TempDir) {
+pub(super) fn prepare_home(daemon: &Daemon, programs: &TempDir) {
     let home = daemon.home();
     for name in PROGRAMS {
         fs::copy(programs.path().join(name), home.join(name)).unwrap();
@@ -85,7 +85,7 @@ async fn adapted(daemon: &Daemon, example: &str, ids: &[String; 2]) -> String {
     example.replace("shell-7rw3hm2pqe", &ids[1])
 }
 
-async fn run(daemon: &Daemon, script: &str) -> CommandResult {
+pub(super) async fn run(daemon: &Daemon, script: &str) -> CommandResult {
     let mut bash = daemon.wrapper("bash");
     bash.arg("-c").arg(format!("set -o pipefail; {script}"));
     CommandResult::of(bash).await
@@ -110,7 +110,8 @@ async fn every_example_in_the_help_runs_as_printed() {
             prepare_home(&daemon, &programs);
             let ids = finished_tasks(&daemon).await;
             let script = adapted(&daemon, &example, &ids).await;
-            let runs_on = script.contains("events -f") || script.contains("--watch");
+            let endless = ["events -f", "--watch", "follow dev"];
+            let runs_on = endless.iter().any(|words| script.contains(words));
             let (wrapper, expected) = match runs_on {
                 true => (UNTIL_INTERRUPTED, 124),
                 false => ("", 0),

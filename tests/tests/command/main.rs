@@ -11,6 +11,7 @@ mod habits;
 mod installed_files;
 mod json;
 mod listing;
+mod readme;
 mod restart;
 mod run;
 mod script;

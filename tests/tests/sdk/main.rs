@@ -5,5 +5,6 @@
 mod client;
 mod go;
 mod grpcurl;
+mod install_lines;
 mod recipes;
 mod reflection;
