@@ -21,13 +21,18 @@ internal sealed class Calls(HeelerClient heeler)
         "cancel" => await CancelAsync(Read<CancelRequest>(with), soon),
         "list" => await ListAsync(Read<ListRequest>(with), soon),
         "readOutput" => await ReadOutputAsync(Read<ReadOutputRequest>(with), soon),
-        "output" => await OutputAsync(Steps.Only(with, "taskId"), soon),
         "updateQueue" => await UpdateQueueAsync(Read<UpdateQueueRequest>(with), soon),
         _ => await UnaryAsync(step, with, soon),
     };
 
     internal IAsyncEnumerable<WatchItem> WatchEvents(JsonObject with, CancellationToken soon) =>
         heeler.WatchEventsAsync(OptionsFromMessage.Watch(Read<WatchEventsRequest>(with)), soon);
+
+    internal IAsyncEnumerable<OutputChunk> Output(string taskId, CancellationToken soon) =>
+        heeler.ReadChunksAsync(taskId, null, soon);
+
+    internal Task<RunResult> RunAsync(JsonObject with, RunOptions options, CancellationToken stop) =>
+        heeler.RunAsync(OptionsFromMessage.Spawn(Read<SpawnRequest>(with)), options, stop);
 
     private async Task<Result> UnaryAsync(string step, JsonObject with, CancellationToken soon)
     {
@@ -96,15 +101,11 @@ internal sealed class Calls(HeelerClient heeler)
         return new Result(found, Steps.Text(piece.NextOffset));
     }
 
-    private async Task<Result> OutputAsync(string taskId, CancellationToken soon)
+    internal static JsonObject Texts(IReadOnlyList<OutputChunk> chunks) => new()
     {
-        var chunks = await heeler.ReadChunksAsync(taskId, null, soon).ToListAsync(soon);
-        return new Result(new JsonObject
-        {
-            ["stdout"] = Text(chunks, OutputStream.Stdout),
-            ["stderr"] = Text(chunks, OutputStream.Stderr),
-        });
-    }
+        ["stdout"] = Text(chunks, OutputStream.Stdout),
+        ["stderr"] = Text(chunks, OutputStream.Stderr),
+    };
 
     private async Task<Result> UpdateQueueAsync(UpdateQueueRequest request, CancellationToken soon)
     {

@@ -61,6 +61,10 @@ internal sealed partial class Steps
         {
             case "watchEvents":
                 return await WatchEventsAsync(with, soon);
+            case "output":
+                return await OutputAsync(with, soon);
+            case "abortedRun":
+                return await AbortedRunAsync(with, soon);
             case "restart":
                 await RestartAsync(Only(with, "signal"));
                 return new Result([]);
@@ -101,6 +105,41 @@ internal sealed partial class Steps
         await doing;
         var written = new JsonArray([.. events.Select(Messages.Write)]);
         return new Result(new JsonObject { ["events"] = written }, Text(events[^1].Revision));
+    }
+
+    private async Task<Result> OutputAsync(JsonObject with, CancellationToken soon)
+    {
+        var during = with["during"]?.AsArray();
+        with.Remove("during");
+        var chunks = new List<OutputChunk>();
+        await foreach (var chunk in _calls.Output(Only(with, "taskId"), soon))
+        {
+            if (chunks.Count == 0 && during is not null) await DoAllAsync(during);
+            chunks.Add(chunk);
+        }
+        return new Result(Calls.Texts(chunks));
+    }
+
+    private async Task<Result> AbortedRunAsync(JsonObject with, CancellationToken soon)
+    {
+        var (once, reason) = ((string)with["once"]!, (string)with["reason"]!);
+        with.Remove("once");
+        with.Remove("reason");
+        var options = new RunOptions();
+        using var stop = CancellationTokenSource.CreateLinkedTokenSource(soon);
+        var run = _calls.RunAsync(with, options, stop.Token);
+        await AwaitAsync(once, soon);
+        options.Reason = reason;
+        await stop.CancelAsync();
+        try
+        {
+            await run;
+        }
+        catch (OperationCanceledException) when (!soon.IsCancellationRequested)
+        {
+            return new Result([]);
+        }
+        throw new MismatchException("the run was not cancelled");
     }
 
     private async Task RestartAsync(string signal)

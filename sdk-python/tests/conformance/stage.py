@@ -99,6 +99,20 @@ class Stage:
         texts = {"stdout": result.stdout.decode(), "stderr": result.stderr.decode()}
         return {"ended": to_json(ended), **texts}, result.task.id
 
+    async def _do_aborted_run(self, fields: Fields) -> Done:
+        request = {key: fields[key] for key in fields if key not in {"once", "reason"}}
+
+        def run(**given: Any) -> Awaitable[heeler.RunResult]:
+            return self._client.run(**given)
+
+        running = asyncio.ensure_future(checked(run, v1.SpawnRequest, request))
+        await asyncio.to_thread(self._await, Path(fields["once"]))
+        running.cancel(fields["reason"])
+        await asyncio.wait([running], timeout=DEADLINE)
+        if not running.cancelled():
+            raise CaseError("the run was not cancelled")
+        return None, None
+
     async def _do_attach(self, fields: Fields) -> Done:
         attachment = checked(self._client.attach, v1.AttachRequest, fields)
         chunks = await within(collect(attachment))
@@ -120,8 +134,15 @@ class Stage:
         return {**result, "text": data.decode()}, answer.next_offset
 
     async def _do_output(self, fields: Fields) -> Done:
-        only(fields, "taskId")
-        return texts_of(await within(collect(self._client.task(fields["taskId"]).output()))), None
+        during = [Step.read(step) for step in fields.get("during", ())]
+        only({key: fields[key] for key in fields if key != "during"}, "taskId")
+        chunks: list[Chunk] = []
+        output = aiter(self._client.task(fields["taskId"]).output())
+        while (chunk := await within(anext(output, None))) is not None:
+            if not chunks:
+                await self.steps(during)
+            chunks.append(chunk)
+        return texts_of(chunks), None
 
     async def _do_watch_events(self, fields: Fields) -> Done:
         request = {key: fields[key] for key in fields if key not in {"count", "during"}}

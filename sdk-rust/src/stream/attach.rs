@@ -13,7 +13,7 @@ use heeler_proto::v1::{AttachEndReason, AttachRequest, BackgroundTask, attach_re
 use tokio_stream::{Stream, StreamExt};
 
 use super::{output::Chunk, resume::Resuming};
-use crate::{client::Client, error::Error, task::Task};
+use crate::{client::Client, error::Error, request::CancelOptions, task::Task};
 
 use cursor::Cursor;
 
@@ -64,6 +64,9 @@ pub enum AttachItem {
     /// The last item: every byte written before it has been returned.
     Ended(AttachEnded),
 }
+
+/// The most bytes of a reason.
+const LONGEST_REASON: usize = 4096;
 
 /// The end of an Attach.
 #[derive(Debug, Clone, PartialEq)]
@@ -127,6 +130,44 @@ impl Attach {
         }
         Err(Error::Incomplete { field: "ended" })
     }
+
+    /// As [`Attach::ended`], unless `abort` completes first: then the task is stopped, with this text as the
+    /// reason that is kept with it, and the end is that of the stop.
+    ///
+    /// ```no_run
+    /// use heeler_client::{Client, Error, Spawn};
+    ///
+    /// # async fn example(client: Client, mut keys: tokio::sync::mpsc::Receiver<String>) -> Result<(), Error> {
+    /// let mut run = client.run(Spawn::shell("make test")).await?;
+    /// let pressed = async {
+    ///     keys.recv().await;
+    ///     "the user pressed a key"
+    /// };
+    /// let ended = run.ended_unless(pressed, |_| ()).await?;
+    /// println!("{:?}", ended.task.stop);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn ended_unless<R: Into<String>>(
+        &mut self,
+        abort: impl Future<Output = R>,
+        mut sink: impl FnMut(Chunk),
+    ) -> Result<AttachEnded, Error> {
+        tokio::select! {
+            ended = self.ended(&mut sink) => return ended,
+            reason = abort => {
+                let options = CancelOptions::graceful().reason(shortened(reason.into()));
+                self.task.cancel(options).await?;
+            }
+        }
+        self.ended(sink).await
+    }
+}
+
+/// The longest beginning of a reason that the daemon accepts.
+fn shortened(mut reason: String) -> String {
+    reason.truncate(reason.floor_char_boundary(LONGEST_REASON));
+    reason
 }
 
 impl Stream for Attach {

@@ -129,9 +129,37 @@ const STEPS: Readonly<Record<string, Step>> = {
     return { result: { ...result, text }, stores: answer.nextOffset.toString() };
   },
 
-  output: async ({ client, signal }, fields) => {
+  abortedRun: async ({ client, signal }, { once, reason, ...fields }) => {
+    const options = toSpawnOptions(v1.SpawnRequestSchema, fields) as unknown as SpawnOptions;
+    const abort = new AbortController();
+    const either = AbortSignal.any([signal, abort.signal]);
+    const run = client.run({ ...options, signal: either });
+    const file = once as string;
+    await until(`${file} has content`, () => {
+      signal.throwIfAborted();
+      return (existsSync(file) && statSync(file).size > 0) || undefined;
+    });
+    abort.abort(reason);
+    const thrown = await run.then(
+      () => "nothing",
+      (error: unknown) => error,
+    );
+    if (thrown !== reason) {
+      throw new Error(`the run rejects with ${String(thrown)}`);
+    }
+    return { result: {} };
+  },
+
+  output: async ({ client, signal, during }, { during: steps, ...fields }) => {
     const taskId = onlyField("output", fields, "taskId");
-    return { result: texts(await collect(client.output(taskId, { signal }))) };
+    const chunks: Chunk[] = [];
+    for await (const chunk of client.output(taskId, { signal })) {
+      if (chunks.length === 0) {
+        await during(steps ?? []);
+      }
+      chunks.push(chunk);
+    }
+    return { result: texts(chunks) };
   },
 
   watchEvents: async (scene, { count, during, ...fields }) => {

@@ -43,6 +43,12 @@ impl Client for Grpcurl {
             "readOutput" => self.read(with.rest()).await,
             "run" => self.run(with.rest()).await,
             "attach" => self.attach(with.rest()).await,
+            "abortedRun" => {
+                return Outcome::Cannot("grpcurl has no reason to end a call with".to_owned());
+            }
+            "output" if !during.is_empty() => {
+                return Outcome::Cannot("grpcurl does not resume".to_owned());
+            }
             "output" => {
                 let id = with.text("taskId");
                 with.none_left();

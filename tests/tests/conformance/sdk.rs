@@ -1,12 +1,12 @@
 //! The Rust SDK as a client of the conformance cases.
 
-use std::future::Future;
+use std::{fs, future::Future};
 
 use heeler_client::{
     Attach, AttachOptions, Chunk, Client as Sdk, Error, Spawn, StreamExt, WatchItem, WatchOptions,
     v1::{self, attach_request::Start},
 };
-use heeler_tests::{Daemon, within};
+use heeler_tests::{Daemon, eventually, within};
 use prost::Message;
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
 use serde_json::{Value, json};
@@ -101,7 +101,8 @@ impl Rust {
                 self.attach(self.message("AttachRequest", with.rest()))
                     .await
             }
-            "output" => self.output(with).await,
+            "abortedRun" => self.aborted_run(with).await,
+            "output" => self.output(with, during).await,
             "watchEvents" => self.watch(with, during).await,
             other => panic!("the SDK has no step {other}"),
         }
@@ -122,6 +123,23 @@ impl Rust {
             spawn = spawn.request_id(request.request_id);
         }
         self.until_ended(self.client.run(spawn).await?).await
+    }
+
+    async fn aborted_run(&self, mut with: Fields) -> Result<Value, Problem> {
+        let (once, reason) = (with.text("once"), with.text("reason"));
+        let request: v1::SpawnRequest = self.message("SpawnRequest", with.rest());
+        let spawn = Spawn::from(request.spec.unwrap_or_default());
+        let mut run = self.client.run(spawn).await?;
+        let abort = async {
+            let has_content = || fs::metadata(&once).is_ok_and(|found| found.len() > 0);
+            eventually(&once, has_content).await;
+            reason
+        };
+        let ended = run.ended_unless(abort, drop).await?;
+        match ended.task.stop {
+            Some(_) => Ok(Value::Null),
+            None => Err(Problem::During("it ended before the abort".to_owned())),
+        }
     }
 
     async fn attach(&self, request: v1::AttachRequest) -> Result<Value, Problem> {
@@ -152,14 +170,30 @@ impl Rust {
         Ok(result)
     }
 
-    async fn output(&self, mut with: Fields) -> Result<Value, Problem> {
+    async fn output<'a>(
+        &'a self,
+        mut with: Fields,
+        during: During<'a, Self>,
+    ) -> Result<Value, Problem> {
         let mut chunks = self.client.task(with.text("taskId")).output();
         with.none_left();
-        let mut output = Output::default();
+        let (mut output, mut during) = (Output::default(), Some(during));
         while let Some(chunk) = chunks.next().await {
             output.take(&chunk?);
+            self.run_once(&mut during).await?;
         }
         Ok(output.into())
+    }
+
+    /// Runs the steps that go on during another, the first time.
+    async fn run_once<'a>(&'a self, during: &mut Option<During<'a, Self>>) -> Result<(), Problem> {
+        match during.take() {
+            Some(during) => {
+                let done = during.run(self).await;
+                done.map_err(|verdict| Problem::During(verdict.to_string()))
+            }
+            None => Ok(()),
+        }
     }
 
     async fn watch<'a>(
@@ -173,12 +207,7 @@ impl Rust {
         let (mut during, mut events) = (Some(during), Vec::new());
         while events.len() < count {
             match watch.next().await.expect("a watch has no end")? {
-                WatchItem::Bookmark(_) => {
-                    if let Some(during) = during.take() {
-                        let done = during.run(self).await;
-                        done.map_err(|verdict| Problem::During(verdict.to_string()))?;
-                    }
-                }
+                WatchItem::Bookmark(_) => self.run_once(&mut during).await?,
                 WatchItem::Event(event) => events.push(self.json("TaskEvent", &event)),
                 WatchItem::Initial(_) => {}
             }

@@ -179,6 +179,30 @@ async fn a_run_gives_the_output_and_then_the_end() {
     assert_eq!(exit_code(&end.task), 3);
 }
 
+/// F13
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_abort_stops_the_task_with_its_reason_and_an_end_comes_before_a_later_one() {
+    let daemon = Daemon::start().await;
+    let client = client(&daemon).await;
+    let spawn = Spawn::shell("echo one; exec sleep 60");
+    let mut run = client.run(spawn).await.unwrap();
+    first_output(&mut run).await;
+    let reason = format!("a key: {}ü", "x".repeat(4088));
+    let abort = std::future::ready(reason.clone());
+    let ended = within("its end", run.ended_unless(abort, |_| ())).await;
+    let task = ended.unwrap().task;
+    assert_eq!(task.state(), TaskState::Cancelled);
+    assert_eq!(
+        task.stop.unwrap().reason,
+        reason[..4095],
+        "cut where a character begins"
+    );
+    let mut run = client.run(Spawn::shell("exit 3")).await.unwrap();
+    let never = std::future::pending::<String>();
+    let ended = within("its end", run.ended_unless(never, |_| ())).await;
+    assert_eq!(exit_code(&ended.unwrap().task), 3);
+}
+
 /// F1, F5, F7
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_detach_ends_attachments_and_waits_out_of_the_foreground() {
