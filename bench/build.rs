@@ -5,7 +5,7 @@ use std::{env, path::PathBuf, process::Command};
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=src/nothing.rs");
+    println!("cargo::rerun-if-changed=src/floor/nothing.rs");
     let variable = |name: &str| env::var_os(name).unwrap_or_default();
     let mut rustc = Command::new(variable("RUSTC"));
     if variable("HOST") != variable("TARGET") {
@@ -31,10 +31,10 @@ fn main() {
         rustc.arg(format!("-Clink-arg={flag}"));
     }
     let program = PathBuf::from(variable("OUT_DIR")).join("nothing");
-    rustc.arg("src/nothing.rs").arg("-o").arg(program);
+    rustc.arg("src/floor/nothing.rs").arg("-o").arg(program);
     match rustc.status() {
         Ok(status) if status.success() => {}
-        Ok(status) => println!("cargo::error=src/nothing.rs does not compile: {status}"),
+        Ok(status) => println!("cargo::error=src/floor/nothing.rs does not compile: {status}"),
         Err(error) => println!("cargo::error=cannot run {rustc:?}: {error}"),
     }
 }

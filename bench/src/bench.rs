@@ -15,8 +15,10 @@ use tokio::sync::OnceCell;
 
 use crate::{
     Result,
-    daemon::{Containment, Daemon},
-    past, program,
+    measured::{
+        daemon::{Containment, Daemon},
+        past, program,
+    },
 };
 
 #[derive(Debug)]

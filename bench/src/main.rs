@@ -4,25 +4,17 @@
 //! A figure that misses its goal is marked, and the exit code is still 0. `docs/BENCHMARKS.md` explains
 //! each line.
 
-mod bare;
-mod bare_server;
 mod bench;
 mod cases;
-mod cgroup;
-mod connection;
-mod daemon;
-mod figures;
-mod past;
-mod process;
-mod program;
-mod report;
+mod floor;
+mod measured;
+mod result;
 mod role;
-mod tasks;
 
 use std::{env, error::Error, process::ExitCode, time::Instant};
 
 use bench::Bench;
-use report::{Heading, Row};
+use result::report::{Heading, Row};
 
 /// Errors are for people to read.
 pub(crate) type Result<T = ()> = std::result::Result<T, Box<dyn Error + Send + Sync>>;

@@ -15,7 +15,7 @@ use tokio::runtime;
 
 use crate::{
     Result,
-    tasks::{self, Naming},
+    measured::tasks::{self, Naming},
 };
 
 pub(crate) use brood::{COUNT, Kind, Leash};

@@ -4,7 +4,6 @@ pub(crate) mod choices;
 pub(crate) mod deferred_args;
 pub(crate) mod detach_key;
 pub(crate) mod duration;
-pub(crate) mod flag_names;
 pub(crate) mod key_value;
 pub(crate) mod listen_address;
 pub(crate) mod preset;

@@ -1,30 +1,21 @@
 //! The subcommands, one file each.
 
-mod attach;
-mod cancel;
-mod completions;
-mod detach;
-mod doctor;
+mod about;
+pub(crate) mod daemon;
 mod events;
 mod follow;
 mod inspect;
-mod kill;
 mod logs;
-mod man;
 mod ps;
 mod queue;
-mod restart;
-mod rm;
-mod run;
-pub(crate) mod serve;
-mod shutdown;
-mod spawn;
-mod start;
-mod version;
-mod wait;
+mod tasks;
 
 use clap::Subcommand;
 use tokio::runtime;
+
+use about::{completions, man, version};
+use daemon::{doctor, serve, shutdown, start};
+use tasks::{attach, cancel, detach, kill, restart, rm, run, spawn, wait};
 
 use crate::{
     args::{deferred_args::DeferredArgs, preset::PresetArgs},

@@ -1,25 +1,20 @@
 //! The `heeler` command: `heeler serve` is the daemon, every other subcommand is a client of it.
 //!
-//! A subcommand is a file in `commands`. It parses its flags with `args`, connects through `context`,
-//! calls the daemon with the Rust SDK, and prints what `render` makes of the response. `run` and `attach`
-//! share `foreground`.
+//! A subcommand is a file in `commands`. It parses its flags with `args` and the `words` for tasks,
+//! connects through `context`, calls the daemon with the Rust SDK, prints what `render` makes of the
+//! response, and ends as `report` says. `run` and `attach` share `foreground`.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 
 mod args;
 mod commands;
-mod completion;
 mod context;
 mod daemon;
-mod exit;
-mod failure;
 mod foreground;
-mod orphans;
-mod out;
 mod output_reader;
 mod render;
-mod suggestion;
-mod task_ref;
+mod report;
+mod words;
 
 use std::process::ExitCode;
 
@@ -32,6 +27,9 @@ use commands::Command;
 use exit::EXIT_CODES;
 use failure::Failure;
 use out::Format;
+// The names by which every other module uses them.
+use report::{exit, failure, out};
+use words::{completion, suggestion, task_ref};
 
 /// Start, watch, inspect and stop background tasks
 #[derive(Debug, Parser)]

@@ -34,6 +34,7 @@ mod error;
 mod file;
 #[cfg(feature = "fuzz")]
 pub(crate) mod fuzz;
+mod past;
 mod prune;
 mod read;
 mod record;
@@ -69,6 +70,7 @@ use crate::task::{
 
 pub(crate) use error::{DiskTrouble, ReadError};
 pub(crate) use error::{JournalError, RecordError};
+pub use past::Past;
 pub(crate) use prune::{Candidate, FinishedClass, FinishedTotals};
 pub(crate) use read::{ListQuery, Position};
 pub(crate) use write::Allocate;

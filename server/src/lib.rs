@@ -37,7 +37,7 @@ pub use serve::{Ready, RunError, run};
 #[doc(hidden)]
 pub mod internal {
     pub use crate::{
-        journal::{Boot, Entry, Journal},
+        journal::{Boot, Entry, Journal, Past},
         process::{
             launch::EnvBlock,
             shim::{AfterTask, Launch, RecordSync, ShimLink, ShimOrder, ShimPool, ShimReport},

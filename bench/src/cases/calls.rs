@@ -11,13 +11,17 @@ use tonic_health::pb::HealthCheckRequest;
 
 use crate::{
     Result,
-    bare_server::{self, BareServer},
     bench::Bench,
-    daemon::Containment,
-    figures::{median, median_ratio, rate},
-    program::TRUE,
-    report::{Goal, Row},
-    tasks::{self, Ends},
+    floor::bare_server::{self, BareServer},
+    measured::{
+        daemon::Containment,
+        program::TRUE,
+        tasks::{self, Ends},
+    },
+    result::{
+        figures::{median, median_ratio, rate},
+        report::{Goal, Row},
+    },
     tell,
 };
 

@@ -12,14 +12,18 @@ use heeler_proto::v1::{CancelRequest, ForcedStop, cancel_request::How, proof};
 use crate::{
     Result,
     bench::Bench,
-    cgroup::CpuGroup,
-    connection::Stub,
-    daemon::{Containment, Daemon},
-    figures::{median, millis, time},
-    program,
-    report::{Goal, Row},
+    floor::cgroup::CpuGroup,
+    measured::{
+        connection::Stub,
+        daemon::{Containment, Daemon},
+        program, tasks,
+    },
+    result::{
+        figures::{median, millis, time},
+        report::{Goal, Row},
+    },
     role::{COUNT, Kind, Leash},
-    tasks, tell,
+    tell,
 };
 
 const ROUNDS: usize = 12;

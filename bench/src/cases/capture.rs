@@ -11,12 +11,16 @@ use heeler_proto::v1::RemoveRequest;
 use crate::{
     Result,
     bench::Bench,
-    connection::Stub,
-    daemon::{Containment, Daemon},
-    figures::{median, median_ratio, throughput},
-    program,
-    report::{Goal, Row},
-    tasks::{self, Ends},
+    measured::{
+        connection::Stub,
+        daemon::{Containment, Daemon},
+        program,
+        tasks::{self, Ends},
+    },
+    result::{
+        figures::{median, median_ratio, throughput},
+        report::{Goal, Row},
+    },
     tell,
 };
 

@@ -10,12 +10,16 @@ use std::{
 
 use crate::{
     Result,
-    bare::Bare,
     bench::Bench,
-    daemon::{Containment, Daemon},
-    figures::{median, millis, time},
-    program::TRUE,
-    report::{Goal, Row},
+    floor::bare::Bare,
+    measured::{
+        daemon::{Containment, Daemon},
+        program::TRUE,
+    },
+    result::{
+        figures::{median, millis, time},
+        report::{Goal, Row},
+    },
     tell,
 };
 

@@ -18,12 +18,16 @@ use super::capture::{remove, writer};
 use crate::{
     Result,
     bench::Bench,
-    connection::Stub,
-    daemon::{Containment, Daemon},
-    figures::{median, median_ratio, throughput},
-    program,
-    report::{Goal, Row},
-    tasks::Ends,
+    measured::{
+        connection::Stub,
+        daemon::{Containment, Daemon},
+        program,
+        tasks::Ends,
+    },
+    result::{
+        figures::{median, median_ratio, throughput},
+        report::{Goal, Row},
+    },
     tell,
 };
 

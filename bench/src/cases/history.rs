@@ -4,11 +4,15 @@ use super::spawn_latency::one;
 use crate::{
     Result,
     bench::Bench,
-    daemon::{Containment, Daemon},
-    figures::{median, median_ratio, rate, time},
-    program::TRUE,
-    report::{Goal, Row},
-    tasks::{self, Ends, Naming},
+    measured::{
+        daemon::{Containment, Daemon},
+        program::TRUE,
+        tasks::{self, Ends, Naming},
+    },
+    result::{
+        figures::{median, median_ratio, rate, time},
+        report::{Goal, Row},
+    },
     tell,
 };
 

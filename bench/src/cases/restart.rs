@@ -5,10 +5,12 @@ use heeler_proto::v1::ListRequest;
 use crate::{
     Result,
     bench::Bench,
-    daemon::Containment,
-    figures::{median, millis, time},
-    report::{Goal, Row},
-    tasks, tell,
+    measured::{daemon::Containment, tasks},
+    result::{
+        figures::{median, millis, time},
+        report::{Goal, Row},
+    },
+    tell,
 };
 
 const ROUNDS: usize = 5;

@@ -12,14 +12,18 @@ use nix::{
 
 use crate::{
     Result,
-    bare::Bare,
     bench::Bench,
-    daemon::Containment,
-    figures::median,
-    process,
-    program::TRUE,
-    report::{Goal, Row},
-    tasks::{self, Naming},
+    floor::bare::Bare,
+    measured::{
+        daemon::Containment,
+        process,
+        program::TRUE,
+        tasks::{self, Naming},
+    },
+    result::{
+        figures::median,
+        report::{Goal, Row},
+    },
     tell,
 };
 

@@ -5,14 +5,18 @@ use std::time::Instant;
 
 use crate::{
     Result,
-    bare::Bare,
     bench::Bench,
-    connection::Stub,
-    daemon::{Containment, Daemon},
-    figures::{median, millis, percentile, time},
-    program::{NOTHING, TRUE},
-    report::{Goal, Row},
-    tasks::{self, Ends, Naming},
+    floor::bare::Bare,
+    measured::{
+        connection::Stub,
+        daemon::{Containment, Daemon},
+        program::{NOTHING, TRUE},
+        tasks::{self, Ends, Naming},
+    },
+    result::{
+        figures::{median, millis, percentile, time},
+        report::{Goal, Row},
+    },
     tell,
 };
 

@@ -3,13 +3,17 @@
 
 use crate::{
     Result,
-    bare::Bare,
     bench::Bench,
-    daemon::{Containment, Daemon},
-    figures::{median, median_ratio, rate},
-    program::{NOTHING, TRUE},
-    report::{Goal, Row},
-    tasks::{self, Naming},
+    floor::bare::Bare,
+    measured::{
+        daemon::{Containment, Daemon},
+        program::{NOTHING, TRUE},
+        tasks::{self, Naming},
+    },
+    result::{
+        figures::{median, median_ratio, rate},
+        report::{Goal, Row},
+    },
     tell,
 };
 

@@ -12,13 +12,13 @@ use tonic::{Streaming, transport::Channel};
 
 use crate::{
     Result,
-    bare_server::{self, BareServer},
     bench::Bench,
-    connection::Stub,
-    daemon::Daemon,
-    figures::{median, median_ratio, rate},
-    past,
-    report::{Goal, Row},
+    floor::bare_server::{self, BareServer},
+    measured::{connection::Stub, daemon::Daemon, past},
+    result::{
+        figures::{median, median_ratio, rate},
+        report::{Goal, Row},
+    },
     tell,
 };
 

@@ -16,7 +16,7 @@ use nix::{
 };
 
 use super::{Kind, Leash};
-use crate::{Result, cgroup, program};
+use crate::{Result, floor::cgroup, measured::program};
 
 /// Prints the time in microseconds, and true if no process is left.
 pub(super) fn run(kind: Kind) -> Result {

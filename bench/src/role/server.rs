@@ -30,7 +30,7 @@ use tonic::{
 };
 use tower::{Service, service_fn};
 
-use crate::{Result, connection::Raw};
+use crate::{Result, measured::connection::Raw};
 
 /// Maximum number of streams per connection, as in the daemon.
 const STREAMS: u32 = 16 * 1024;

@@ -19,7 +19,7 @@ use heeler_client::{Address, Client, Error, paths};
 use nix::sys::socket::{getsockopt, sockopt};
 use tokio::time::sleep;
 
-use crate::{commands::serve::OWN_SESSION, exit::Exit, failure::Failure, out};
+use crate::{commands::daemon::serve::OWN_SESSION, exit::Exit, failure::Failure, out};
 
 /// Time limit for a new daemon to listen.
 const LISTEN_LIMIT: Duration = Duration::from_secs(10);

@@ -229,8 +229,8 @@ mod tests {
     #[test]
     fn a_prefix_begins_with_the_kind_or_after_the_dash() {
         let prefix = |text: &str| text.parse::<IdPrefix>();
-        let id: TaskId = "shell-4k2mzq7xda".parse().unwrap();
-        let matches = |text: &str| prefix(text).unwrap().matches(&id);
+        let id: TaskId = "shell-4k2mzq7xda".parse().expect("an id");
+        let matches = |text: &str| prefix(text).expect("a prefix").matches(&id);
         for text in ["s", "shell", "shell-4k", "4k2m", "shell-4k2mzq7xda", "4"] {
             assert!(matches(text), "{text}");
         }

@@ -4,14 +4,11 @@
 
 mod capture;
 mod command;
-mod completion;
 mod doctor;
-mod examples;
+mod documented;
 mod habits;
-mod installed_files;
 mod json;
 mod listing;
-mod readme;
 mod restart;
 mod run;
 mod script;

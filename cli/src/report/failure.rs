@@ -9,7 +9,8 @@ use heeler_client::{
 use nix::{errno::Errno, sys::signal::Signal};
 use serde_json::{Value, json};
 
-use crate::{args::flag_names, exit::Exit};
+use super::flag_names;
+use crate::exit::Exit;
 
 #[derive(Debug)]
 pub(crate) enum Failure {

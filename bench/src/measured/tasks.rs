@@ -21,7 +21,7 @@ use tokio::{
 
 use crate::{
     Result,
-    connection::{self, Stub},
+    measured::connection::{self, Stub},
 };
 
 /// Number of concurrent callers, each on a connection of its own.

@@ -20,9 +20,12 @@ use nix::{
 use tonic::transport::Channel;
 
 use crate::{
-    Result, cgroup,
-    connection::{self, Stub},
-    process,
+    Result,
+    floor::cgroup,
+    measured::{
+        connection::{self, Stub},
+        process,
+    },
 };
 
 /// Maximum time to start or to end.

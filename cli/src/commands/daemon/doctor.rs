@@ -13,10 +13,10 @@ use heeler_client::{Error, ListOptions, v1::ServerInfo};
 use self::report::Report;
 use crate::{
     context::{ClientArgs, Context},
+    daemon::orphans::{self, Cause, Orphan, ProcTable},
     daemon::peer::Peer,
     exit::Exit,
     failure::Failure,
-    orphans::{self, Cause, Orphan, ProcTable},
     out::{self, Format, Out},
 };
 

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::{Found, is_absence};
 use crate::{
+    daemon::orphans::{Cause, Orphan, Process, is_served},
     failure::Failure,
-    orphans::{Cause, Orphan, Process, is_served},
     render::{text, units},
 };
 

@@ -13,8 +13,10 @@ use tonic::{Request, Streaming, client::Grpc, transport::Channel};
 use crate::{
     Result,
     bench::Bench,
-    connection::{self, Raw},
-    program,
+    measured::{
+        connection::{self, Raw},
+        program,
+    },
 };
 
 /// Maximum time until it listens.
