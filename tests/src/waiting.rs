@@ -16,6 +16,18 @@ pub async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     eventually_some(what, || condition().then_some(())).await;
 }
 
+/// Waits until the condition holds; returns false at the limit.
+pub async fn eventually_or_not(mut condition: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + DEADLINE;
+    while !condition() {
+        if Instant::now() > end {
+            return false;
+        }
+        tokio::time::sleep(STEP).await;
+    }
+    true
+}
+
 /// Waits until `look` returns a value.
 pub async fn eventually_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + DEADLINE;

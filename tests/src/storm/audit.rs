@@ -8,9 +8,19 @@ use std::{
 
 use heeler_proto::v1::{BackgroundTask, ListRequest, TaskEvent, TaskEventType, TaskState, outcome};
 
-use super::{Aftermath, Done, Ending, Ingredient, Storm, descriptors, is_lost, never_ran};
+use super::{
+    Aftermath, Done, Ending, Storm, descriptors,
+    evidence::{Evidence, Failure, Loss},
+    is_lost,
+    job::Captured,
+    never_ran,
+};
 use crate::{
-    Api, Daemon, TaskSpecExt as _, eventually, request::live, sessions, waiting::STEP, watch::types,
+    Api, Daemon, TaskSpecExt as _, eventually,
+    request::live,
+    sessions,
+    waiting::{STEP, eventually_or_not},
+    watch::types,
 };
 
 /// The number of discrepancies that are printed.
@@ -70,7 +80,12 @@ pub(super) async fn nothing_lives(api: &Api) {
 pub(super) async fn of(daemon: &Daemon, storm: Storm, aftermath: Aftermath) -> Figures {
     let api = daemon.api().await;
     let mut audit = Audit {
-        ran: ran(&aftermath.ran),
+        evidence: Evidence::of(
+            daemon,
+            &aftermath.ran,
+            &aftermath.victims,
+            &aftermath.hardships,
+        ),
         tasks: everything(&api).await,
         history: api.history().await,
         bytes: 0,
@@ -78,7 +93,7 @@ pub(super) async fn of(daemon: &Daemon, storm: Storm, aftermath: Aftermath) -> F
         lost: 0,
         removed: 0,
         without_output: 0,
-        without_forks: 0,
+        with_failures: 0,
         wrong: aftermath.faults.clone(),
         aftermath,
     };
@@ -104,7 +119,7 @@ pub(super) async fn of(daemon: &Daemon, storm: Storm, aftermath: Aftermath) -> F
             ("lost", audit.lost),
             ("removed", audit.removed),
             ("without room for output", audit.without_output),
-            ("without processes", audit.without_forks),
+            ("with a step that failed", audit.with_failures),
             ("unanswered calls", sum(|record| record.broken)),
             ("repeated calls", sum(|record| record.replays)),
             ("events", audit.aftermath.seen.events.len() as u64),
@@ -126,16 +141,25 @@ struct Audit {
     aftermath: Aftermath,
     tasks: BTreeMap<String, BackgroundTask>,
     history: Vec<TaskEvent>,
-    ran: BTreeMap<String, u64>,
+    evidence: Evidence,
     bytes: u64,
     never_ran: u64,
     lost: u64,
     removed: u64,
     /// Tasks whose output could not be written.
     without_output: u64,
-    /// Tasks whose command could not start its own processes.
-    without_forks: u64,
+    /// Tasks whose command could not do one of its steps.
+    with_failures: u64,
     wrong: Vec<String>,
+}
+
+/// A task that ran, and the evidence about it.
+struct Ran<'a> {
+    task: &'a BackgroundTask,
+    leader: Option<i32>,
+    /// Its output, without the messages of steps that failed.
+    output: &'a [u8],
+    failures: &'a [Failure],
 }
 
 impl Audit {
@@ -155,59 +179,120 @@ impl Audit {
         if task.name() != done.job.name || task.output_bytes != output.len() as u64 {
             self.wrong(done, format!("{} bytes of {task:?}", output.len()));
         }
-        let ran = self.ran.remove(&done.job.name).unwrap_or(0);
-        let orphaned = self.aftermath.victims.contains(&done.task_id);
-        if never_ran(&task) {
-            self.never_ran += 1;
-            if ran > 0 || !output.is_empty() {
-                self.wrong(done, format!("ran {ran} times: {task:?}"));
-            }
-            return;
-        }
-        let must_run = matches!(done.job.ending, Ending::Exits(_) | Ending::Dies) && !orphaned;
-        if ran > 1 || (must_run && ran == 0) {
-            self.wrong(done, format!("ran {ran} times: {task:?}"));
-        }
-        if orphaned && is_lost(&task) {
-            self.lost += 1;
-            let stopped = matches!(task.state(), TaskState::Cancelled | TaskState::TimedOut);
-            if task.state() != TaskState::Lost && !stopped {
-                self.wrong(done, format!("lost, but in another state: {task:?}"));
-            }
-            return self.wrong.extend(done.job.check_part(&output));
-        }
-        let lost_output = !task.capture_error.is_empty() && self.is_part_of(Ingredient::FullDisk);
-        // A full disk may have swallowed the fixture's own message.
-        let says_so =
-            could_not_fork(&output) || (lost_output && exited_with(&task, FIXTURE_FAILED));
-        if says_so && self.is_part_of(Ingredient::ProcessLimit) {
-            self.without_forks += 1;
-            // Only the process that could not fork has ended for that.
-            if !exited_with(&task, FIXTURE_FAILED) {
-                self.wrong.extend(done.job.check_end(&task));
-            }
-            return;
-        }
-        self.wrong.extend(done.job.check_end(&task));
-        if lost_output {
-            // The output of a disk that was full has gaps, which the task says.
-            self.without_output += 1;
-            return;
-        }
-        let output_is_wrong = match orphaned {
-            true => done.job.check_part(&output),
-            false => done.job.check_output(&output),
+        let leaders = self.evidence.take_ran(&done.job.name);
+        let may_not_run = matches!(done.job.ending, Ending::Cancelled | Ending::TimesOut);
+        let runs = match (never_ran(&task), is_lost(&task) || may_not_run) {
+            (true, _) => 0..=0,
+            (false, true) => 0..=1,
+            (false, false) => 1..=1,
         };
-        self.wrong.extend(output_is_wrong);
+        if !runs.contains(&leaders.len()) {
+            self.wrong(done, format!("ran {} times: {task:?}", leaders.len()));
+        }
+        if never_ran(&task) {
+            return self.undone(done, &task, &output);
+        }
+        let failures = self.evidence.failures(&done.job.name).to_vec();
+        self.failures(done, &failures);
+        let ran = Ran {
+            task: &task,
+            leader: leaders.first().copied(),
+            output: &without(&output, &failures),
+            failures: &failures,
+        };
+        match is_lost(&task) {
+            true => self.lost(done, &ran),
+            false => {
+                self.end(done, &ran);
+                self.output(done, &ran);
+            }
+        }
     }
 
-    fn is_part_of(&self, ingredient: Ingredient) -> bool {
-        self.aftermath.hardships.contains_key(ingredient.name())
+    /// Checks a task that says that its leader never ran.
+    fn undone(&mut self, done: &Done, task: &BackgroundTask, output: &[u8]) {
+        self.never_ran += 1;
+        if !output.is_empty() {
+            self.wrong(done, format!("has output: {task:?}"));
+        }
+        if !self.evidence.explains_failed_start(task) {
+            self.wrong(done, format!("no reason not to start: {task:?}"));
+        }
+    }
+
+    /// Checks that the steps that a job could not do are ones that the storm has prevented.
+    fn failures(&mut self, done: &Done, failures: &[Failure]) {
+        self.with_failures += u64::from(!failures.is_empty());
+        for failure in failures {
+            if !self.evidence.explains_failure(&done.task_id, failure) {
+                self.wrong(done, format!("{failure:?}"));
+            }
+        }
+    }
+
+    /// Checks a task that says that its end is not known.
+    fn lost(&mut self, done: &Done, ran: &Ran<'_>) {
+        let task = ran.task;
+        self.lost += 1;
+        if !self.evidence.is_shim_killed(&task.id) {
+            self.wrong(done, format!("lost, and its shim was not killed: {task:?}"));
+        }
+        let stopped = matches!(task.state(), TaskState::Cancelled | TaskState::TimedOut);
+        if task.state() != TaskState::Lost && !stopped {
+            self.wrong(done, format!("lost, but in another state: {task:?}"));
+        }
+        // Its shim alone knew how much output a full disk had refused.
+        let wrong = match self.evidence.had_a_full_disk() {
+            true => done.job.check_order(ran.output),
+            false => done.job.check_part(ran.output),
+        };
+        self.wrong.extend(wrong);
+    }
+
+    /// Checks the end of a task. A leader that could not do a step has another end.
+    fn end(&mut self, done: &Done, ran: &Ran<'_>) {
+        let is_leader = |failure: &Failure| Some(failure.pid) == ran.leader;
+        if !ran.failures.iter().any(is_leader) {
+            self.wrong.extend(done.job.check_end(ran.task));
+        } else if !exited_with(ran.task, FIXTURE_FAILED) {
+            self.wrong(done, format!("its leader failed: {:?}", ran.task));
+        }
+    }
+
+    /// Checks the output of a task whose end is known: it is whole, or the task says how much is missing,
+    /// or its last writers were left without a shim or could not be started.
+    fn output(&mut self, done: &Done, ran: &Ran<'_>) {
+        let (job, task) = (&done.job, ran.task);
+        let is_cut = !ran.failures.is_empty();
+        let is_killed = self.evidence.is_shim_killed(&task.id);
+        let wrong = match self.evidence.loss(task) {
+            Loss::Unexplained => Some(format!("{}: output was lost: {task:?}", job.name)),
+            Loss::Bytes(lost) => {
+                self.without_output += 1;
+                let messages = ran.failures.iter().map(|failure| failure.message().len());
+                let besides = messages.sum::<usize>() as u64;
+                let captured = match is_cut || is_killed {
+                    true => Captured::Part,
+                    false => Captured::Whole,
+                };
+                job.check_gaps(ran.output, lost, besides, captured)
+            }
+            Loss::None if is_killed && self.evidence.had_a_full_disk() => {
+                job.check_order(ran.output)
+            }
+            Loss::None if is_killed => job.check_orphaned(ran.output),
+            Loss::None if is_cut => job.check_part(ran.output),
+            Loss::None => job.check_output(ran.output),
+        };
+        self.wrong.extend(wrong);
     }
 
     fn wrong(&mut self, done: &Done, what: String) {
-        self.wrong
-            .push(format!("{} ({}): {what}", done.job.name, done.task_id));
+        let logged = self.evidence.logged(&done.task_id);
+        self.wrong.push(format!(
+            "{} ({}): {what}{logged}",
+            done.job.name, done.task_id
+        ));
     }
 
     /// Checks that there is no task and was no start beyond the jobs.
@@ -219,10 +304,9 @@ impl Audit {
         for id in self.tasks.keys().filter(|id| !asked.contains(&***id)) {
             self.wrong.push(format!("{id} belongs to no job"));
         }
-        for (name, ran) in &self.ran {
-            self.wrong
-                .push(format!("{name} ran {ran} times without a job"));
-        }
+        let other = self.evidence.other_runs();
+        let other = other.map(|(name, ran)| format!("{name} ran {ran} times without a job"));
+        self.wrong.extend(other);
     }
 
     /// Checks that the watcher received every event, that every task has one start and one end, and
@@ -254,7 +338,20 @@ impl Audit {
 
     /// Checks that every process, file and cgroup belongs to a task.
     async fn leftovers(&mut self, daemon: &Daemon) {
-        daemon.no_processes().await;
+        eventually_or_not(|| daemon.processes().is_empty()).await;
+        for process in daemon.processes() {
+            let (command, stat) = (process.command(), process.stat());
+            let events = self.history.iter().filter(|event| {
+                let name = event.task.as_ref().map(BackgroundTask::name);
+                name.is_some_and(|name| command.contains(&format!(" {name} ")))
+            });
+            let events: Vec<String> = events.map(|event| format!("\n    {event:?}")).collect();
+            self.wrong.push(format!(
+                "left behind: {} {command} {stat:?}{}",
+                process.pid,
+                events.concat()
+            ));
+        }
         let files = || files(daemon);
         let known = |id: &String| self.tasks.contains_key(id);
         eventually("no file without a task", || files().iter().all(known)).await;
@@ -282,10 +379,17 @@ impl Audit {
     }
 }
 
-/// True if the fixture says that it could not start a process.
-fn could_not_fork(output: &[u8]) -> bool {
-    let output = String::from_utf8_lossy(output);
-    output.contains("heeler-fixture: ") && output.contains("EAGAIN")
+/// The output without the messages of steps that failed.
+fn without(output: &[u8], failures: &[Failure]) -> Vec<u8> {
+    let mut rest = output.to_vec();
+    for message in failures.iter().map(Failure::message) {
+        let message = message.as_bytes();
+        let parts = &mut rest.windows(message.len());
+        if let Some(at) = parts.position(|part| part == message) {
+            rest.drain(at..at + message.len());
+        }
+    }
+    rest
 }
 
 fn exited_with(task: &BackgroundTask, code: i32) -> bool {
@@ -326,16 +430,6 @@ async fn everything(api: &Api) -> BTreeMap<String, BackgroundTask> {
             return all;
         }
     }
-}
-
-/// The number of starts of each job.
-fn ran(path: &str) -> BTreeMap<String, u64> {
-    let mut ran = BTreeMap::new();
-    for line in fs::read_to_string(path).unwrap_or_default().lines() {
-        let name = line.split(' ').next().unwrap_or_default();
-        *ran.entry(name.to_owned()).or_default() += 1;
-    }
-    ran
 }
 
 fn files(daemon: &Daemon) -> Vec<String> {

@@ -68,9 +68,8 @@ impl<'a> Hardships<'a> {
         }
     }
 
-    /// Ends some hardships and begins others. Returns the shims that were stopped.
-    pub(super) async fn change(&mut self, daemon: &Daemon) -> Vec<Process> {
-        let mut stopped = Vec::new();
+    /// Ends some hardships and begins others.
+    pub(super) async fn change(&mut self, daemon: &Daemon) {
         self.turn += 1;
         for (number, ingredient) in self.with.clone().into_iter().enumerate() {
             // Each has its turn, however short the storm.
@@ -81,12 +80,11 @@ impl<'a> Hardships<'a> {
                 false if is_due || self.chance.once_in(4) => {
                     self.active.push(ingredient);
                     *self.counts.entry(ingredient.name()).or_default() += 1;
-                    stopped.extend(self.begin(ingredient, daemon).await);
+                    self.begin(ingredient, daemon).await;
                 }
                 true | false => {}
             }
         }
-        stopped
     }
 
     pub(super) fn end_all(&mut self) {
@@ -95,7 +93,7 @@ impl<'a> Hardships<'a> {
         }
     }
 
-    async fn begin(&mut self, ingredient: Ingredient, daemon: &Daemon) -> Vec<Process> {
+    async fn begin(&mut self, ingredient: Ingredient, daemon: &Daemon) {
         match ingredient {
             Ingredient::FullDisk => self.disk.iter().for_each(|disk| disk.fill()),
             Ingredient::ProcessLimit => self.limit.iter().for_each(ProcessLimit::impose),
@@ -104,8 +102,7 @@ impl<'a> Hardships<'a> {
                 shims.extend(busy_shims(daemon));
                 shims.retain(|_| self.chance.once_in(2));
                 shims.iter().for_each(|shim| shim.signal(Signal::SIGSTOP));
-                self.stopped.extend(shims.clone());
-                return shims;
+                self.stopped.extend(shims);
             }
             // The killer of servers kills them: it knows when.
             Ingredient::KilledShims => {}
@@ -116,7 +113,6 @@ impl<'a> Hardships<'a> {
                 self.calls = within_or(opened, || None).await;
             }
         }
-        Vec::new()
     }
 
     fn end(&mut self, ingredient: Ingredient) {

@@ -9,6 +9,10 @@ use prost_types::Duration;
 use super::chance::Chance;
 use crate::{SpawnRequestExt as _, argv, millis, pattern, secs};
 
+/// The first jobs of a storm, of which a third are in the foreground. The server keeps the latest 1,000
+/// finished foreground tasks, for ten minutes, and the audit needs them all.
+const FOREGROUND_JOBS: u64 = 2_400;
+
 /// A task to spawn.
 #[derive(Debug, Clone)]
 pub struct Job {
@@ -19,6 +23,8 @@ pub struct Job {
     pub ending: Ending,
     /// The complete output.
     pub output: Vec<u8>,
+    /// The size of the part that the leader writes itself, at the beginning.
+    pub leader_output: usize,
 }
 
 /// The end of a job.
@@ -32,6 +38,13 @@ pub enum Ending {
     Cancelled,
     /// Reaches its timeout; its output is a prefix of the complete one.
     TimesOut,
+}
+
+/// The part of a job's output that a shim was there to capture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Captured {
+    Whole,
+    Part,
 }
 
 /// The parts of every job.
@@ -51,6 +64,7 @@ impl Job {
         let pause = chance.within(1..250);
         let (mut steps, mut ending) = (format!("print {name}"), Ending::Exits(code));
         let mut output = format!("{name}\n").into_bytes();
+        let mut hidden = Vec::new();
         match chance.within(0..8) {
             0 | 1 => {}
             2 => {
@@ -67,7 +81,7 @@ impl Job {
             // A hidden process outlives the leader, and its output counts.
             4 => {
                 steps += &format!(" double-fork [ setsid sleep {pause} print hidden ]");
-                output.extend(b"hidden\n");
+                hidden.extend(b"hidden\n");
             }
             5 => ending = Ending::Dies,
             6 => ending = Ending::Cancelled,
@@ -81,7 +95,8 @@ impl Job {
             }
             Ending::Cancelled | Ending::TimesOut => steps += " forever",
         }
-        let foreground = chance.once_in(3);
+        // Drawn for every job, so that the next one does not depend on the number of this one.
+        let foreground = chance.once_in(3) && number < FOREGROUND_JOBS;
         let script = format!("pids {} pid {name} {steps}", kit.ran);
         let words = [&*kit.fixture].into_iter().chain(script.split(' '));
         let request = argv(words)
@@ -102,7 +117,8 @@ impl Job {
             request,
             placement,
             ending,
-            output,
+            leader_output: output.len(),
+            output: [output, hidden].concat(),
         }
     }
 
@@ -140,6 +156,45 @@ impl Job {
     /// The fault in output whose capture was cut short, if any.
     pub fn check_part(&self, output: &[u8]) -> Option<String> {
         (!self.output.starts_with(output)).then(|| self.wrong_output(output))
+    }
+
+    /// The fault in output that was captured at least until the leader's exit, if any.
+    pub fn check_orphaned(&self, output: &[u8]) -> Option<String> {
+        let has_leaders_part = match self.ending {
+            Ending::Exits(_) | Ending::Dies => output.len() >= self.leader_output,
+            Ending::Cancelled | Ending::TimesOut => true,
+        };
+        let wrong = self.check_part(output);
+        wrong.or_else(|| (!has_leaders_part).then(|| self.wrong_output(output)))
+    }
+
+    /// The fault in output of which `lost` bytes were not kept, if any: the rest is there in its order. The
+    /// lost bytes may include some of what was written besides.
+    pub fn check_gaps(
+        &self,
+        output: &[u8],
+        lost: u64,
+        besides: u64,
+        captured: Captured,
+    ) -> Option<String> {
+        let missing = self.output.len().saturating_sub(output.len()) as u64;
+        let is_counted = match (self.ending, captured) {
+            (Ending::Exits(_) | Ending::Dies, Captured::Whole) => missing == lost,
+            (Ending::Cancelled | Ending::TimesOut, _) | (_, Captured::Part) => {
+                lost <= missing + besides
+            }
+        };
+        let wrong = || format!("{}, {lost} said to be lost", self.wrong_output(output));
+        let out_of_order = self.check_order(output);
+        out_of_order.or_else(|| (!is_counted).then(wrong))
+    }
+
+    /// The fault in output that may have gaps, if any.
+    pub fn check_order(&self, output: &[u8]) -> Option<String> {
+        let mut expected = self.output.iter();
+        let mut output_bytes = output.iter();
+        let is_in_order = output_bytes.all(|byte| expected.any(|other| other == byte));
+        (!is_in_order).then(|| self.wrong_output(output))
     }
 
     fn wrong_output(&self, output: &[u8]) -> String {

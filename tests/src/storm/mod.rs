@@ -7,6 +7,7 @@
 mod audit;
 mod chance;
 mod client;
+mod evidence;
 mod hardship;
 mod ingredient;
 mod job;
@@ -214,9 +215,7 @@ impl<'a> Killer<'a> {
             Deaths::AtAnyMoment | Deaths::WithShims => {
                 daemon.restart().await;
                 self.hardships.adopt(daemon);
-                for shim in self.hardships.change(daemon).await {
-                    self.may_be_lost(daemon, &shim);
-                }
+                self.hardships.change(daemon).await;
                 self.random_pause(self.hardships.longest_life()).await;
             }
         }
@@ -256,19 +255,9 @@ impl<'a> Killer<'a> {
             shim.is_stopped() || !shim.is_alive()
         });
         let shim = shim.clone();
-        self.may_be_lost(daemon, &shim);
+        self.victims.extend(tasks_of(daemon, &shim));
         shim.signal(Signal::SIGKILL);
         self.shims_killed += 1;
-    }
-
-    /// Notes the task of a shim that is stopped, whose end may therefore never be recorded.
-    fn may_be_lost(&mut self, daemon: &Daemon, shim: &Process) {
-        let tasks = daemon.path("state/tasks");
-        let tasks = tasks.canonicalize().expect("a directory of tasks");
-        let mut open = open_files(shim.pid);
-        open.retain(|path| path.starts_with(tasks.to_str().expect("ASCII")));
-        let ids = open.iter().filter_map(|path| path.rsplit('/').next());
-        self.victims.extend(ids.map(str::to_owned));
     }
 
     /// Waits until every job has ended and the watcher has caught up.
@@ -300,6 +289,16 @@ impl<'a> Killer<'a> {
             hardships: std::mem::take(&mut self.hardships.counts),
         }
     }
+}
+
+/// The task of a stopped shim, by the task file that it has open.
+fn tasks_of(daemon: &Daemon, shim: &Process) -> Vec<String> {
+    let tasks = daemon.path("state/tasks");
+    let tasks = tasks.canonicalize().expect("a directory of tasks");
+    let mut open = open_files(shim.pid);
+    open.retain(|path| path.starts_with(tasks.to_str().expect("ASCII")));
+    let ids = open.iter().filter_map(|path| path.rsplit('/').next());
+    ids.map(str::to_owned).collect()
 }
 
 /// The descriptors of the server, without one per idle shim and without its journal connections, whose
