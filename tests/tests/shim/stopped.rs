@@ -10,11 +10,13 @@ use std::{
 };
 
 use heeler_tests::{
-    Api, Daemon, Process, Setting, eventually, eventually_some, in_each_setting,
+    Api, DEADLINE, Daemon, Process, Setting,
+    crash::points_are_built_in,
+    eventually, eventually_some, in_each_setting,
     outcome::{exit_code, proof_in, proof_of},
     process::shims_of,
     request::{cancel, force},
-    shell,
+    shell, skipped,
     v1::*,
     within,
 };
@@ -25,6 +27,7 @@ in_each_setting! {
     a_tree_that_traces_its_shim_dies,
     tasks_start_though_the_idle_shims_are_stopped,
     a_start_on_a_stopped_shim_can_be_cancelled,
+    a_stopped_shim_of_a_dead_server_starts_nothing,
 }
 
 /// The time limit of a kill that the shim takes no part in, on a busy machine: far below the deadline of
@@ -231,4 +234,36 @@ async fn a_shim_that_stays_halted_is_ended_after_the_deadline() {
     tracer.wait().unwrap();
     assert_eq!(task.state(), TaskState::Cancelled);
     proof_of(&task);
+}
+
+/// R3: the next server says that the task never ran, and forgets it.
+async fn a_stopped_shim_of_a_dead_server_starts_nothing(mut daemon: Daemon, _: Setting) {
+    if !points_are_built_in() {
+        return skipped("this build has no crash points");
+    }
+    daemon.terminate();
+    daemon.die_at("spawn.shim-launched");
+    daemon.restart().await;
+    let stopped = stop_idle_shims(&daemon).await;
+    let request = shell(format!("touch {}", daemon.file("ran")));
+    let api = daemon.api().await;
+    let unanswered = within("the end of the call", api.spawn(request)).await;
+    assert!(unanswered.is_err(), "{unanswered:?}");
+    daemon.exited(DEADLINE).expect("a dead server");
+    daemon.live_on();
+    daemon.restart().await;
+
+    let api = daemon.api().await;
+    let [task] = &api.all().await[..] else {
+        panic!("not one task")
+    };
+    assert_eq!(task.end_reason(), EndReason::SpawnFailed, "{task:?}");
+    api.remove([&task.id]).await.unwrap();
+    stopped.iter().for_each(|shim| shim.signal(Signal::SIGCONT));
+    eventually("no shim of the dead server", || {
+        stopped.iter().all(|shim| !shim.is_alive())
+    })
+    .await;
+    daemon.no_processes().await;
+    assert!(!daemon.path("ran").exists(), "it ran after all");
 }

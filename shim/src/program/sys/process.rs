@@ -4,13 +4,14 @@ use core::ffi::{CStr, c_char};
 
 use heeler_shim::limit_tag::{self, LimitTag, Limits};
 
-use super::{Errno, Fd, Result, call, text};
+use super::{Errno, Fd, Result, call, signals::KILL, text};
 use crate::program::arch::{self, number};
 
 const CLONE_VM: u64 = 0x100;
 const CLONE_VFORK: u64 = 0x4000;
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 const SIGCHLD: u64 = 17;
+const PR_SET_PDEATHSIG: usize = 1;
 const PR_SET_NAME: usize = 15;
 const PR_SET_CHILD_SUBREAPER: usize = 36;
 const RLIMIT_NOFILE: usize = 7;
@@ -162,6 +163,24 @@ pub(crate) fn group_of(pid: u32) -> Result<u32> {
 pub(crate) fn become_subreaper() -> Result<()> {
     // SAFETY: takes only numbers.
     unsafe { call(number::PRCTL, [PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0]) }.map(drop)
+}
+
+/// The effect of the end of this process's parent.
+#[derive(Clone, Copy)]
+pub(crate) enum ParentEnd {
+    /// This process is killed, even if it is stopped.
+    Kills,
+    Ignored,
+}
+
+/// Sets the effect of the parent's end. Children do not inherit it.
+pub(crate) fn at_parent_end(effect: ParentEnd) -> Result<()> {
+    let signal = match effect {
+        ParentEnd::Kills => KILL as usize,
+        ParentEnd::Ignored => 0,
+    };
+    // SAFETY: takes only numbers.
+    unsafe { call(number::PRCTL, [PR_SET_PDEATHSIG, signal, 0, 0, 0]) }.map(drop)
 }
 
 /// Sets the process's name in a list of processes.

@@ -8,6 +8,7 @@ const SIGCHLD_MASK: u64 = 1 << (17 - 1);
 const SFD_NONBLOCK_CLOEXEC: usize = 0o2_004_000;
 const SET_SIZE: usize = 8;
 const SIGNALS: usize = 64;
+const POLLHUP: i16 = 0x10;
 
 /// SIGKILL.
 pub(crate) const KILL: i32 = 9;
@@ -113,6 +114,11 @@ impl Poll {
     /// Returns whether a read would not block.
     pub(crate) fn is_ready(&self) -> bool {
         self.returned != 0
+    }
+
+    /// Returns whether the other end is closed. There may be something left to read.
+    pub(crate) fn is_hung_up(&self) -> bool {
+        self.returned & POLLHUP != 0
     }
 }
 

@@ -10,7 +10,8 @@ use super::assignment::{Assignment, Size};
 use crate::program::{
     clock::Moment,
     sys::{
-        Errno, Fd, Result, process,
+        Errno, Fd, Result,
+        process::{self, ParentEnd},
         signals::{self, Poll, Timeout},
         socket,
     },
@@ -69,10 +70,17 @@ impl Connection {
     }
 
     /// Waits for a task; `None` if there will be none.
+    ///
+    /// From here to the claim of the task file the shim dies with its server: the next server takes a
+    /// task without a file for one that never starts, and may forget it.
     pub(super) fn next_assignment(&mut self) -> Option<Assignment> {
         self.listener = None;
         self.accept_from = None;
         self.follow = None;
+        process::at_parent_end(ParentEnd::Kills).ok()?;
+        if self.is_server_gone() {
+            return None;
+        }
         while self.after_task() == AfterTask::Waits {
             match self.receive() {
                 Some(Order::Begin {
@@ -119,6 +127,12 @@ impl Connection {
             }
         }
         Some(())
+    }
+
+    /// Returns whether the server has ended, also if there are bytes left that it sent.
+    fn is_server_gone(&self) -> bool {
+        let mut server = [Poll::new(self.server.as_ref())];
+        signals::poll(&mut server, Timeout::Millis(0)) && server[0].is_hung_up()
     }
 
     /// Blocks until the server sends something or is gone.

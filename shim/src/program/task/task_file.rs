@@ -13,7 +13,10 @@ use heeler_shim::{
 use super::{assignment::Task, connection::Connection};
 use crate::program::{
     startup::{arguments::Durability, setup::Own},
-    sys::{Errno, Fd, Result, file},
+    sys::{
+        Errno, Fd, Result, file,
+        process::{self, ParentEnd},
+    },
 };
 
 /// The file of a running task.
@@ -57,6 +60,11 @@ impl TaskFile {
         // A server that found the file before the lock may have claimed or removed it.
         if file::lock(&fd).is_err() {
             return Claim::Taken;
+        }
+        // A server that finds the lock waits for this shim. So it may outlive its own server from here on,
+        // and not before.
+        if let Err(errno) = process::at_parent_end(ParentEnd::Ignored) {
+            return Claim::Failed(errno);
         }
         let identified = file::links_and_size(&fd).and_then(|untouched| match untouched {
             (1, 0) => write_header(&fd, &identity(task, own)?).map(Some),
