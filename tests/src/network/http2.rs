@@ -48,7 +48,15 @@ impl Connection {
         method: &str,
         headers: &[(&str, &str)],
     ) -> (ResponseFuture, SendStream<Bytes>) {
-        let mut request = Request::post(format!("http://localhost/{SERVICE}/{method}"))
+        self.begin_at(&format!("{SERVICE}/{method}"), headers).await
+    }
+
+    async fn begin_at(
+        &mut self,
+        path: &str,
+        headers: &[(&str, &str)],
+    ) -> (ResponseFuture, SendStream<Bytes>) {
+        let mut request = Request::post(format!("http://localhost/{path}"))
             .header("content-type", "application/grpc")
             .header("te", "trailers");
         for (name, value) in headers {
@@ -63,6 +71,14 @@ impl Connection {
     /// Sends a whole request.
     pub async fn send(&mut self, method: &str, message: &impl Message) -> ResponseFuture {
         let (answer, mut body) = self.begin(method).await;
+        body.send_data(framed(&message.encode_to_vec()), true)
+            .unwrap();
+        answer
+    }
+
+    /// Sends a whole request to another service.
+    pub async fn send_to(&mut self, path: &str, message: &impl Message) -> ResponseFuture {
+        let (answer, mut body) = self.begin_at(path, &[]).await;
         body.send_data(framed(&message.encode_to_vec()), true)
             .unwrap();
         answer

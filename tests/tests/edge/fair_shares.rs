@@ -8,11 +8,12 @@ use heeler_tests::{
     request::wait,
     secs,
     v1::*,
+    waiting::STEP,
     within,
 };
 use tokio::task::JoinSet;
 use tonic::{
-    Code, Request,
+    Code, Request, Status,
     metadata::{Ascii, MetadataValue},
 };
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
@@ -21,6 +22,8 @@ use crate::all_is_served;
 
 /// More calls than the daemon serves at a time.
 const MANY: usize = 600;
+
+const HEALTH_WATCH: &str = "grpc.health.v1.Health/Watch";
 
 /// A health check over a connection of its own, which counts as another client.
 async fn health_is_answered(daemon: &Daemon) {
@@ -121,6 +124,42 @@ async fn waits_of_one_client_leave_places_for_others() {
         answered += usize::from(status.code() == Code::Ok);
     }
     assert!(answered > 8_000, "{answered}");
+}
+
+/// N3
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn watches_of_the_health_service_are_counted_and_leave_places_for_others() {
+    let daemon = on_both().start().await;
+    let request = HealthCheckRequest {
+        service: SERVICE.to_owned(),
+    };
+    let mut connection = Connection::open(&daemon.socket(), WIDE).await;
+    let mut answers = Vec::new();
+    for _ in 0..9 * 1024 {
+        answers.push(connection.send_to(HEALTH_WATCH, &request).await);
+    }
+    let (mut watches, mut refused) = (Vec::new(), Vec::new());
+    for answer in answers {
+        let answer = within("an answer", answer).await.unwrap();
+        match answer.headers().contains_key(Status::GRPC_STATUS) {
+            true => refused.push(answer),
+            false => watches.push(answer),
+        }
+    }
+    assert_eq!(watches.len(), 8 * 1024, "half of the places");
+    let refused = Err::<(), _>(http2::status(refused.remove(0)).await);
+    Refusal::expect(refused, Code::ResourceExhausted, "TOO_MANY_CALLS");
+    health_is_answered(&daemon).await;
+    all_is_served(&daemon).await;
+    // The client gets its places back.
+    drop(watches);
+    let mut health = HealthClient::new(daemon.api().await.channel());
+    let watched_again = async {
+        while health.watch(request.clone()).await.is_err() {
+            tokio::time::sleep(STEP).await;
+        }
+    };
+    within("a place", watched_again).await;
 }
 
 /// N3, S2

@@ -14,6 +14,7 @@ use std::{
 
 use heeler_proto::v1::ErrorReason;
 use http::{HeaderValue, Request, Response, header::AUTHORIZATION};
+use http_body_util::BodyExt;
 use tonic::{Code, Status, body::Body};
 use tower::{Layer, Service};
 
@@ -23,7 +24,7 @@ use super::{
     methods::{self, Pool, Target},
     pools::Pools,
     request_body,
-    shares::Caller,
+    shares::{Caller, Share},
     token::Token,
 };
 use crate::{process::own_uid, service::wire::refusal::Refusal};
@@ -112,22 +113,22 @@ impl Edge {
         S: Service<Request<Body>, Response = Response<Body>>,
     {
         let _open = self.pools.open(caller)?;
-        match self.target(request.uri().path())? {
-            Some(pool) => self.serve_rpc(caller, pool, inner, request).await,
-            None => self.serve_other(caller, inner, request).await,
-        }
-    }
-
-    /// The pool of an RPC; `None` for another service.
-    fn target(&self, path: &str) -> Result<Option<Pool>, Status> {
-        match methods::target(path) {
-            Target::Other => Ok(None),
+        match methods::target(request.uri().path()) {
+            Target::Other => {
+                let place = self.pools.other(caller)?;
+                Ok(serve_other(place, inner, request).await)
+            }
+            Target::OtherStream => {
+                let place = self.pools.other_stream(caller)?;
+                Ok(serve_other(place, inner, request).await)
+            }
             Target::Rpc(_) | Target::Unknown if !self.gate.is_open() => {
                 let message = "the server is starting or shutting down; try again";
                 Err(Refusal::not_serving(message).into())
             }
-            Target::Rpc(pool) => Ok(Some(pool)),
+            Target::Rpc(pool) => self.serve_rpc(caller, pool, inner, request).await,
             Target::Unknown => {
+                let path = request.uri().path();
                 let message = format!("the service has no method {}", Refusal::shown(path));
                 Err(Status::unimplemented(message))
             }
@@ -168,20 +169,23 @@ impl Edge {
             (Err(error), _) => Err(error),
         })
     }
+}
 
-    /// Serves a health check or a reflection. A stream of one takes no place after its begin.
-    async fn serve_other<S>(
-        &self,
-        caller: Caller,
-        mut inner: S,
-        request: Request<Body>,
-    ) -> Result<Result<Response<Body>, S::Error>, Status>
-    where
-        S: Service<Request<Body>, Response = Response<Body>>,
-    {
-        let _place = self.pools.other(caller)?;
-        Ok(inner.call(request).await)
-    }
+/// Serves a call of another service. Its answer, which may be a stream, keeps the place to its end.
+async fn serve_other<S>(
+    place: Share,
+    mut inner: S,
+    request: Request<Body>,
+) -> Result<Response<Body>, S::Error>
+where
+    S: Service<Request<Body>, Response = Response<Body>>,
+{
+    let response = inner.call(request).await?;
+    let keep_place = move |frame| {
+        let _place = &place;
+        frame
+    };
+    Ok(response.map(|body| Body::new(body.map_frame(keep_place))))
 }
 
 /// The socket's mode keeps other users out. This check holds even if the mode was changed.

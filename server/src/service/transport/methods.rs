@@ -44,9 +44,14 @@ pub(super) enum Target {
     Rpc(Pool),
     /// A method that the service does not have.
     Unknown,
-    /// Another service: health or reflection.
+    /// A call of another service: health or reflection.
     Other,
+    /// A stream of another service that stays open as long as its client likes.
+    OtherStream,
 }
+
+/// The stream of changes of the health service.
+const HEALTH_WATCH: &str = "grpc.health.v1.Health/Watch";
 
 /// Reads a path such as `/heeler.v1.BackgroundTasks/Spawn`.
 pub(super) fn target(path: &str) -> Target {
@@ -55,7 +60,10 @@ pub(super) fn target(path: &str) -> Target {
         .strip_prefix(NAME)
         .and_then(|rest| rest.strip_prefix('/'))
     else {
-        return Target::Other;
+        return match path {
+            HEALTH_WATCH => Target::OtherStream,
+            _ => Target::Other,
+        };
     };
     let known = METHODS.iter().find(|(name, _)| *name == method);
     known.map_or(Target::Unknown, |(_, pool)| Target::Rpc(*pool))
@@ -110,5 +118,7 @@ mod tests {
         assert_eq!(target("/heeler.v1.BackgroundTasks/"), Target::Unknown);
         assert_eq!(target("/heeler.v1.BackgroundTasksX/Spawn"), Target::Other);
         assert_eq!(target("/grpc.health.v1.Health/Check"), Target::Other);
+        let watch = target("/grpc.health.v1.Health/Watch");
+        assert_eq!(watch, Target::OtherStream);
     }
 }

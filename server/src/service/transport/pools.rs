@@ -75,6 +75,11 @@ impl Pools {
         immediate(&self.others, caller, OTHER_CALLS)
     }
 
+    /// A place for a stream of another service.
+    pub(super) fn other_stream(&self, caller: Caller) -> Result<Share, Refusal> {
+        immediate(&self.long, caller, LONG_CALLS)
+    }
+
     /// Begins a call whose request has arrived.
     pub(super) async fn call(&self, caller: Caller, pool: Pool) -> Result<Call, Refusal> {
         let place = self.place(caller, pool).await?;
