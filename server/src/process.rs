@@ -34,5 +34,6 @@ pub(crate) use host::{
     errno_text, error_text, ignore_child_signals,
     lock::StateLock,
     own_uid, raise_descriptor_limit,
+    schedule::Priority,
     signals::{signal_name, signal_number},
 };

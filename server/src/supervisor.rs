@@ -22,12 +22,14 @@
 //! | `task_actor` | one live task |
 //! | `lifecycle` | the state machine of a task: pure |
 //! | `case` | what became of a task without a shim connection: pure |
+//! | `haste` | the server's priority during a fork storm |
 //! | `requests`, `queues`, `observe` | the other calls of the service |
 //! | `server` | start-up, shutdown, retention, leftovers |
 
 mod admission;
 mod case;
 mod handle;
+mod haste;
 mod lifecycle;
 mod observe;
 mod queues;
@@ -77,6 +79,7 @@ use crate::{
     },
     task::{Filter, TaskId},
 };
+use haste::Haste;
 use queues::QueueChanges;
 use registry::Registry;
 use server::MemoryRoom;
@@ -116,6 +119,7 @@ struct Shared {
     closed: AtomicBool,
     /// Finds processes that no shim watches.
     sweeper: Sweeper,
+    haste: Haste,
     /// The number of actors and other jobs that shutdown waits for.
     jobs: watch::Sender<usize>,
     /// True once clients can attach.
@@ -175,6 +179,7 @@ impl Supervisor {
             memory_room: MemoryRoom::default(),
             closed: AtomicBool::new(false),
             sweeper,
+            haste: Haste::default(),
             jobs: watch::Sender::new(0),
             accepts_clients: watch::Sender::new(false),
             shutting_down: watch::Sender::new(false),

@@ -79,6 +79,9 @@ pub enum Report {
     Overdue,
     /// Output up to this offset is in the file.
     Output { end: u64 },
+    /// Processes of the tree fork and exit without pause. Repeated every few seconds while they do: they
+    /// leave little CPU time to others.
+    Storm,
 }
 
 /// The next step of a shim whose task has ended.
@@ -160,6 +163,7 @@ impl Report {
             ),
             Self::Overdue => message(b'D', [0; 3]),
             Self::Output { end } => message(b'O', [end, 0, 0]),
+            Self::Storm => message(b'W', [0; 3]),
         }
     }
 
@@ -190,6 +194,7 @@ impl Report {
             }),
             b'D' => Ok(Self::Overdue),
             b'O' => Ok(Self::Output { end: a }),
+            b'W' => Ok(Self::Storm),
             _ => Err(UnknownMessage::Kind(kind)),
         }
     }
@@ -261,6 +266,7 @@ mod tests {
             },
             Report::Overdue,
             Report::Output { end: 3 },
+            Report::Storm,
         ] {
             assert_eq!(Report::decode(&report.encode()), Ok(report));
         }

@@ -15,12 +15,13 @@ use std::{
 
 use heeler_tests::{
     Daemon, Setting, containment, millis,
-    outcome::{proof_in, proof_of},
-    process::kill_all,
+    outcome::{exit_code, proof_in, proof_of},
+    process::{kill_all, zombies_of},
     request::{cancel, grace},
     secs,
     task_file::shim_of,
-    v1::{CancelRequest, ListRequest, ProofMethod, TaskState},
+    v1::{CancelRequest, ListRequest, ProofMethod, TaskEventType, TaskState},
+    watch::task_of,
 };
 
 /// Makes three tests of each function, one per setting, that never run at the same time.
@@ -55,6 +56,8 @@ in_each_setting_alone! {
     runaway_chains_die_while_the_server_stays_responsive,
     runaway_chains_with_a_session_each_die,
     runaway_chains_die_after_their_shim,
+    runaway_chains_leave_few_zombies,
+    the_exit_code_of_a_leader_that_exits_among_runaway_chains_is_known,
 }
 
 /// Runs a test while no other runs. It builds its runtime only then: the chains may use every pid, and
@@ -149,4 +152,65 @@ async fn runaway_chains_die_after_their_shim(daemon: Daemon, _: Setting) {
         assert!(fixture.leash_is_free(), "a link lives on: {task:?}");
         assert_eq!(proof_of(&task), ProofMethod::Sweep);
     }
+}
+
+/// The number of zombies that a shim may leave for a moment, of tens of thousands in the time of this test.
+const FEW: usize = 1000;
+/// The number of looks at the zombies of a shim, each of which reads the whole of `/proc`.
+const LOOKS: usize = 40;
+
+/// C5: the machine does not run out of pids.
+async fn runaway_chains_leave_few_zombies(daemon: Daemon, _: Setting) {
+    let api = daemon.api().await;
+    let mut fixture = daemon
+        .run(&api, "ignore TERM chains 64 plain pid ready forever")
+        .await;
+    let shim = shim_of(&fixture.process("leader").await).pid;
+    fixture.process("ready").await;
+    let most = (0..LOOKS).map(|_| zombies_of(shim).len()).max();
+    api.kill(&fixture.id).await;
+    fixture.assert_gone();
+    assert!(most < Some(FEW), "{most:?} zombies");
+}
+
+/// C5, C7: the kernel may have reaped the leader.
+async fn the_exit_code_of_a_leader_that_exits_among_runaway_chains_is_known(
+    daemon: Daemon,
+    _: Setting,
+) {
+    let api = daemon.api().await;
+    let gate = daemon.gate("gate");
+    let script = format!(
+        "ignore TERM chains 64 plain pid ready gate {} exit 7",
+        daemon.file("gate")
+    );
+    let mut fixture = daemon.run(&api, &script).await;
+    let leader = fixture.process("leader").await;
+    let shim = shim_of(&leader).pid;
+    fixture.process("ready").await;
+    // Kernels before 6.15 forget the status of a process that they reap; there the shim goes on to reap.
+    for _ in 0..LOOKS {
+        if ignores_child_signals(shim) {
+            break;
+        }
+        zombies_of(shim);
+    }
+    gate.open();
+    let mut watch = api.watch_after(0).await;
+    let exited = TaskEventType::LeaderExited;
+    let seen = watch.until_of(&fixture.id, exited).await;
+    let task = task_of(seen.last().unwrap());
+    assert_eq!((task.state(), exit_code(task)), (TaskState::Running, 7));
+    let stopped = api.kill(&fixture.id).await;
+    fixture.assert_gone();
+    let task = stopped.task.unwrap();
+    assert_eq!((task.state(), exit_code(&task)), (TaskState::Cancelled, 7));
+}
+
+/// Returns whether the kernel reaps the children of a process.
+fn ignores_child_signals(pid: i32) -> bool {
+    const SIGCHLD: u64 = 1 << (17 - 1);
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    u64::from_str_radix(ignored.unwrap().trim(), 16).unwrap() & SIGCHLD != 0
 }

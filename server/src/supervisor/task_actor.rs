@@ -243,6 +243,7 @@ impl TaskActor {
                 self.apply(Input::SignalSent(sent)).await;
             }
             ShimReport::Overdue => self.name_survivors().await,
+            ShimReport::Storm => self.shared.make_haste(),
             ShimReport::Output { end } => {
                 self.channels.output_end.send_replace(end);
                 self.apply(Input::OutputWritten).await;

@@ -45,7 +45,6 @@ pub(crate) mod number {
     pub(crate) const EXIT_GROUP: usize = 94;
     pub(crate) const WAITID: usize = 95;
     pub(crate) const CLOCK_GETTIME: usize = 113;
-    pub(crate) const SCHED_SETSCHEDULER: usize = 119;
     pub(crate) const KILL: usize = 129;
     pub(crate) const RT_SIGACTION: usize = 134;
     pub(crate) const RT_SIGPROCMASK: usize = 135;
@@ -67,6 +66,8 @@ pub(crate) mod number {
     pub(crate) const MADVISE: usize = 233;
     pub(crate) const ACCEPT4: usize = 242;
     pub(crate) const WAIT4: usize = 260;
+    pub(crate) const SCHED_SETATTR: usize = 274;
+    pub(crate) const SCHED_GETATTR: usize = 275;
     pub(crate) const STATX: usize = 291;
     pub(crate) const PIDFD_SEND_SIGNAL: usize = 424;
     pub(crate) const PIDFD_OPEN: usize = 434;

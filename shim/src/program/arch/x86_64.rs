@@ -52,7 +52,6 @@ pub(crate) mod number {
     pub(crate) const GETEUID: usize = 107;
     pub(crate) const SETSID: usize = 112;
     pub(crate) const GETPGID: usize = 121;
-    pub(crate) const SCHED_SETSCHEDULER: usize = 144;
     pub(crate) const PRCTL: usize = 157;
     pub(crate) const GETDENTS64: usize = 217;
     pub(crate) const CLOCK_GETTIME: usize = 228;
@@ -67,6 +66,8 @@ pub(crate) mod number {
     pub(crate) const DUP3: usize = 292;
     pub(crate) const PIPE2: usize = 293;
     pub(crate) const PWRITEV: usize = 296;
+    pub(crate) const SCHED_SETATTR: usize = 314;
+    pub(crate) const SCHED_GETATTR: usize = 315;
     pub(crate) const STATX: usize = 332;
     pub(crate) const PIDFD_SEND_SIGNAL: usize = 424;
     pub(crate) const PIDFD_OPEN: usize = 434;

@@ -15,11 +15,17 @@ const PR_SET_PDEATHSIG: usize = 1;
 const PR_SET_NAME: usize = 15;
 const PR_SET_CHILD_SUBREAPER: usize = 36;
 const RLIMIT_NOFILE: usize = 7;
+const P_ALL: usize = 0;
 const P_PID: usize = 1;
+const P_PIDFD: usize = 3;
 const WNOHANG: usize = 1;
 const WEXITED: usize = 4;
 const WNOWAIT: usize = 0x100_0000;
 const WALL: usize = 0x4000_0000;
+/// The request for the information of a handle's process, in 64 bytes, and the part of it that remains
+/// once the process was reaped.
+const PIDFD_GET_INFO: usize = 0xC040_FF0B;
+const INFO_EXIT: u64 = 8;
 /// The distance of a child's stack below the parent's frames, and its size. It lies in the unused part of
 /// the parent's stack, which is suspended meanwhile.
 const STACK_GAP: usize = 1024;
@@ -212,12 +218,41 @@ pub(crate) fn wait_for(pid: u32) -> Result<Option<Ended>> {
 
 /// Returns whether this is a child that has not ended. Does not reap it.
 pub(crate) fn is_living_child(pid: u32) -> bool {
-    // siginfo begins with the signal's number, which is 0 if no child has ended.
+    look_at_child(P_PID, pid as usize) == Ok(None)
+}
+
+/// The same for the process of a handle, whose pid may be another one's by now.
+pub(crate) fn is_handle_of_living_child(handle: &Fd) -> bool {
+    look_at_child(P_PIDFD, handle.arg()) == Ok(None)
+}
+
+/// Returns the pid of a child that has ended and was not reaped, if there is one.
+pub(crate) fn ended_child() -> Option<u32> {
+    look_at_child(P_ALL, 0).ok().flatten()
+}
+
+/// Looks at children without reaping them; returns the pid of one that has ended. ECHILD: there is no
+/// such child.
+fn look_at_child(which: usize, id: usize) -> Result<Option<u32>> {
+    // siginfo begins with the signal's number, which is 0 if no child has ended. Its fifth word is the pid.
     let mut info = [0u32; 32];
     let options = WEXITED | WNOWAIT | WNOHANG | WALL;
-    let args = [P_PID, pid as usize, info.as_mut_ptr() as usize, options, 0];
+    let args = [which, id, info.as_mut_ptr() as usize, options, 0];
     // SAFETY: there is room for the siginfo.
-    unsafe { call(number::WAITID, args) }.is_ok() && info[0] == 0
+    unsafe { call(number::WAITID, args) }?;
+    Ok((info[0] != 0).then_some(info[4]))
+}
+
+/// Returns the wait status of the process of a handle once it was reaped; `None` before that, and always
+/// on Linux before 6.15.
+pub(crate) fn reaped_status(handle: &Fd) -> Option<i32> {
+    let mut info = [0u64; 8];
+    info[0] = INFO_EXIT;
+    let args = [handle.arg(), PIDFD_GET_INFO, info.as_mut_ptr() as usize];
+    // SAFETY: there is room for 64 bytes.
+    unsafe { call(number::IOCTL, args) }.ok()?;
+    // The status is in the last four bytes.
+    (info[0] & INFO_EXIT != 0).then_some((info[7] >> 32) as i32)
 }
 
 fn wait(pid: i32, options: usize) -> Result<Option<Ended>> {

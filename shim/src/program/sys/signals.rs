@@ -4,7 +4,11 @@ use super::{Fd, Result, call};
 use crate::program::arch::number;
 
 const SIG_SETMASK: usize = 2;
-const SIGCHLD_MASK: u64 = 1 << (17 - 1);
+const SIGCHLD: usize = 17;
+const SIGCHLD_MASK: u64 = 1 << (SIGCHLD - 1);
+const SIG_DFL: u64 = 0;
+const SIG_IGN: u64 = 1;
+const PROCESS_GROUP: usize = 4;
 const SFD_NONBLOCK_CLOEXEC: usize = 0o2_004_000;
 const SET_SIZE: usize = 8;
 const SIGNALS: usize = 64;
@@ -49,6 +53,28 @@ pub(crate) fn reset_actions() {
     }
 }
 
+/// The one that reaps the children that end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reaping {
+    /// This process, which gets a SIGCHLD and their wait statuses.
+    Own,
+    /// The kernel, at once. There is no signal and no wait status, and a pid may be reused.
+    Kernel,
+}
+
+/// Decides who reaps the children that end from now on.
+pub(crate) fn set_reaping(reaping: Reaping) -> Result<()> {
+    let handler = match reaping {
+        Reaping::Own => SIG_DFL,
+        Reaping::Kernel => SIG_IGN,
+    };
+    // struct sigaction: the handler, no flags, no restorer, no mask.
+    let action = [handler, 0, 0, 0];
+    let args = [SIGCHLD, action.as_ptr() as usize, 0, SET_SIZE];
+    // SAFETY: the structure is complete.
+    unsafe { call(number::RT_SIGACTION, args) }.map(drop)
+}
+
 /// Opens a descriptor that is readable while a SIGCHLD is pending.
 pub(crate) fn child_signals() -> Result<Fd> {
     let set = SIGCHLD_MASK;
@@ -87,6 +113,20 @@ pub(crate) fn send_to_handle(handle: &Fd, signal: i32) -> Result<()> {
         call(
             number::PIDFD_SEND_SIGNAL,
             [handle.arg(), signal as usize, 0, 0],
+        )
+    }
+    .map(drop)
+}
+
+/// Signals the process group whose number is the pid of a handle, also after that process was reaped. Needs
+/// Linux 6.9.
+pub(crate) fn send_to_group_of(handle: &Fd, signal: i32) -> Result<()> {
+    let (signal, no_info) = (signal as usize, 0);
+    // SAFETY: takes only numbers.
+    unsafe {
+        call(
+            number::PIDFD_SEND_SIGNAL,
+            [handle.arg(), signal, no_info, PROCESS_GROUP],
         )
     }
     .map(drop)

@@ -2,7 +2,7 @@
 
 use core::ffi::CStr;
 
-use heeler_shim::procfs::is_populated;
+use heeler_shim::procfs::{is_populated, number};
 
 use crate::program::sys::{Fd, Result, file};
 
@@ -49,6 +49,16 @@ impl<'a> Cgroup<'a> {
         file::open_at(&self.dir, c"cgroup.events", file::Open::Read)
             .and_then(|events| file::read(&events, &mut text))
             .is_ok_and(|len| len > 0 && !is_populated(text.get(..len).unwrap_or_default()))
+    }
+
+    /// The CPU time of all processes that were ever in it, or `None` if it cannot be read.
+    pub(super) fn cpu_micros(&self) -> Option<u64> {
+        let mut text = [0; 64];
+        let stat = file::open_at(&self.dir, c"cpu.stat", file::Open::Read).ok()?;
+        let len = file::read(&stat, &mut text).ok()?;
+        // The first line.
+        let first = text.get(..len)?.split(|byte| *byte == b'\n').next()?;
+        number(first.strip_prefix(b"usage_usec ")?)
     }
 
     /// Removes the cgroup if it is empty.

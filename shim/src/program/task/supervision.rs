@@ -33,6 +33,8 @@ use crate::program::{
 const IDLE_MILLIS: u64 = 1000;
 /// The pause before a record that the disk refused is tried again.
 const RETRY_MILLIS: u64 = 1000;
+/// The interval of looks for the end of the tree while the kernel reaps and sends no signal.
+const UNSIGNALLED_MILLIS: u64 = 10;
 /// The number of checks, a millisecond apart, of a cgroup that should be empty and is not: a member may
 /// count for a moment after it was reaped.
 const CGROUP_CHECKS: u32 = 20;
@@ -121,10 +123,13 @@ impl<'a> Supervision<'a> {
 
     /// The longest wait that misses nothing.
     fn timeout(&self) -> Timeout {
-        if self.tree.is_empty() && self.file.tree_end.is_unknown() {
+        let is_end_unknown = self.file.tree_end.is_unknown();
+        if self.tree.awaits_status() || (self.tree.is_empty() && is_end_unknown) {
             Timeout::Millis(1)
         } else if self.tree.has_more() {
             Timeout::Millis(0)
+        } else if self.tree.is_left_to_kernel() {
+            Timeout::Millis(UNSIGNALLED_MILLIS)
         } else if self.file.is_due() || self.capture.is_due_on_disk() {
             Timeout::Millis(RETRY_MILLIS)
         } else if self.capture.has_memory_to_release() || self.pace.is_hurried() {
@@ -176,8 +181,8 @@ impl<'a> Supervision<'a> {
                 }
                 Order::Kill { within_millis } => {
                     self.await_orphans();
-                    let kill = Kill::begin(within_millis, self.cgroup.as_ref(), self.pace);
-                    self.kill = Some(kill);
+                    let cgroup = self.cgroup.as_ref();
+                    self.kill = Some(Kill::begin(within_millis, cgroup, &self.tree, &self.pace));
                 }
                 Order::Follow { beyond } => {
                     self.connection.follow(beyond);
@@ -203,7 +208,7 @@ impl<'a> Supervision<'a> {
     }
 
     fn signal(&mut self, number: i32) {
-        let processes = signal::send(number, self.tree.leader(), self.capture.scratch());
+        let processes = signal::send(number, &self.tree, self.capture.scratch());
         let time_micros = clock::stamp().wall_micros;
         self.connection.send([Some(Report::Signalled {
             number,
@@ -215,13 +220,17 @@ impl<'a> Supervision<'a> {
     /// Reaps children and continues a kill; returns when the kill wants to continue.
     fn reap_or_kill(&mut self) -> Timeout {
         let Some(kill) = &mut self.kill else {
-            if self.child_ended || self.tree.has_more() {
+            if self.child_ended || self.tree.has_more() || self.tree.is_left_to_kernel() {
                 self.child_ended = false;
                 if self.tree.reap(drop) >= STORM {
-                    self.pace.hurry();
+                    self.begin_storm();
                 }
             }
-            self.pace.relax_after_storm();
+            if self.pace.is_storm_over() {
+                self.pace.relax();
+                // If the storm goes on, this shows it.
+                self.tree.take_back();
+            }
             return Timeout::Never;
         };
         let timeout = kill.proceed(&mut self.tree, &mut self.pace, self.capture.scratch());
@@ -229,6 +238,12 @@ impl<'a> Supervision<'a> {
             self.connection.send([Some(Report::Overdue)]);
         }
         timeout
+    }
+
+    fn begin_storm(&mut self) {
+        self.pace.hurry();
+        self.tree.leave_to_kernel();
+        self.connection.send([Some(Report::Storm)]);
     }
 
     /// Records and reports the new facts; returns the shim's next step if the task has ended.
@@ -268,7 +283,7 @@ impl<'a> Supervision<'a> {
     fn after_task(&self) -> AfterTask {
         match (&self.kill, self.pace, self.orphans) {
             (None, Pace::Normal, Orphans::Awaited) => self.connection.after_task(),
-            (None | Some(_), _, _) => AfterTask::Ends,
+            (None | Some(_), Pace::Normal | Pace::Hurried { .. }, _) => AfterTask::Ends,
         }
     }
 
@@ -303,6 +318,14 @@ impl<'a> Supervision<'a> {
         if again { None } else { Some(false) }
     }
 
+    /// CPU time of all processes. Those that the kernel has reaped are counted by their cgroup alone.
+    fn cpu_micros(&self) -> u64 {
+        let cgroup = self.cgroup.as_ref();
+        let cgroup = cgroup.filter(|_| self.tree.is_incomplete());
+        let counted = cgroup.and_then(Cgroup::cpu_micros);
+        self.tree.cpu_micros().max(counted.unwrap_or(0))
+    }
+
     /// Returns the record of the end; `None` if the cgroup must be checked again.
     fn tree_end(&mut self, finish: Finish) -> Option<TreeEnd> {
         let (cgroup_empty, abandoned) = match finish {
@@ -315,7 +338,7 @@ impl<'a> Supervision<'a> {
             time: clock::stamp(),
             output_end: self.capture.end(),
             cgroup_empty,
-            cpu_micros: self.tree.cpu_micros(),
+            cpu_micros: self.cpu_micros(),
             max_memory: self.tree.max_memory(),
             capture_errno: loss.errno,
             discarded: loss.bytes,

@@ -7,7 +7,8 @@
 //!
 //! Against processes that fork and exit without pause this is a race. It is won by killing every child
 //! before it can fork again: so no child is killed twice, the newest are killed first, and reaping can
-//! wait.
+//! wait, or is left to the kernel (see [`Reaper::leave_to_kernel`]). Then only living children are listed,
+//! and each is killed by a handle.
 //!
 //! A chain of processes, each in a session of its own, dies in this way one after the other. So a kill
 //! that takes longer than a moment also walks the tree and kills every descendant.
@@ -36,6 +37,9 @@ const CGROUP_MILLIS: u64 = 20;
 const ROUNDS: usize = 32;
 /// The number of latest pids that are tried for a new child: a few for each of some hundred fork chains.
 const NEWEST: u32 = 1024;
+/// The most searches in a row that find many new children in a tree that does not fork: its processes
+/// become children of the shim as their parents die.
+const MOST_STORMS: u32 = 3;
 /// The most children taken from the list at once.
 const LISTED: usize = 512;
 /// The wake-ups between two readings of the list while there are more children to reap than one call
@@ -43,6 +47,8 @@ const LISTED: usize = 512;
 const LIST_EVERY: u32 = 64;
 /// The wait for children to die once all have been killed.
 const PAUSE_MILLIS: u64 = 5;
+/// The same while the kernel reaps and sends no signal.
+const UNSIGNALLED_PAUSE_MILLIS: u64 = 1;
 /// The same for an overdue kill: the rest is out of reach or stuck in the kernel.
 const OVERDUE_PAUSE_MILLIS: u64 = 50;
 
@@ -61,7 +67,10 @@ pub(crate) struct Kill {
     cgroup_until: Option<Moment>,
     overdue: Overdue,
     wakes: u32,
+    /// The last search has found many new children.
     storm: bool,
+    /// The number of latest searches that have.
+    storms: u32,
     /// The children that have been killed and not reaped yet.
     struck: PidSet,
     next_walk: Moment,
@@ -80,16 +89,25 @@ enum Overdue {
 }
 
 impl Kill {
-    pub(crate) fn begin(within_millis: u64, cgroup: Option<&Cgroup>, pace: Pace) -> Self {
+    pub(crate) fn begin(
+        within_millis: u64,
+        cgroup: Option<&Cgroup>,
+        tree: &Reaper,
+        pace: &Pace,
+    ) -> Self {
         let now = Moment::now();
         let own_pid = process::own_pid();
         let killed = cgroup.is_some_and(|cgroup| cgroup.kill().is_ok());
+        if !killed {
+            tree.signal_leader_group(signals::KILL);
+        }
         Self {
             due: now.after(within_millis),
             cgroup_until: killed.then(|| now.after(CGROUP_MILLIS)),
             overdue: Overdue::No,
             wakes: 0,
-            storm: pace != Pace::Normal,
+            storm: pace.is_hurried(),
+            storms: 0,
             struck: PidSet::new(),
             next_walk: now.after(WALK_AFTER_MILLIS),
             walk_pause: WALK_PAUSE_MILLIS,
@@ -126,7 +144,10 @@ impl Kill {
             self.go_on_overdue(new)
         } else {
             pace.hurry();
-            PAUSE_MILLIS
+            match tree.is_left_to_kernel() {
+                true => UNSIGNALLED_PAUSE_MILLIS,
+                false => PAUSE_MILLIS,
+            }
         };
         let busy = tree.has_more() || new > 0;
         Timeout::Millis(if busy { 0 } else { pause })
@@ -158,7 +179,15 @@ impl Kill {
     }
 
     /// Kills the children that have not been killed yet; returns their number.
-    fn strike(&mut self, tree: &Reaper, buffer: &mut [u8]) -> usize {
+    fn strike(&mut self, tree: &mut Reaper, buffer: &mut [u8]) -> usize {
+        if self.storms > MOST_STORMS {
+            tree.leave_to_kernel();
+        }
+        if tree.is_left_to_kernel() {
+            let count = self.strike_by_handle(tree, buffer);
+            self.storm = count >= STORM;
+            return count;
+        }
         let mut count = 0;
         if self.storm || tree.has_more() {
             for _ in 0..ROUNDS {
@@ -174,6 +203,7 @@ impl Kill {
             count += self.strike_listed(buffer);
         }
         self.storm = count >= STORM;
+        self.storms = if self.storm { self.storms + 1 } else { 0 };
         count
     }
 
@@ -195,6 +225,41 @@ impl Kill {
             }
         });
         count
+    }
+
+    /// Kills the listed children while the kernel reaps: none of them is dead, and a pid may be another
+    /// process's by now.
+    fn strike_by_handle(&mut self, tree: &Reaper, buffer: &mut [u8]) -> usize {
+        tree.signal_leader_group(signals::KILL);
+        let (mut found, mut listed) = ([0; LISTED], PidSet::new());
+        let mut len = 0;
+        let Self {
+            struck,
+            own_pid,
+            search,
+            ..
+        } = self;
+        let _ = search.children(*own_pid, 1, buffer, |pid| {
+            if !struck.contains(pid) {
+                let Some(free) = found.get_mut(len) else {
+                    return ControlFlow::Break(());
+                };
+                *free = pid;
+                len += 1;
+            }
+            listed.insert(pid);
+            ControlFlow::Continue(())
+        });
+        // Only those of the last look: the pid of an earlier one may belong to a new child.
+        self.struck = listed;
+        let found = found.get(..len).unwrap_or_default();
+        let strike = |pid: &&u32| {
+            signals::handle(**pid).is_ok_and(|handle| {
+                process::is_handle_of_living_child(&handle)
+                    && signals::send_to_handle(&handle, signals::KILL).is_ok()
+            })
+        };
+        found.iter().rev().filter(strike).count()
     }
 
     /// Kills the listed children, the newest first, up to a limit: in a storm the list has no end.

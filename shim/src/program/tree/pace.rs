@@ -1,14 +1,10 @@
-//! The shim's scheduling class.
+//! The shim's priority.
 //!
 //! Processes that fork and exit without pause leave a shim almost no CPU time, because the scheduler
-//! gives each new process its share. The shim must still reap them, read orders and win the race of a
-//! kill. So, where permitted, it runs in a real-time class until a while after the last sign of a fork
-//! storm.
+//! gives each new process its share. The shim must still read orders and win the race of a kill. So it
+//! takes the best priority that it may have, until a while after the last sign of a fork storm.
 
-use crate::program::{
-    clock::Moment,
-    sys::schedule::{self, Class},
-};
+use crate::program::{clock::Moment, sys::schedule::Ordinary};
 
 /// The number of children that end between two wake-ups in a fork storm. Normally it is the leader and a
 /// few orphans, one at a time.
@@ -16,53 +12,51 @@ pub(crate) const STORM: usize = 32;
 /// The time that a storm is assumed to last after its last sign.
 const AFTER_MILLIS: u64 = 2000;
 
-/// The present scheduling class.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// The present priority.
+#[derive(Clone, Copy)]
 pub(crate) enum Pace {
     Normal,
-    /// Real-time, until this moment unless it is prolonged.
+    /// The best one that is permitted, until this moment unless it is prolonged.
     Hurried {
         until: Moment,
+        ordinary: Ordinary,
     },
-    /// Normal, because real-time is not permitted.
-    Refused,
 }
 
 impl Pace {
-    /// Enters or prolongs the real-time class, if permitted.
+    /// Takes or prolongs the best priority.
     pub(crate) fn hurry(&mut self) {
-        *self = match self {
-            Self::Normal if schedule::take(Class::RealTime).is_ok() => Self::hurried(),
-            Self::Hurried { .. } => Self::hurried(),
-            Self::Normal | Self::Refused => Self::Refused,
+        let ordinary = match self {
+            Self::Normal => {
+                let ordinary = Ordinary::of_this_process();
+                // Nothing better may be permitted; the storm is remembered all the same.
+                let _ = ordinary.exceed();
+                ordinary
+            }
+            Self::Hurried { ordinary, .. } => *ordinary,
+        };
+        let until = Moment::now().after(AFTER_MILLIS);
+        *self = Self::Hurried { until, ordinary };
+    }
+
+    /// Returns whether the last sign of a storm is long ago.
+    pub(crate) fn is_storm_over(&self) -> bool {
+        match self {
+            Self::Normal => false,
+            Self::Hurried { until, .. } => *until <= Moment::now(),
         }
     }
 
-    /// Returns to the normal class once the storm is over.
-    pub(crate) fn relax_after_storm(&mut self) {
-        if let Self::Hurried { until } = self
-            && *until <= Moment::now()
-        {
-            self.relax();
-        }
-    }
-
-    /// Returns to the normal class.
+    /// Returns to the normal priority.
     pub(crate) fn relax(&mut self) {
-        if let Self::Hurried { .. } = self {
-            let _ = schedule::take(Class::Normal);
+        if let Self::Hurried { ordinary, .. } = self {
+            ordinary.restore();
             *self = Self::Normal;
         }
     }
 
-    /// Returns whether the real-time class must still be left.
+    /// Returns whether the better priority must still be given back.
     pub(crate) fn is_hurried(&self) -> bool {
         matches!(self, Self::Hurried { .. })
-    }
-
-    fn hurried() -> Self {
-        Self::Hurried {
-            until: Moment::now().after(AFTER_MILLIS),
-        }
     }
 }

@@ -3,18 +3,22 @@
 //! First the tree is walked, to count the processes that are alive when the signal is sent. Then the
 //! leader's group is signalled at once, and one by one the descendants that have left it.
 
-use super::walk::{Found, Walk};
+use super::{
+    reaper::Reaper,
+    walk::{Found, Walk},
+};
 use crate::program::sys::signals;
 
 /// The most processes found. The rest of a larger tree gets no signal before SIGKILL.
 const LIMIT: usize = 4096;
 
 /// Sends the signal; returns the number of live processes that got it.
-pub(crate) fn send(signal: i32, leader: Option<u32>, buffer: &mut [u8]) -> u32 {
+pub(crate) fn send(signal: i32, tree: &Reaper, buffer: &mut [u8]) -> u32 {
     let walk = Walk::of_tree(LIMIT, buffer);
-    if let Some(group) = leader {
-        let _ = signals::send_to_group(group, signal);
-        let _ = signals::send_to_group(group, signals::CONTINUE);
+    let leader = tree.leader();
+    if leader.is_some() {
+        tree.signal_leader_group(signal);
+        tree.signal_leader_group(signals::CONTINUE);
     }
     let Some(mut walk) = walk else {
         // No memory for a list: at least the leader was signalled.
