@@ -31,6 +31,10 @@ impl Haste {
         is_new
     }
 
+    pub(super) fn is_made(&self) -> bool {
+        self.lock().is_some()
+    }
+
     /// Gives the priority back if its time is over; returns the end otherwise.
     fn end_if_due(&self) -> Option<Instant> {
         let mut haste = self.lock();

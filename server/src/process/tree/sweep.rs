@@ -84,17 +84,31 @@ pub(crate) enum Swept {
 /// not be had. One look at all processes serves every search.
 #[derive(Debug)]
 pub(crate) struct Sweeper {
-    searches: mpsc::Sender<Search>,
+    work: mpsc::Sender<Work>,
+}
+
+/// Work for the thread.
+#[derive(Debug)]
+enum Work {
+    Search(Box<Search>),
+    LookAhead(SearchedMarks),
 }
 
 impl Sweeper {
     pub(crate) fn start() -> io::Result<Self> {
-        let (searches, queue) = mpsc::channel(QUEUE);
+        let (work, queue) = mpsc::channel(QUEUE);
         let thread = thread::Builder::new().name("sweeper".to_owned());
         // It ends when the sender is dropped, or with the process: a read of a process that hangs in
         // the kernel may never return.
         thread.spawn(move || worker::run(queue))?;
-        Ok(Self { searches })
+        Ok(Self { work })
+    }
+
+    /// Looks at all processes while others of the task are dying, so that a sweep that follows soon needs
+    /// to look only at those that are newer.
+    pub(crate) fn look_ahead(&self, marks: SearchedMarks) {
+        // A thread that has so much to do looks at all processes anyway.
+        let _ = self.work.try_send(Work::LookAhead(marks));
     }
 
     /// Counts the live processes of a task and touches none. If the count is not certain, it is not 0.
@@ -130,7 +144,8 @@ impl Sweeper {
         let stopped = || io::Error::other("the search for processes has stopped");
         let (reply, answer) = oneshot::channel();
         let search = Search::new(target.clone(), marks, purpose(reply));
-        self.searches.send(search).await.map_err(|_| stopped())?;
+        let work = Work::Search(Box::new(search));
+        self.work.send(work).await.map_err(|_| stopped())?;
         // The search may hang in the kernel; its caller must not.
         let answer = tokio::time::timeout(LONGEST_SEARCH, answer).await;
         let late = |_| io::Error::new(io::ErrorKind::TimedOut, "the search for processes hangs");

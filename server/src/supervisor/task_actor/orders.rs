@@ -9,6 +9,7 @@ use crate::{
     process::{
         containment,
         shim::{AfterTask, ShimLink, ShimOrder},
+        tree::sweep::SearchedMarks,
     },
     supervisor::lifecycle::{KILL_DEADLINE, StopOrder},
     task::{Placement, Signal},
@@ -25,13 +26,26 @@ impl TaskActor {
     pub(super) async fn kill(&mut self) {
         let within_millis = KILL_DEADLINE.as_millis() as u64;
         crash::point("cancel.before-kill");
-        self.shim.send(ShimOrder::Kill { within_millis }).await;
-        crash::point("cancel.kill-ordered");
+        // Before the shim, which has to be scheduled first, among the processes that it is to kill.
         if let Some(cgroup) = &self.cgroup {
             containment::kill(cgroup);
         }
+        self.shim.send(ShimOrder::Kill { within_millis }).await;
+        crash::point("cancel.kill-ordered");
+        self.look_ahead();
         self.resume_shim();
         self.silence.kill_ordered();
+    }
+
+    /// Prepares the search that follows the end of the tree. In a fork storm that is of no use.
+    fn look_ahead(&self) {
+        if self.life.task.stop.is_some() && !self.shared.haste.is_made() {
+            let marks = match &self.cgroup {
+                Some(_) => SearchedMarks::LimitTag,
+                None => SearchedMarks::Both,
+            };
+            self.shared.sweeper.look_ahead(marks);
+        }
     }
 
     /// Moves the output of a task that left the foreground to disk.

@@ -8,7 +8,11 @@
 //! If other processes fork all the time, every pass tries the newest pids once more. A chain that is
 //! there is then missed only if each of dozens of passes happens to come between two of its links.
 
-use std::{fs::File, os::unix::fs::FileExt};
+use std::{
+    fs::File,
+    os::unix::fs::FileExt,
+    time::{Duration, Instant},
+};
 
 use super::{
     super::procfs::all_pids,
@@ -22,13 +26,18 @@ const LARGEST_PASS: u32 = 256;
 /// The pids assigned just before a pass that it tries once more: their processes may have been about to
 /// be created.
 const TRIED_AGAIN: u32 = 32;
+/// The most pids that were assigned since a look that was taken ahead: beyond them, a new one is as good.
+const MOST_NEWER: u32 = 512;
+/// The age up to which such a look is continued: within it the pids cannot be assigned once around, after
+/// which few would seem to be newer.
+pub(super) const OLDEST_AHEAD: Duration = Duration::from_millis(100);
 /// The most passes of one look.
 const PASSES: usize = 64;
 
 /// All processes, and the marks of those that have one.
 #[derive(Debug)]
 pub(super) struct Look {
-    /// The pids of all processes.
+    /// The pids of all processes; none if the look continues another one.
     pub(super) pids: Vec<i32>,
     marked: Vec<(i32, Marks)>,
     /// False if the processes could not be listed.
@@ -45,18 +54,24 @@ impl Look {
                 (Vec::new(), false)
             }
         };
-        let read = match searched {
-            SearchedMarks::Both => Marks::of,
-            SearchedMarks::LimitTag => Marks::limit_of,
-        };
-        let marked = pids.iter().map(|pid| (*pid, read(*pid)));
         let mut look = Self {
-            marked: marked.filter(|(_, marks)| marks.are_there()).collect(),
+            marked: Vec::new(),
             pids,
             is_complete: is_listed,
         };
+        for index in 0..look.pids.len() {
+            look.add(look.pids[index], reading(searched));
+        }
         look.follow(newest, before);
         look
+    }
+
+    /// Adds a process if it may be of a task.
+    fn add(&mut self, pid: i32, read: fn(i32) -> Marks) {
+        let marks = read(pid);
+        if marks.are_there() {
+            self.marked.push((pid, marks));
+        }
     }
 
     /// The pids of the processes that have a mark of the task. Some may be threads, and some gone.
@@ -74,16 +89,77 @@ impl Look {
             };
             let count = newest.distance(from, latest) + TRIED_AGAIN;
             newest.each_up_to(latest, count.min(LARGEST_PASS), |pid| {
-                let marks = Marks::limit_of(pid);
-                if marks.are_there() {
-                    self.marked.push((pid, marks));
-                }
+                self.add(pid, Marks::limit_of);
             });
             if newest.latest() == Some(latest) {
                 return;
             }
             before = Some(latest);
         }
+    }
+}
+
+/// Returns the way to read the searched marks of a process.
+fn reading(searched: SearchedMarks) -> fn(i32) -> Marks {
+    match searched {
+        SearchedMarks::Both => Marks::of,
+        SearchedMarks::LimitTag => Marks::limit_of,
+    }
+}
+
+/// A look that was taken ahead of its need. A descendant has its task's marks from the moment of its fork, so
+/// only the processes that had marks, and those that are newer, have to be looked at again.
+#[derive(Debug)]
+pub(super) struct Ahead {
+    searched: SearchedMarks,
+    began: Instant,
+    /// The pid that was assigned last before the look.
+    before: u32,
+    marked: Vec<i32>,
+}
+
+impl Ahead {
+    /// Looks at all processes; `None` if that cannot be continued.
+    pub(super) fn take(searched: SearchedMarks, newest: &NewestPids) -> Option<Self> {
+        let began = Instant::now();
+        let before = newest.latest()?;
+        let look = Look::take(searched, newest);
+        let marked = look.marked.iter().map(|(pid, _)| *pid).collect();
+        look.is_complete.then_some(Self {
+            searched,
+            began,
+            before,
+            marked,
+        })
+    }
+
+    fn includes(&self, searched: SearchedMarks) -> bool {
+        match (self.searched, searched) {
+            (SearchedMarks::LimitTag, SearchedMarks::Both) => false,
+            (SearchedMarks::Both, _) | (SearchedMarks::LimitTag, SearchedMarks::LimitTag) => true,
+        }
+    }
+
+    /// Looks at the processes that had marks, and at the newer ones; `None` if there are too many or may be.
+    pub(super) fn continued(&self, searched: SearchedMarks, newest: &NewestPids) -> Option<Look> {
+        let latest = newest.latest()?;
+        let newer = newest.distance(self.before, latest) + TRIED_AGAIN;
+        let is_old = self.began.elapsed() > OLDEST_AHEAD;
+        if is_old || newer > MOST_NEWER || !self.includes(searched) {
+            return None;
+        }
+        let mut look = Look {
+            pids: Vec::new(),
+            marked: Vec::new(),
+            is_complete: true,
+        };
+        let read = reading(searched);
+        for pid in &self.marked {
+            look.add(*pid, read);
+        }
+        newest.each_up_to(latest, newer, |pid| look.add(pid, read));
+        look.follow(newest, Some(latest));
+        Some(look)
     }
 }
 

@@ -88,6 +88,11 @@ impl Search {
         }
     }
 
+    /// Returns whether the search needs no list of all processes.
+    pub(super) fn is_by_marks_alone(&self) -> bool {
+        self.target.leader.is_none()
+    }
+
     /// Takes the next step after a look; `None` once the result is sent.
     pub(super) fn advance(mut self, look: &Look, newest: &NewestPids) -> Option<(Self, Progress)> {
         if self.is_unwanted() {

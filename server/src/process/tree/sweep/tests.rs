@@ -1,8 +1,15 @@
 //! Sweeps of real processes.
 
-use std::process::{Child, Command, Stdio};
+use std::{
+    collections::BTreeSet,
+    process::{Child, Command, Stdio},
+};
 
-use super::*;
+use super::{
+    look::{Ahead, NewestPids},
+    marks::TaskMarks,
+    *,
+};
 use crate::process::launch::ENVIRONMENT_TAG;
 
 fn sleeper(uid: TaskUid) -> Child {
@@ -63,4 +70,53 @@ async fn a_leader_with_another_start_time_is_not_killed() {
     assert!(child.try_wait().expect("a child").is_none());
     child.kill().expect("it lives");
     child.wait().expect("a child");
+}
+
+/// C4, C14
+#[test]
+fn a_look_that_was_taken_ahead_is_continued_with_older_and_newer_processes() {
+    let (older, newer) = (TaskUid::new(), TaskUid::new());
+    let newest = NewestPids::of_kernel();
+    let mut first = tagged_sleeper(older);
+    // It cannot be continued if the machine starts too many processes meanwhile, or is too slow.
+    let (look, mut second) = loop {
+        let ahead = Ahead::take(SearchedMarks::Both, &newest).expect("a /proc");
+        let mut second = tagged_sleeper(newer);
+        if let Some(look) = ahead.continued(SearchedMarks::Both, &newest) {
+            break (look, second);
+        }
+        second.kill().expect("it lives");
+        second.wait().expect("a child");
+    };
+    let found = |uid| look.of_task(&TaskMarks::of(uid)).collect::<BTreeSet<_>>();
+    let found = [found(older), found(newer), found(TaskUid::new())];
+    for child in [&mut first, &mut second] {
+        child.kill().expect("it lives");
+        child.wait().expect("a child");
+    }
+    let pids = [first.id(), second.id()].map(|pid| BTreeSet::from([pid as i32]));
+    assert_eq!(found[..2], pids);
+    assert_eq!(found[2], BTreeSet::new());
+}
+
+/// C4, C14
+#[test]
+fn a_look_that_was_taken_ahead_is_not_continued_once_it_is_old() {
+    let newest = NewestPids::of_kernel();
+    let ahead = Ahead::take(SearchedMarks::LimitTag, &newest).expect("a /proc");
+    let both = ahead.continued(SearchedMarks::Both, &newest);
+    assert!(both.is_none(), "it knows one mark alone");
+    std::thread::sleep(look::OLDEST_AHEAD);
+    let later = ahead.continued(SearchedMarks::LimitTag, &newest);
+    assert!(later.is_none());
+}
+
+/// Starts a process and waits until its program runs, from when on it has the tag.
+fn tagged_sleeper(uid: TaskUid) -> Child {
+    let child = sleeper(uid);
+    let program = format!("/proc/{}/comm", child.id());
+    while std::fs::read(&program).expect("it lives") != b"sleep\n" {
+        std::thread::yield_now();
+    }
+    child
 }
