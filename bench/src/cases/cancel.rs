@@ -4,10 +4,12 @@
 
 use std::{
     process::{Command, Stdio},
+    thread,
     time::Instant,
 };
 
 use heeler_proto::v1::{CancelRequest, ForcedStop, cancel_request::How, proof};
+use tokio::runtime;
 
 use crate::{
     Result,
@@ -38,8 +40,7 @@ pub(super) async fn run(bench: &Bench) -> Result {
         Goal::at_most(2.0, 1.3),
         &best,
         &lower,
-    )
-    .await?;
+    )?;
     let lineages = format!("cancel of {COUNT} runaway lineages, p50");
     measure(
         &lineages,
@@ -47,8 +48,7 @@ pub(super) async fn run(bench: &Bench) -> Result {
         Goal::at_most(3.0, 1.5),
         &best,
         &lower,
-    )
-    .await?;
+    )?;
     best.end().await?;
     lower.end().await?;
     in_one_cpu_group(bench).await
@@ -65,20 +65,20 @@ async fn in_one_cpu_group(bench: &Bench) -> Result {
     let lower = bench.daemon(Containment::Subreaper).await?;
     let what = format!("cancel of {COUNT} lineages, one CPU group, p50");
     let goal = Goal::at_most(5.0, 3.0);
-    measure(&what, Kind::Lineages, goal, &best, &lower).await?;
+    measure(&what, Kind::Lineages, goal, &best, &lower)?;
     best.end().await?;
     lower.end().await?;
     drop(group);
     Ok(())
 }
 
-async fn measure(what: &str, kind: Kind, goal: Goal, best: &Daemon, lower: &Daemon) -> Result {
+fn measure(what: &str, kind: Kind, goal: Goal, best: &Daemon, lower: &Daemon) -> Result {
     let (mut floor, mut on_best, mut on_lower) =
         (Kills::default(), Kills::default(), Kills::default());
     for _ in 0..ROUNDS {
         floor.push(bare(kind)?);
-        on_best.push(cancel(best, kind).await?);
-        on_lower.push(cancel(lower, kind).await?);
+        on_best.push(on_one_thread(cancel(best, kind))?);
+        on_lower.push(on_one_thread(cancel(lower, kind))?);
     }
     if floor.survived > 0 {
         println!(
@@ -125,6 +125,18 @@ fn bare(kind: Kind) -> Result<(f64, bool)> {
     let text = String::from_utf8(output.stdout)?;
     let (micros, all_gone) = text.trim().split_once(' ').ok_or("no floor of a kill")?;
     Ok((micros.parse::<f64>()? / 1e3, all_gone.parse()?))
+}
+
+/// Runs a client on a thread of its own, as the command is: handing a call from one thread to another is a
+/// wake-up more, for which the client, not the daemon, has to wait among the processes of the task.
+fn on_one_thread<T: Send>(client: impl Future<Output = Result<T>> + Send) -> Result<T> {
+    let run = || {
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        runtime.block_on(client)
+    };
+    thread::scope(|scope| scope.spawn(run).join()).map_err(|_| "the client panicked")?
 }
 
 async fn cancel(daemon: &Daemon, kind: Kind) -> Result<(f64, bool)> {
