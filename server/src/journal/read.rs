@@ -161,7 +161,8 @@ impl Journal {
         let key = &self.shared.identity.request_key;
         let is_same = |digest: &[u8]| key.is_digest_of(digest, request);
         let pool = &self.shared.pool;
-        pool.read(|pool, connection| pool.prior_request(connection, request_id, is_same))
+        let index = pool.request_index().await;
+        pool.read(|pool, connection| pool.prior_request(connection, index, request_id, is_same))
     }
 
     /// The finished tasks that match and ended after one revision and before another, in the order of

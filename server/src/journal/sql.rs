@@ -13,6 +13,14 @@ macro_rules! statements {
 pub(super) const COUNT_FINISHED: &str = "SELECT count(*), ifnull(sum(output_bytes), 0) FROM tasks
     WHERE end_revision IS NOT NULL";
 
+/// Compares the index of the request ids with its table; executed once, before the first use.
+pub(super) const CHECK_REQUESTS: &str = "PRAGMA integrity_check(requests)";
+/// Finds a request in its table, for a damaged index.
+pub(super) const REQUEST_BY_SCAN: &str =
+    "SELECT r.format, r.digest, t.created_revision, t.revision,
+        coalesce(t.answer_revision, t.started_revision, t.end_revision)
+    FROM requests AS r NOT INDEXED CROSS JOIN tasks AS t ON t.seq = r.seq WHERE r.request_id = ?1";
+
 /// Reads every queue with settings; executed once, at start-up.
 pub(super) const QUEUES: &str = "SELECT name, slots, paused FROM queues";
 

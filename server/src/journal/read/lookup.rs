@@ -94,6 +94,39 @@ pub(in crate::journal) fn of_task(
     }
 }
 
+/// The index by which a request is found. In a damaged one a request may seem to be new, and would be
+/// executed twice; its table still has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RequestIndex {
+    Sound,
+    Damaged,
+}
+
+impl RequestIndex {
+    pub(super) fn check(connection: &Connection) -> Self {
+        let found = connection.query_row(sql::CHECK_REQUESTS, [], |row| row.get::<_, String>(0));
+        let fault = match found {
+            Ok(found) if found == "ok" => return Self::Sound,
+            Ok(found) => found,
+            Err(error) => error.to_string(),
+        };
+        tracing::warn!(
+            fault,
+            "the index of the request ids is damaged; requests are found without it"
+        );
+        Self::Damaged
+    }
+
+    /// The statements that find a request, in the order of their use.
+    fn statements(self) -> &'static [&'static str] {
+        match self {
+            Self::Sound => &[sql::REQUEST_BY_ID],
+            // Its table may be the damaged one.
+            Self::Damaged => &[sql::REQUEST_BY_SCAN, sql::REQUEST_BY_ID],
+        }
+    }
+}
+
 impl ReadPool {
     /// Those of the ids that belong to no task. `had_a_task` tells which numbers were given out.
     pub(super) fn unknown(
@@ -120,6 +153,7 @@ impl ReadPool {
     pub(super) fn prior_request(
         &self,
         connection: &Connection,
+        index: RequestIndex,
         request_id: &str,
         is_same: impl Fn(&[u8]) -> bool,
     ) -> Result<Option<PriorRequest>, JournalError> {
@@ -136,11 +170,15 @@ impl ReadPool {
                 answer.map(uint).map(Revision),
             ))
         };
-        let row = connection
-            .prepare_cached(sql::REQUEST_BY_ID)
-            .and_then(|mut find| find.query_row([request_id], prior).optional())
-            .map_err(JournalError::storage("looking for a request"))?;
-        let Some((is_same, created, latest, answer)) = row else {
+        let find = |statement: &&str| {
+            connection
+                .prepare_cached(statement)
+                .and_then(|mut find| find.query_row([request_id], prior).optional())
+                .transpose()
+        };
+        let found = index.statements().iter().find_map(find).transpose();
+        let found = found.map_err(JournalError::storage("looking for a request"))?;
+        let Some((is_same, created, latest, answer)) = found else {
             return Ok(None);
         };
         let is_same = is_same.map_err(|source| JournalError::Damaged {

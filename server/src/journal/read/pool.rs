@@ -7,11 +7,13 @@ use std::{
 };
 
 use rusqlite::Connection;
+use tokio::sync::OnceCell;
 
 use super::{
     LiveState, SizedEvent, SizedFact,
     cache::ReadCache,
     events,
+    lookup::RequestIndex,
     readers::{Lane, Readers},
 };
 use crate::{
@@ -28,6 +30,8 @@ pub(in crate::journal) struct ReadPool {
     /// Opened when first needed.
     idle: Mutex<Vec<Connection>>,
     readers: Readers,
+    /// Checked before the first use.
+    request_index: OnceCell<RequestIndex>,
 }
 
 impl ReadPool {
@@ -39,6 +43,7 @@ impl ReadPool {
             cache: ReadCache::default(),
             idle: Mutex::default(),
             readers: Readers::start()?,
+            request_index: OnceCell::new(),
         })
     }
 
@@ -71,6 +76,18 @@ impl ReadPool {
         let read = self.readers.run(lane, move || pool.read(read));
         // It does not panic, so there is a result.
         read.await.unwrap_or(Err(JournalError::Closed))
+    }
+
+    /// The state of the index of the request ids.
+    pub(super) async fn request_index(self: &Arc<Self>) -> RequestIndex {
+        let check = || {
+            self.read_long(Lane::Query, |_, connection| {
+                Ok(RequestIndex::check(connection))
+            })
+        };
+        let checked = self.request_index.get_or_try_init(check).await;
+        // One that cannot be checked is not relied on.
+        *checked.unwrap_or(&RequestIndex::Damaged)
     }
 
     /// The fact at a revision, from memory or from the file.

@@ -241,3 +241,42 @@ async fn a_row_that_contradicts_the_id_or_its_record_is_damage() {
     let of_another_kind = journal.id_key().task_id(Kind::Agent, third.seq);
     assert_eq!(journal.task(&of_another_kind).await.unwrap(), None);
 }
+
+/// R4, S9: a request is never taken for a new one, which would be executed a second time.
+#[tokio::test]
+async fn a_request_is_found_despite_damage_to_its_table_or_index() {
+    let (whole, name) = (tempfile::tempdir().unwrap(), "request-0100");
+    let journal = open(whole.path());
+    for number in 0..200 {
+        let created = Entry {
+            request: Some(request(Some(&format!("request-{number:04}")))),
+            ..entry(EventKind::Created, &new_task(&journal))
+        };
+        journal.append(created).await.unwrap();
+    }
+    let wanted = journal.find_request(&request(Some(name))).await.unwrap();
+    let wanted = wanted.unwrap().task.id.clone();
+    journal.close().await.unwrap();
+    drop(journal);
+    let path = file::path(whole.path());
+    let content = fs::read(&path).unwrap();
+    let places = content.windows(name.len()).enumerate();
+    let places: Vec<_> = places
+        .filter_map(|(at, text)| (text == name.as_bytes()).then_some(at))
+        .collect();
+    assert!(places.len() >= 2, "one in the table, one in its index");
+    for place in places {
+        // The id, and the number behind it in the index.
+        for at in [0, 9, name.len()] {
+            flip(&path, place + at, 1);
+            let journal = open(whole.path());
+            if let Ok(found) = journal.find_request(&request(Some(name))).await {
+                let found = found.map(|prior| prior.task.id.clone());
+                assert_eq!(found.as_ref(), Some(&wanted), "{place} + {at}");
+            }
+            journal.close().await.unwrap();
+            drop(journal);
+            fs::write(&path, &content).unwrap();
+        }
+    }
+}
