@@ -82,6 +82,8 @@ pub enum Report {
     /// Processes of the tree fork and exit without pause. Repeated every few seconds while they do: they
     /// leave little CPU time to others.
     Storm,
+    /// The disk refuses a record. Repeated every second: the shim is well, and tries again.
+    RecordRefused,
 }
 
 /// The next step of a shim whose task has ended.
@@ -164,6 +166,7 @@ impl Report {
             Self::Overdue => message(b'D', [0; 3]),
             Self::Output { end } => message(b'O', [end, 0, 0]),
             Self::Storm => message(b'W', [0; 3]),
+            Self::RecordRefused => message(b'N', [0; 3]),
         }
     }
 
@@ -195,6 +198,7 @@ impl Report {
             b'D' => Ok(Self::Overdue),
             b'O' => Ok(Self::Output { end: a }),
             b'W' => Ok(Self::Storm),
+            b'N' => Ok(Self::RecordRefused),
             _ => Err(UnknownMessage::Kind(kind)),
         }
     }
@@ -267,6 +271,7 @@ mod tests {
             Report::Overdue,
             Report::Output { end: 3 },
             Report::Storm,
+            Report::RecordRefused,
         ] {
             assert_eq!(Report::decode(&report.encode()), Ok(report));
         }

@@ -244,6 +244,8 @@ impl TaskActor {
             }
             ShimReport::Overdue => self.name_survivors().await,
             ShimReport::Storm => self.shared.make_haste(),
+            // It has broken the silence of the shim, and there is nothing to read.
+            ShimReport::RecordRefused => {}
             ShimReport::Output { end } => {
                 self.channels.output_end.send_replace(end);
                 self.apply(Input::OutputWritten).await;

@@ -1,9 +1,13 @@
 //! Disks that are or become read-only.
 
-use std::fs;
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
 
 use heeler_tests::{
-    Daemon, FailingDisk, Process, Refusal, SmallDisk, eventually, outcome::proof_in, shell, v1::*,
+    Daemon, FailingDisk, Process, Refusal, SmallDisk, eventually, outcome::proof_in, shell,
+    task_file::shim_of, v1::*, waiting::STEP,
 };
 use nix::sys::signal::Signal::SIGKILL;
 use tonic::Code;
@@ -89,4 +93,36 @@ async fn on_a_disk_that_becomes_read_only_calls_are_refused_by_name_and_the_serv
     );
     let after = api.start(shell("echo after")).await.id;
     assert_eq!(api.ended(&after).await.state(), TaskState::Completed);
+}
+
+/// The silence after which a shim that does not answer a kill is ended, and a little more.
+const SILENCE: Duration = Duration::from_secs(15);
+
+/// C14, O14: it knows the exit code, and records it if the disk works again.
+#[tokio::test]
+async fn a_shim_that_waits_for_a_failing_disk_is_not_taken_for_a_silent_one() {
+    let Some(disk) = FailingDisk::mount(32) else {
+        return;
+    };
+    let mut daemon = disk.daemon(Daemon::builder());
+    daemon.restart().await;
+    let api = daemon.api().await;
+    let task = api.start(shell("exec sleep 1000")).await;
+    let leader = Process::now(task.leader.unwrap().pid).unwrap();
+    let shim = shim_of(&leader);
+    disk.fail();
+    let stopped = api.kill(&task.id).await;
+    assert!(stopped.unrecorded.is_some() && !leader.is_alive());
+    let end = Instant::now() + SILENCE;
+    while Instant::now() < end {
+        assert!(shim.is_alive(), "{}", daemon.log());
+        tokio::time::sleep(STEP).await;
+    }
+    daemon.kill9();
+    for process in daemon.processes() {
+        process.signal(SIGKILL);
+    }
+    daemon.no_processes().await;
+    disk.repair();
+    daemon.restart().await;
 }

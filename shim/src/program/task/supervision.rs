@@ -15,7 +15,7 @@ use super::{
     task_file::{Fact, TaskFile},
 };
 use crate::program::{
-    clock,
+    clock::{self, Moment},
     output::capture::Capture,
     sys::{
         Fd, file,
@@ -51,6 +51,8 @@ pub(super) struct Supervision<'a> {
     cgroup: Option<Cgroup<'a>>,
     /// The number of times the cgroup was populated after the last child was reaped.
     cgroup_checks: u32,
+    /// The time from which on a record that the disk refuses is reported again.
+    next_refusal: Moment,
     /// There may be children to reap.
     child_ended: bool,
     kill: Option<Kill>,
@@ -100,6 +102,7 @@ impl<'a> Supervision<'a> {
             tree: Reaper::new(leader.pid),
             cgroup: leader.cgroup,
             cgroup_checks: 0,
+            next_refusal: Moment::now(),
             child_ended: false,
             kill: None,
             orphans: Orphans::Awaited,
@@ -276,7 +279,17 @@ impl<'a> Supervision<'a> {
         }
         let after = self.after_task();
         self.file.settle(self.connection, after);
+        self.report_refusal();
         after
+    }
+
+    /// Tells the server, which would take the shim for a stopped one, that the disk is what fails.
+    fn report_refusal(&mut self) {
+        let now = Moment::now();
+        if self.file.is_due() && self.next_refusal <= now {
+            self.next_refusal = now.after(RETRY_MILLIS);
+            self.connection.send([Some(Report::RecordRefused)]);
+        }
     }
 
     /// Only a shim that had nothing unusual to do takes another task.
