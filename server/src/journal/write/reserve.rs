@@ -17,6 +17,7 @@ use std::{
     fs::File,
     io::{self, ErrorKind},
     ops::Range,
+    os::fd::IntoRawFd,
     path::Path,
 };
 
@@ -106,7 +107,10 @@ impl Reserve {
             space: Space::Free,
         };
         match reserve.extend(live) {
-            Err(error) if !is_full(&error) => Err(error),
+            Err(error) if !is_full(&error) => {
+                let _stays_open = reserve.index.into_raw_fd();
+                Err(error)
+            }
             Ok(()) | Err(_) => Ok(reserve),
         }
     }
@@ -219,6 +223,28 @@ mod tests {
         journal.keep_reserve(allocate).unwrap();
         tests::finish_one(&journal).await;
         assert!(allocated(&path) >= Reserve::size(0) - 64 * FRAME);
+    }
+
+    /// The number of locks on SQLite's index of the WAL.
+    fn locks_on_index(journal: &Path) -> usize {
+        let index = std::fs::metadata(file::wal_index(journal)).unwrap();
+        let inode = format!(":{} ", index.ino());
+        let locks = std::fs::read_to_string("/proc/locks").unwrap();
+        locks.lines().filter(|lock| lock.contains(&inode)).count()
+    }
+
+    /// O14, R4: without them another program may take the index for unused, and begin it anew.
+    #[tokio::test]
+    async fn sqlite_keeps_its_locks_where_no_space_can_be_allocated_ahead() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = file::path(dir.path());
+        let journal = tests::open(dir.path());
+        tests::finish_one(&journal).await;
+        let before = locks_on_index(&path);
+        assert_ne!(before, 0, "SQLite shows by a lock that it uses the index");
+        let refused = journal.keep_reserve(|_, _| Err(ErrorKind::Unsupported.into()));
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::Unsupported);
+        assert_eq!(locks_on_index(&path), before);
     }
 
     /// O14
