@@ -170,6 +170,13 @@ impl Handle {
         unrecorded.unwrap_or(&self.task()).stop.is_some()
     }
 
+    /// The reason why the latest events are not recorded, if there is one.
+    pub(super) fn refusal(&self) -> Option<Arc<JournalError>> {
+        let unrecorded = self.unrecorded.borrow();
+        let unrecorded = unrecorded.as_ref();
+        unrecorded.map(|unrecorded| Arc::clone(&unrecorded.error))
+    }
+
     /// Waits until the task is out of the foreground.
     pub(crate) async fn out_of_foreground(&self) -> Option<Arc<Task>> {
         self.wait_until(Task::is_out_of_foreground).await

@@ -258,6 +258,75 @@ async fn where_nothing_can_be_written_whatever_stops_a_task_stops_it() {
     api.kill(&holder).await;
 }
 
+/// C12, C14, O14: the parent itself has nothing to record that the disk refuses.
+#[tokio::test]
+async fn a_cascade_is_answered_though_the_end_of_a_child_cannot_be_recorded() {
+    let Some((disk, daemon)) = without_reserve().await else {
+        return;
+    };
+    let api = daemon.api().await;
+    let (parent, parent_leader) = sleeper(&api, SpawnRequest::default()).await;
+    let gate = daemon.file("home/gate");
+    let obstinate = format!("trap '' TERM; while [ ! -e {gate} ]; do sleep 0.05; done");
+    let obstinate = shell(obstinate).with_parent(&parent);
+    let child = api.start(obstinate.with_grace(secs(600))).await;
+    let child_leader = Process::now(child.leader.unwrap().pid).unwrap();
+    let cascade = CancelRequest {
+        cascade: true,
+        how: request::grace(secs(600)),
+        ..kill(&parent)
+    };
+    let cancelled = {
+        let api = api.clone();
+        tokio::spawn(async move { api.cancel_one(cascade).await })
+    };
+    let mut watch = api.watch_after(0).await;
+    watch.until_of(&child.id, TaskEventType::Stopping).await;
+    eventually("the end of the parent's tree", || !parent_leader.is_alive()).await;
+    disk.fill();
+    std::fs::write(&gate, "").unwrap();
+    let result = tokio::time::timeout(Duration::from_secs(30), cancelled).await;
+    let result = result.expect("an answer").unwrap();
+    assert_unrecorded(&result, ErrorReason::StorageFull);
+    proof_in(&result);
+    assert!(!child_leader.is_alive());
+    assert_eq!(state(&api, &parent).await, TaskState::Stopping);
+    disk.free();
+    for id in [&child.id, &parent] {
+        assert_eq!(api.ended(id).await.state(), TaskState::Cancelled);
+    }
+}
+
+/// O14, C14: after a panic, too, other calls show what is recorded.
+#[tokio::test]
+async fn an_actor_that_fails_shows_nothing_that_the_disk_has_refused() {
+    let Some(disk) = ImageDisk::mount(FileSystem::Ext2, 64) else {
+        return;
+    };
+    let mut daemon = disk.daemon(Daemon::builder());
+    daemon.panic_at("cancel.before-intent:2");
+    daemon.restart().await;
+    let api = daemon.api().await;
+    let (id, leader) = sleeper(&api, SpawnRequest::default()).await;
+    disk.fill();
+    let before = api.history().await;
+    api.cancel_one(kill(&id)).await;
+    let again = api.cancel_one(kill(&id)).await;
+    daemon.logged("taking the task back").await;
+    assert_unrecorded(&again, ErrorReason::StorageFull);
+    assert!(!leader.is_alive(), "{again:?}");
+    assert_eq!(state(&api, &id).await, TaskState::Running);
+    let wait = WaitRequest {
+        timeout: Some(secs(1)),
+        ..request::wait([&id])
+    };
+    let waited = api.wait(wait).await.unwrap();
+    assert!(!waited.satisfied, "an end without a record: {waited:?}");
+    assert_eq!(api.history().await, before, "an event without a record");
+    disk.free();
+    assert_cancelled(&api, &id).await;
+}
+
 /// O14: an end that cannot be recorded waits; it is neither lost nor announced.
 #[tokio::test]
 async fn an_end_that_cannot_be_recorded_waits_for_space() {

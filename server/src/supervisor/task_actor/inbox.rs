@@ -30,6 +30,8 @@ pub(in crate::supervisor) enum Message {
     FollowOutput { beyond: u64 },
     /// The kill of a child task is overdue.
     ChildKillOverdue(Vec<Survivor>),
+    /// A child task is gone, and the journal refuses its end.
+    ChildUnrecorded(Arc<JournalError>),
 }
 
 impl TaskActor {
@@ -48,6 +50,7 @@ impl TaskActor {
             Message::ChildKillOverdue(survivors) => {
                 self.apply(Input::ChildKillOverdue(survivors)).await;
             }
+            Message::ChildUnrecorded(error) => self.backlog.refused(error),
         }
     }
 

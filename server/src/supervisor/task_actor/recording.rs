@@ -72,13 +72,18 @@ impl TaskActor {
         Ok(())
     }
 
-    /// Records again what the journal has refused. While it goes on refusing, a client that waits for a
-    /// stop is shown that the tree is gone.
+    /// Records again what the journal has refused. While it goes on refusing, also the end of a child, a
+    /// client that waits for a stop is shown that the tree is gone.
     pub(super) async fn retry_recording(&mut self) {
         if self.record_backlog().await.is_err() {
             return self.show_stop_unrecorded().await;
         }
+        if let Some(error) = self.child_refusal() {
+            self.backlog.refused(error);
+            return self.show_stop_unrecorded().await;
+        }
         self.backlog.accepted();
+        self.channels.unrecorded.send_replace(None);
         if self.is_admission_refused {
             self.start_admitted().await;
         }
@@ -90,7 +95,7 @@ impl TaskActor {
     async fn show_stop_unrecorded(&mut self) {
         let is_shown = |unrecorded: &Option<Unrecorded>| {
             let task = unrecorded.as_ref().map(|unrecorded| &unrecorded.task);
-            task.is_none_or(|task| task.has_stopped())
+            task.is_some_and(|task| task.has_stopped())
         };
         if self.life.task.stop.is_none() || is_shown(&self.channels.unrecorded.borrow()) {
             return;
@@ -110,8 +115,9 @@ impl TaskActor {
         match self.shared.parts.journal.append(entry).await {
             Ok(event) => {
                 self.life.task.revision = event.revision;
-                // An admission that was refused is still to be tried again.
-                if !self.is_admission_refused {
+                // An admission that was refused is still to be tried again, and the end of a child is
+                // still to be recorded.
+                if !self.is_admission_refused && self.child_refusal().is_none() {
                     self.backlog.accepted();
                 }
                 Ok(event)

@@ -88,6 +88,7 @@ impl TaskActor {
             self.spawn_reply = None;
             return;
         };
+        self.channels.state.send_replace(Arc::clone(&task));
         // Events that the journal has refused are ahead of it, and still to be recorded.
         let task = self.backlog.latest().unwrap_or(task);
         self.forget(&task);
@@ -124,11 +125,10 @@ impl TaskActor {
         }
     }
 
-    /// Returns to the recorded state, with nothing known about the shim.
+    /// Returns to a state, with nothing known about the shim.
     fn forget(&mut self, task: &Arc<Task>) {
         self.is_of_this_boot = task.started.is_none() && task.stop.is_none();
         self.life = Life::new(Task::clone(task), Monotonic::now());
-        self.channels.state.send_replace(Arc::clone(task));
         self.shim.forget();
         self.is_admission_refused = false;
         self.silence = Silence::new();

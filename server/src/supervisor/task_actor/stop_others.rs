@@ -6,6 +6,7 @@ use tokio::task::JoinSet;
 
 use super::{Message, TaskActor};
 use crate::{
+    journal::JournalError,
     supervisor::{CancelMode, CancelRequest, Cascade, Handle, JobGuard, Shared, handle::Standing},
     task::{Actor, Filter, Stop, StopCause, StopMode, TaskId},
 };
@@ -18,6 +19,16 @@ impl TaskActor {
             .registry
             .matching(&children_of(&self.life.task.id));
         live.iter().all(Handle::is_stopped_unrecorded)
+    }
+
+    /// The reason why the end of a child task that is being stopped is not recorded, if there is one.
+    pub(super) fn child_refusal(&self) -> Option<Arc<JournalError>> {
+        if self.child_stops.is_empty() {
+            return None;
+        }
+        let children = children_of(&self.life.task.id);
+        let live = self.shared.registry.matching(&children);
+        live.iter().find_map(Handle::refusal)
     }
 
     /// Stops the child tasks as this one is being stopped; the result arrives in `child_stops`.
@@ -85,19 +96,22 @@ fn children_of(parent: &TaskId) -> Filter {
     }
 }
 
-/// Stops one child, and reports to its parent if the kill is overdue.
+/// Stops one child, and reports to its parent if the kill is overdue, or the end is not recorded.
 async fn stop_child(shared: Arc<Shared>, parent: TaskId, child: Handle, request: CancelRequest) {
     // Its actor stops it also if that cannot be recorded.
     let _ = child.cancel(request).await;
-    let Some(Standing { task, .. }) = child.stopped().await else {
+    let Some(Standing { task, unrecorded }) = child.stopped().await else {
         return;
     };
-    if task.has_survivors()
-        && let Some(parent) = shared.registry.get(&parent)
-    {
-        let survivors = task.stop.iter().flat_map(Stop::survivors);
-        let survivors = survivors.cloned().collect();
-        parent.send(Message::ChildKillOverdue(survivors)).await;
+    if let Some(parent) = shared.registry.get(&parent) {
+        if task.has_survivors() {
+            let survivors = task.stop.iter().flat_map(Stop::survivors);
+            let survivors = survivors.cloned().collect();
+            parent.send(Message::ChildKillOverdue(survivors)).await;
+        }
+        if let Some(error) = unrecorded {
+            parent.send(Message::ChildUnrecorded(error)).await;
+        }
     }
     // Its end is in the journal before that of its parent.
     child.finished().await;
