@@ -93,7 +93,9 @@ pub(crate) async fn last_lines(
     count: u64,
     streams: Streams,
 ) -> Result<u64, Error> {
-    let mut begin = read(client, id, Start::TailBytes(0)).await?.end_offset;
+    let end = read(client, id, Start::TailBytes(0)).await?;
+    // Output that was dropped at the end is a gap.
+    let mut begin = end.chunks.first().map_or(end.end_offset, |gap| gap.offset);
     let Some(mut search) = LineSearch::new(count) else {
         return Ok(begin);
     };
@@ -103,8 +105,9 @@ pub(crate) async fn last_lines(
             return Ok(found);
         }
         match chunks.first() {
-            Some(first) if first.offset < begin => begin = first.offset,
             // Earlier output was dropped.
+            Some(first) if first.gap.is_some() => return Ok(first.end().min(begin)),
+            Some(first) if first.offset < begin => begin = first.offset,
             Some(_) | None => break,
         }
     }
@@ -193,6 +196,7 @@ mod tests {
                 stream,
                 read_time: SystemTime::UNIX_EPOCH,
                 data,
+                gap: None,
             };
             offset = chunk.end();
             chunk

@@ -7,6 +7,7 @@
 pub(crate) mod card;
 mod ending;
 pub(crate) mod event;
+pub(crate) mod gap;
 pub(crate) mod json;
 pub(crate) mod log_lines;
 mod policies;

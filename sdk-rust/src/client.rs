@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use heeler_proto::v1::{
     CancelRequest, CancelResponse, CancelResult, DetachRequest, DetachResponse, DetachResult,
-    InspectRequest, InspectResponse, ListQueuesRequest, ListQueuesResponse, ListRequest,
-    ListResponse, ReadOutputRequest, ReadOutputResponse, RemoveRequest, RemoveResponse,
-    ShutdownRequest, ShutdownResponse, SpawnRequest, SpawnResponse, UpdateQueueRequest,
-    UpdateQueueResponse, WaitRequest, WaitResponse, background_tasks_client::BackgroundTasksClient,
+    FollowOutputRequest, InspectRequest, InspectResponse, ListQueuesRequest, ListQueuesResponse,
+    ListRequest, ListResponse, ReadOutputRequest, ReadOutputResponse, RemoveRequest,
+    RemoveResponse, ShutdownRequest, ShutdownResponse, SpawnRequest, SpawnResponse,
+    UpdateQueueRequest, UpdateQueueResponse, UpdateTaskRequest, UpdateTaskResponse, WaitRequest,
+    WaitResponse, background_tasks_client::BackgroundTasksClient,
 };
 use tokio::time::sleep;
 use tonic::{Response, Status, service::interceptor::InterceptedService, transport::Channel};
@@ -21,7 +22,7 @@ use crate::{
     error::Error,
     request::{CancelOptions, DetachOptions, Filter, Spawn, Wait},
     session::Session,
-    stream::{Attach, AttachOptions, Tasks, Watch, WatchOptions},
+    stream::{Attach, AttachOptions, Follow, Tasks, Watch, WatchOptions},
     task::Task,
     time,
 };
@@ -256,7 +257,7 @@ impl Client {
         Watch::new(self.clone(), options)
     }
 
-    /// Waits until tasks are finished or out of the foreground. The timeout counts across restarts of the
+    /// Waits until tasks are finished, out of the foreground, or have written a line. The timeout counts across restarts of the
     /// daemon.
     pub async fn wait(&self, wait: impl Into<WaitRequest>) -> Result<WaitResponse, Error> {
         let request = wait.into();
@@ -296,6 +297,23 @@ impl Client {
         self.call(Repeat::Always, |mut stub| {
             let request = request.clone();
             async move { stub.read_output(request).await }
+        })
+        .await
+    }
+
+    /// Streams the output of many tasks, also of tasks that start later.
+    pub fn follow_output(&self, request: FollowOutputRequest) -> Follow {
+        Follow::new(self.clone(), request)
+    }
+
+    /// Changes the patterns that are looked for in the output of a live task.
+    pub async fn update_task(
+        &self,
+        request: UpdateTaskRequest,
+    ) -> Result<UpdateTaskResponse, Error> {
+        self.call(Repeat::Always, |mut stub| {
+            let request = request.clone();
+            async move { stub.update_task(request).await }
         })
         .await
     }

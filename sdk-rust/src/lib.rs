@@ -64,8 +64,8 @@ pub use heeler_proto::v1;
 pub use request::{CancelOptions, DetachOptions, Filter, ListOptions, QueueUpdate, Spawn, Wait};
 pub use session::{Session, SessionCounts};
 pub use stream::{
-    Attach, AttachEnded, AttachItem, AttachOptions, Chunk, Output, Tasks, Watch, WatchItem,
-    WatchOptions,
+    Attach, AttachEnded, AttachItem, AttachOptions, Chunk, Follow, FollowItem, Output, Tasks,
+    Watch, WatchItem, WatchOptions,
 };
 pub use task::{Task, TaskEvents};
 pub use tokio_stream::{Stream, StreamExt};

@@ -1,7 +1,7 @@
 //! The options that set the fields which an error of the daemon names.
 
 /// The fields whose option has another name. Any other option has the name of its field.
-const OWN: [(&str, &str); 31] = [
+const OWN: [(&str, &str); 35] = [
     ("spec.command", "shell or argv"),
     ("spec.shell.script", "shell"),
     ("spec.shell.program", "shell_program"),
@@ -22,6 +22,10 @@ const OWN: [(&str, &str); 31] = [
     ("spec.silence.on_stale", "on_stale"),
     ("spec.exclusive.key", "exclusive"),
     ("spec.exclusive.mode", "exclusive"),
+    ("spec.output.max_bytes", "max_output"),
+    ("spec.output.head_bytes", "output_head"),
+    ("spec.output.on_limit", "on_output_limit"),
+    ("spec.output.patterns", "pattern"),
     ("filter.task_ids", "tasks"),
     ("filter.session_id", "session"),
     ("filter.kinds", "kind"),
@@ -63,7 +67,10 @@ pub(crate) fn beside(field: &str, text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use prost::Message;
-    use prost_types::{DescriptorProto, FileDescriptorSet, field_descriptor_proto::Type};
+    use prost_types::{
+        DescriptorProto, FileDescriptorSet,
+        field_descriptor_proto::{Label, Type},
+    };
 
     use super::*;
 
@@ -81,7 +88,7 @@ mod tests {
         let below = message.field.iter().flat_map(|field| {
             let path = format!("{prefix}.{}", field.name());
             let (_, group) = field.type_name().rsplit_once('.').unwrap_or_default();
-            match field.r#type() == Type::Message {
+            match field.r#type() == Type::Message && field.label() != Label::Repeated {
                 true => paths(all, group, &path),
                 false => vec![path],
             }

@@ -54,6 +54,10 @@ export interface WaitResponse extends Omit<v1.WaitResponse, "met" | "pending"> {
   pending: BackgroundTask[];
 }
 
+interface UpdateTaskResponse extends Omit<v1.UpdateTaskResponse, "task"> {
+  task?: BackgroundTask;
+}
+
 /** An event of a watch. */
 export interface TaskEvent extends Omit<v1.TaskEvent, "task"> {
   task?: BackgroundTask;
@@ -75,6 +79,7 @@ interface Answers {
   "heeler.v1.ListResponse": ListResponse;
   "heeler.v1.InspectResponse": InspectResponse;
   "heeler.v1.WaitResponse": WaitResponse;
+  "heeler.v1.UpdateTaskResponse": UpdateTaskResponse;
   "heeler.v1.TaskEvent": TaskEvent;
 }
 

@@ -41,10 +41,13 @@ import type {
   UpdateQueueOptions,
   WaitOptions,
 } from "./options/requests.js";
+import type { UpdateTaskOptions } from "./options/output.js";
 import { type SpawnOptions, toSpawnFields } from "./options/spec.js";
 import { Session } from "./session.js";
 import { attach, type AttachItem, type AttachOptions } from "./streams/attach.js";
 import type { WatchItem } from "./streams/cursor.js";
+import { followOutput, type FollowOptions } from "./streams/follow.js";
+import type { FollowItem } from "./streams/follow-cursor.js";
 import {
   type Chunk,
   type OutputOptions,
@@ -236,7 +239,7 @@ export class HeelerClient implements Disposable, AsyncDisposable {
     return toStream(options.signal, (signal) => watch(this.#caller, { ...options, signal }));
   }
 
-  /** Waits until tasks are finished or out of the foreground. */
+  /** Waits until tasks are finished, out of the foreground, or have written a line that matches. */
   async wait(filter: Filter, options: WaitOptions = {}): Promise<WaitResponse> {
     const begun = performance.now();
     const { call, fields } = splitOptions(options);
@@ -262,6 +265,20 @@ export class HeelerClient implements Disposable, AsyncDisposable {
     return toStream(options.signal, (signal) =>
       readChunks(this.#caller, taskId, { ...options, signal }),
     );
+  }
+
+  /**
+   * Streams the output of many tasks, also of tasks that start later, across restarts of the daemon. Tasks
+   * take turns: none waits for the end of another one's output.
+   */
+  followOutput(options: FollowOptions = {}): Stream<FollowItem> {
+    return toStream(options.signal, (signal) => followOutput(this.#caller, { ...options, signal }));
+  }
+
+  /** Changes the patterns that are looked for in the output of a live task. */
+  async updateTask(taskId: string, options: UpdateTaskOptions): Promise<BackgroundTask> {
+    const { task } = await this.#caller.call("updateTask", { ...options, taskId });
+    return present("task", task);
   }
 
   /** Removes finished tasks and deletes their output. */

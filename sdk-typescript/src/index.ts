@@ -8,8 +8,8 @@
  * programs that call `client.raw`.
  *
  * A call that finds the daemon restarting is repeated, with growing and jittered delays, for up to five
- * seconds (`retryForMs`). This is safe for every call: reading has no effect; Cancel, Detach, Wait and
- * UpdateQueue have the same effect when repeated; and Spawn carries a new `requestId` by which the daemon
+ * seconds (`retryForMs`). This is safe for every call: reading has no effect; Cancel, Detach, Wait,
+ * UpdateTask and UpdateQueue have the same effect when repeated; and Spawn carries a new `requestId` by which the daemon
  * recognises it. Remove is repeated only if the daemon cannot have received it, Shutdown never.
  */
 export type {
@@ -55,7 +55,10 @@ export {
   DetachCause,
   DetachOutcome,
   EndReason,
+  type MatchedLine,
   type Outcome,
+  OutputGapCause,
+  type OutputMatch,
   OutputStream,
   Placement,
   ProofMethod,
@@ -75,6 +78,16 @@ export {
 } from "./gen/heeler/v1/index.js";
 export type { Filter } from "./options/filter.js";
 export type {
+  HeadAndTailOptions,
+  OutputFilterOptions,
+  OutputStart,
+  PatternOptions,
+  SearchOptions,
+  TailStart,
+  UpdateTaskOptions,
+  ViewOptions,
+} from "./options/output.js";
+export type {
   CancelOptions,
   DetachOptions,
   InspectOptions,
@@ -90,6 +103,7 @@ export type {
   EnvironmentOptions,
   ExclusiveOptions,
   ForegroundOptions,
+  OutputPolicyOptions,
   ShellOptions,
   SilenceOptions,
   SpawnOptions,
@@ -105,14 +119,10 @@ export {
 } from "./session.js";
 export type { AttachEnd, AttachItem, AttachOptions } from "./streams/attach.js";
 export type { WatchItem } from "./streams/cursor.js";
+export type { FollowOptions, OutputCursorOptions } from "./streams/follow.js";
+export type { FollowItem } from "./streams/follow-cursor.js";
 export type { Line, LineOptions } from "./streams/lines.js";
-export type {
-  Chunk,
-  OutputOptions,
-  OutputStart,
-  ReadOutputOptions,
-  ViewOptions,
-} from "./streams/output.js";
+export type { Chunk, Gap, OutputOptions, ReadOutputOptions } from "./streams/output.js";
 export type { ResumeOptions } from "./streams/resume.js";
 export type { RunItem, RunOptions, RunResult, RunStart, RunStreamOptions } from "./streams/run.js";
 export type { Stream } from "./streams/stream.js";

@@ -10,13 +10,14 @@ import type { HeelerClient } from "./client.js";
 import type { CallOptions } from "./connection/call.js";
 import { present } from "./connection/failure.js";
 import { SurvivedError } from "./errors.js";
-import { TaskEventType } from "./gen/heeler/v1/index.js";
+import { type MatchedLine, TaskEventType } from "./gen/heeler/v1/index.js";
 import type {
   CancelOptions,
   DetachOptions,
   InspectOptions,
   UntilOptions,
 } from "./options/requests.js";
+import type { SearchOptions, UpdateTaskOptions } from "./options/output.js";
 import type { AttachItem, AttachOptions } from "./streams/attach.js";
 import { type Line, type LineOptions, toLines } from "./streams/lines.js";
 import type { Chunk, OutputOptions } from "./streams/output.js";
@@ -53,6 +54,24 @@ export class Task implements AsyncDisposable {
   ): Promise<BackgroundTask | undefined> {
     const { met } = await this.#client.wait(this.#self, { ...options, timeoutMs });
     return met[0];
+  }
+
+  /**
+   * Waits for a line of output that matches, which may be there already. Returns undefined if the task ends
+   * without one, or if the time passes first.
+   */
+  async waitForLine(
+    match: SearchOptions,
+    options: CallOptions & { readonly timeoutMs?: number | undefined } = {},
+  ): Promise<MatchedLine | undefined> {
+    const wait = { ...options, until: "matched", match } as const;
+    const { matches } = await this.#client.wait(this.#self, wait);
+    return matches[0]?.line;
+  }
+
+  /** Changes the patterns that are looked for in the output. */
+  async update(options: UpdateTaskOptions): Promise<BackgroundTask> {
+    return await this.#client.updateTask(this.id, options);
   }
 
   /** Stops the task and its whole tree. A finished task is no error: the result says so. */

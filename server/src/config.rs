@@ -29,6 +29,9 @@ pub struct Config {
     pub memory_dir: Option<PathBuf>,
     /// The most output in memory, of all tasks together, in bytes; 0 keeps all output on disk.
     pub memory_output: u64,
+    /// The most output on disk, of all tasks together, in bytes. By default
+    /// [`Self::DEFAULT_MAX_OUTPUT`], or a tenth of the file system if that is less and at least 256 MiB.
+    pub max_output: Option<u64>,
     pub retention: Retention,
 }
 
@@ -102,8 +105,6 @@ pub enum OnExit {
 pub struct Retention {
     /// The number of finished tasks.
     pub finished: u64,
-    /// The output of all finished tasks, in bytes.
-    pub output_bytes: u64,
     /// The age of a finished task whose end was delivered; `None` sets no limit.
     pub age: Option<Duration>,
     /// The number of events, at least one. Events that a kept task needs are kept besides.
@@ -111,11 +112,10 @@ pub struct Retention {
 }
 
 impl Default for Retention {
-    /// About 2 GB of journal and 10 GiB of output at most.
+    /// About 2 GB of journal at most.
     fn default() -> Self {
         Self {
             finished: 200_000,
-            output_bytes: 10 << 30,
             age: None,
             events: 1_000_000,
         }
@@ -127,4 +127,13 @@ impl Config {
     pub const DEFAULT_MAX_TASKS: usize = 10_000;
     /// The default of `memory_output`.
     pub const DEFAULT_MEMORY_OUTPUT: u64 = 64 << 20;
+    /// The default of `max_output`.
+    pub const DEFAULT_MAX_OUTPUT: u64 = 10 << 30;
+    /// By default, output takes at most one part in this many of the file system.
+    pub(crate) const OUTPUT_PART: u64 = 10;
+    /// The least of that: on a very small file system a tenth would cost finished tasks whose end was
+    /// not delivered.
+    pub(crate) const MIN_DEFAULT_MAX_OUTPUT: u64 = 256 << 20;
+    /// The smallest `max_output`: that of a few small tasks.
+    pub const MIN_MAX_OUTPUT: u64 = 1 << 20;
 }

@@ -8,6 +8,7 @@
 //! | `supervisor` | decides what happens to tasks; one actor per live task |
 //! | `process` | the operating system: starts, watches and kills trees |
 //! | `journal` | the durable, ordered record, and the only source of watchers |
+//! | `output` | the rules for lines and text of output: pure |
 //! | `task` | the vocabulary of all of them |
 //! | `serve`, `config` | the daemon from start to end |
 //!
@@ -20,6 +21,7 @@ mod crash;
 #[doc(hidden)]
 pub mod fuzz;
 mod journal;
+mod output;
 mod process;
 mod serve;
 mod service;
@@ -44,9 +46,9 @@ pub mod internal {
             task_file::{Exit, LastOutput, MemoryDir, Reading, Records, Start, TaskDir, TreeEnd},
         },
         task::{
-            Command, Containment, DEFAULT_GRACE, EndReason, EndState, Ended, EventKind, IdKey,
-            Kind, LeaderEnd, Moment, Monotonic, Outcome, Seq, Signal, Spec, Started, StopPolicy,
-            Task, TaskId, TaskUid, Timestamp,
+            Command, Containment, DEFAULT_GRACE, EndReason, EndState, Ended, EventKind, Gap,
+            GapCause, IdKey, Item, Kind, LeaderEnd, Moment, Monotonic, OnOutputLimit, Outcome,
+            OutputPolicy, Seq, Signal, Spec, Started, StopPolicy, Task, TaskId, TaskUid, Timestamp,
         },
     };
 }

@@ -30,7 +30,7 @@ pub(crate) use host::die_at_once;
 pub(crate) use host::{
     boot::{BootId, boot_time},
     descriptor_limit,
-    disk::allocate,
+    disk::{allocate, file_system_size},
     errno_text, error_text, ignore_child_signals,
     lock::StateLock,
     own_uid, raise_descriptor_limit,

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use heeler_proto::v1;
 use tokio::sync::{Notify, watch};
 
+use transport::Call;
 pub(crate) use transport::{Edge, Gate, ListenError, Listener, Tcp};
 
 use crate::{
@@ -106,6 +107,16 @@ impl Service {
         }
         let task = self.journal.task(id).await?;
         task.ok_or_else(|| Refusal::task_not_found(id.as_str()))
+    }
+
+    /// Checks a request with regular expressions, whose compilation takes time, in its client's turn.
+    async fn check_patterns<T: Send + 'static>(
+        &self,
+        call: &Call,
+        check: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let checked = self.supervisor.in_turn(call.search_key(), check).await;
+        checked.map_err(|error| Refusal::storage("check the patterns", &error))?
     }
 
     /// Notes that a client is about to receive this task: if it is finished, its end is delivered.

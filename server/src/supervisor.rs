@@ -24,6 +24,7 @@
 //! | `case` | what became of a task without a shim connection: pure |
 //! | `haste` | the server's priority during a fork storm |
 //! | `requests`, `queues`, `observe` | the other calls of the service |
+//! | `output` | reading and searching output |
 //! | `server` | start-up, shutdown, retention, leftovers |
 
 mod admission;
@@ -32,12 +33,12 @@ mod handle;
 mod haste;
 mod lifecycle;
 mod observe;
+mod output;
 mod queues;
 mod registry;
 mod requests;
 mod server;
 mod spawn;
-mod tails;
 mod task_actor;
 
 use std::{
@@ -52,21 +53,24 @@ use tokio::sync::watch;
 
 pub(crate) use admission::{QueueState, Refused};
 pub(crate) use handle::{AttachedClient, Handle, Standing};
-pub(crate) use lifecycle::DetachRequest;
-pub(crate) use observe::{Observed, OutputStart};
+pub(crate) use lifecycle::{DetachRequest, PatternChange};
+pub(crate) use observe::Observed;
+pub(crate) use output::{
+    Boundary, Excerpt, ExcerptKind, Extent, HeadAndTail, LINE_BYTES, Limits as PieceLimits,
+    OutputStart, Part, Piece, Read, Search, SearchKey, SearchThreads, TAIL_BYTES,
+};
 pub(crate) use queues::{QueueChange, QueueError};
 pub(crate) use requests::{
     CancelMode, CancelOutcome, CancelRequest, Cancelled, Cascade, DetachOutcome, Detached,
+    UpdateOutcome, Updated,
 };
 pub(crate) use server::{recovery::Recovered, shutdown::Stopped};
 pub(crate) use spawn::{Notice, SpawnError};
-pub(crate) use tails::TAIL_BYTES;
 
 /// Types and rules of the process layer that the supervisor's own interface uses.
 pub(crate) use crate::process::{
     launch::RESERVED_PREFIX,
     signal_name, signal_number,
-    task_file::Reading,
     tree::{Process, Tree},
 };
 
@@ -80,11 +84,11 @@ use crate::{
     task::{Filter, TaskId},
 };
 use haste::Haste;
+use output::excerpts::ExcerptCache;
 use queues::QueueChanges;
 use registry::Registry;
-use server::MemoryRoom;
+use server::{MemoryRoom, OutputBudget};
 use spawn::Requests;
-use tails::TailCache;
 
 /// Everything that the supervisor works with.
 #[derive(Debug)]
@@ -98,6 +102,8 @@ pub(crate) struct Parts {
     /// The directory of tasks whose request names none.
     pub(crate) working_directory: PathBuf,
     pub(crate) limits: Limits,
+    /// The most output on disk, of all tasks together, in bytes.
+    pub(crate) max_output: u64,
 }
 
 /// The owner of all tasks; cheap to clone.
@@ -113,12 +119,14 @@ struct Shared {
     registry: Registry,
     requests: Requests,
     queue_changes: QueueChanges,
-    tails: TailCache,
+    excerpts: ExcerptCache,
     memory_room: MemoryRoom,
+    output_budget: OutputBudget,
     /// True once no new task is accepted.
     closed: AtomicBool,
     /// Finds processes that no shim watches.
     sweeper: Sweeper,
+    search_threads: SearchThreads,
     haste: Haste,
     /// The number of actors and other jobs that shutdown waits for.
     jobs: watch::Sender<usize>,
@@ -170,15 +178,17 @@ async fn wait_until_true(flag: &watch::Sender<bool>) {
 
 impl Supervisor {
     /// A supervisor without tasks. [`Supervisor::recover`] takes over those of an earlier server.
-    pub(crate) fn new(parts: Parts, sweeper: Sweeper) -> Self {
+    pub(crate) fn new(parts: Parts, sweeper: Sweeper, search_threads: SearchThreads) -> Self {
         let shared = Shared {
             registry: Registry::new(parts.limits.clone()),
             requests: Requests::default(),
             queue_changes: QueueChanges::default(),
-            tails: TailCache::new(),
+            excerpts: ExcerptCache::new(),
             memory_room: MemoryRoom::default(),
+            output_budget: OutputBudget::new(parts.max_output),
             closed: AtomicBool::new(false),
             sweeper,
+            search_threads,
             haste: Haste::default(),
             jobs: watch::Sender::new(0),
             accepts_clients: watch::Sender::new(false),

@@ -10,6 +10,7 @@ mod filter;
 mod id;
 mod outcome;
 mod output;
+mod pattern;
 mod policy;
 mod proof;
 mod queue;
@@ -30,13 +31,18 @@ pub use id::{IdKey, Seq, TaskId, TaskUid};
 pub(crate) use id::{IdPrefix, ParseIdPrefixError};
 pub use outcome::{LeaderEnd, Outcome};
 pub(crate) use outcome::{SpawnFailure, SpawnStage};
-pub(crate) use output::{Chunk, Stream, Tail};
+pub(crate) use output::{Chunk, OutputLimit, OutputLimitCause, Stream, Tail};
+pub use output::{Gap, GapCause, Item};
+pub(crate) use pattern::{
+    DEFAULT_COOLDOWN, DEFAULT_EVENTS, FoundLines, LinePlace, MOST_PATTERNS, Match, MatchesByName,
+    Pattern, PatternMatches,
+};
 pub(crate) use policy::{
     DEFAULT_FOREGROUND_TIMEOUT, DEFAULT_REATTACH_WINDOW, Environment, EnvironmentDefaults,
     Exclusive, ExclusiveMode, Foreground, OnDisconnect, OnForegroundTimeout, OnStale, OrphanPolicy,
     Silence, ValueDigest,
 };
-pub use policy::{DEFAULT_GRACE, StopPolicy};
+pub use policy::{DEFAULT_GRACE, OnOutputLimit, OutputPolicy, StopPolicy};
 pub(crate) use proof::{Proof, ProofMethod, ProofResult, Survivor};
 pub(crate) use queue::QueueSettings;
 pub(crate) use session::{Activity, Fact, FactKind, SessionIdle};
@@ -84,9 +90,21 @@ pub struct Task {
     pub ended: Option<Ended>,
     /// Bytes of output written.
     pub output_bytes: u64,
+    /// Bytes of disk that its file took when it ended.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stored_bytes: u64,
+    /// Present once output was dropped by rule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_limit: Option<OutputLimit>,
     /// The reason why output is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture_error: Option<String>,
+    /// The matches of its patterns.
+    #[serde(default, skip_serializing_if = "MatchesByName::is_empty")]
+    pub matches: MatchesByName,
+    /// The lines that its latest Matched event tells of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_match: Option<Match>,
     /// The revision of its latest event; set by the journal.
     pub revision: Revision,
 }
@@ -110,7 +128,11 @@ impl Task {
             stop: None,
             ended: None,
             output_bytes: 0,
+            stored_bytes: 0,
+            output_limit: None,
             capture_error: None,
+            matches: MatchesByName::new(),
+            last_match: None,
             revision: Revision(0),
         }
     }
@@ -182,6 +204,12 @@ impl Task {
         !self.is_live() || self.placement() == Placement::Background
     }
 
+    /// The matches of one of its patterns.
+    pub fn matches_of(&self, pattern: &Pattern) -> PatternMatches {
+        let matches = self.matches.get(&pattern.name).cloned();
+        matches.unwrap_or_else(|| pattern.unsearched())
+    }
+
     /// Maximum time in the background.
     pub fn timeout(&self) -> Option<Duration> {
         let detached = self.detached.as_ref();
@@ -202,4 +230,12 @@ impl Task {
             (None, None) => None,
         }
     }
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

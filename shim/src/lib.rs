@@ -19,6 +19,7 @@ pub mod layout;
 pub mod limit_tag;
 pub mod log;
 pub mod memory_file;
+pub mod output_policy;
 pub mod procfs;
 pub mod record;
 pub mod stamp;

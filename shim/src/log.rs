@@ -7,9 +7,9 @@
 //! ```
 //!
 //! An *offset* counts output bytes from 0, of both streams together. Each block names the offset of
-//! its first byte, so a bisection over blocks finds any offset, a damaged block costs only itself, and
-//! whole blocks can be punched out of the middle of the file without moving any offset. A frame never
-//! crosses a block. A frame of length 0 (zeros, or the end of the file) ends its block.
+//! its first byte, so a bisection over blocks finds any offset, a damaged block costs only itself, and the
+//! oldest blocks can be overwritten by new ones without moving any offset ([`crate::layout`]). A frame
+//! never crosses a block. A frame without a stream (zeros, or the end of the file) ends its block.
 
 use crate::{
     checksum::crc32,
@@ -21,6 +21,8 @@ pub const BLOCKS_START: u64 = 4096;
 pub const BLOCK_SIZE: usize = 64 * 1024;
 pub const BLOCK_HEADER: usize = 24;
 pub const FRAME_HEADER: usize = 4 + STAMP;
+/// The byte of a frame header that names the stream. While it is zero, there is no frame.
+pub const FRAME_TAG: usize = 3;
 
 const BLOCK_MAGIC: u32 = u32::from_le_bytes(*b"HLB1");
 

@@ -7,43 +7,56 @@
 //!
 //! The shim holds an exclusive `flock` on the memory file while it writes it.
 
-use crate::{layout::Tail, log::Stream, stamp::Stamp};
+use crate::{
+    layout::{Log, Surface},
+    log::Stream,
+    stamp::Stamp,
+};
 
 /// The most output bytes that stay in memory.
 pub const MEMORY_LIMIT: u64 = 1024 * 1024;
 /// The largest memory file. Writes of less than 64 bytes reach this limit before [`MEMORY_LIMIT`].
 pub const MEMORY_FILE_LIMIT: u64 = MEMORY_LIMIT + 336 * 1024;
 
-/// Returns whether `len` more bytes may be written to a memory file behind this tail.
-pub fn has_room(tail: &Tail, mut len: usize) -> bool {
-    if tail.offset().saturating_add(len as u64) > MEMORY_LIMIT {
-        return false;
-    }
-    let mut tail = *tail;
+/// Returns whether `len` more bytes may be written to a memory file behind this log. Bytes that overwrite
+/// older ones, or are dropped, need no room.
+pub fn has_room(log: &Log, mut len: usize) -> bool {
+    let mut log = *log;
     while len > 0 {
         // Stream and time do not change the size.
-        let piece = tail.piece(Stream::Stdout, Stamp::default(), len);
-        tail = tail.advance(&piece);
+        let Some(piece) = log.piece(Stream::Stdout, Stamp::default(), len) else {
+            return true;
+        };
+        log.advance(&piece);
+        let grows = piece.surface() == Surface::Fresh;
+        if grows && (log.offset() > MEMORY_LIMIT || log.position() > MEMORY_FILE_LIMIT) {
+            return false;
+        }
         len -= piece.output();
     }
-    tail.position() <= MEMORY_FILE_LIMIT
+    true
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::Bound;
 
-    fn fill(step: usize) -> Tail {
-        let mut tail = Tail::EMPTY;
-        while has_room(&tail, step) {
-            let mut left = step;
-            while left > 0 {
-                let piece = tail.piece(Stream::Stdout, Stamp::default(), left);
-                tail = tail.advance(&piece);
-                left -= piece.output();
-            }
+    fn append(log: &mut Log, mut len: usize) {
+        while len > 0 {
+            let piece = log.piece(Stream::Stdout, Stamp::default(), len);
+            let piece = piece.expect("no total");
+            log.advance(&piece);
+            len -= piece.output();
         }
-        tail
+    }
+
+    fn fill(step: usize) -> Log {
+        let mut log = Log::new(Bound::NONE);
+        while has_room(&log, step) {
+            append(&mut log, step);
+        }
+        log
     }
 
     /// F10
@@ -58,16 +71,31 @@ mod tests {
     #[test]
     fn short_writes_do_not_exceed_the_file_limit() {
         for step in [1, 2, 7, 16, 63, 65, 1000, 65_535] {
-            let tail = fill(step);
-            assert!(tail.position() <= MEMORY_FILE_LIMIT, "by {step}");
-            assert!(tail.offset() <= MEMORY_LIMIT, "by {step}");
+            let log = fill(step);
+            assert!(log.position() <= MEMORY_FILE_LIMIT, "by {step}");
+            assert!(log.offset() <= MEMORY_LIMIT, "by {step}");
         }
         assert!(fill(1).offset() > 64 * 1024, "one-byte writes");
     }
 
     #[test]
     fn an_empty_write_always_has_room() {
-        assert!(has_room(&Tail::EMPTY, 0));
-        assert!(!has_room(&Tail::EMPTY, usize::MAX));
+        assert!(has_room(&Log::new(Bound::NONE), 0));
+        assert!(!has_room(&Log::new(Bound::NONE), usize::MAX));
+    }
+
+    /// O8, F10: output with a limit below that of the memory file stays in memory for good.
+    #[test]
+    fn output_that_overwrites_itself_always_has_room() {
+        let bound = Bound {
+            blocks: 3,
+            total: None,
+            head_bytes: 1,
+        };
+        let mut log = Log::new(bound);
+        for _ in 0..1000 {
+            assert!(has_room(&log, 65_536));
+            append(&mut log, 65_536);
+        }
     }
 }

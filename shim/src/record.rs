@@ -1,29 +1,36 @@
-//! The header page of a task file: four records, each written once by one `pwrite`.
+//! The header page of a task file: records, each in a slot of its own and written by one `pwrite`.
 //!
 //! | slot at | record | written |
 //! | --- | --- | --- |
 //! | 0 | [`Identity`] | after the shim has created and locked the file, before anything runs |
 //! | 1024 | [`Start`] | when the leader runs, or could not be started |
-//! | 2048 | [`LeaderExit`] | when the leader has exited and its output is in the file |
-//! | 3072 | [`TreeEnd`] | when the shim has no child left or has abandoned them, and the output is complete |
+//! | 1536 | [`LeaderExit`] | when the leader has exited and its output is in the file |
+//! | 2048 | [`TreeEnd`] | when the shim has no child left or has abandoned them, and the output is complete |
+//! | 2560, 3072 | [`OutputState`] | in turn, whenever the rules of the output part change; the newer one counts |
 //!
 //! The records are the truth about a task's end. A message on the socket is only a hint to read them.
 
+mod output;
 mod slot;
 
+pub use output::{Limit, LimitCause, OutputState, Ring};
 use slot::{Reader, Writer};
 
 use crate::stamp::Stamp;
 
 /// The version of these records.
-pub const VERSION: u16 = 1;
-pub const SLOT: usize = 1024;
+pub const VERSION: u16 = 2;
+/// The size of an identity's slot.
+pub const IDENTITY_SLOT: usize = 1024;
+/// The size of every other slot.
+pub const SLOT: usize = 512;
 /// The longest cgroup path that an [`Identity`] can hold.
 pub const MAX_CGROUP_PATH: usize = 896;
 
 /// A slot: magic, kind, version, payload length, payload, zeros, and a checksum of everything before
 /// the zeros.
 pub type SlotBytes = [u8; SLOT];
+pub type IdentityBytes = [u8; IDENTITY_SLOT];
 
 /// The reason why a slot holds no usable record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,8 +139,9 @@ pub struct TreeEnd {
 pub mod position {
     pub const IDENTITY: u64 = 0;
     pub const START: u64 = 1024;
-    pub const LEADER_EXIT: u64 = 2048;
-    pub const TREE_END: u64 = 3072;
+    pub const LEADER_EXIT: u64 = 1536;
+    pub const TREE_END: u64 = 2048;
+    pub const OUTPUT: [u64; 2] = [2560, 3072];
 }
 
 impl CgroupPath {
@@ -170,7 +178,7 @@ impl core::fmt::Debug for CgroupPath {
 }
 
 impl Identity {
-    pub fn encode(&self) -> SlotBytes {
+    pub fn encode(&self) -> IdentityBytes {
         let mut w = Writer::new(b'I');
         w.bytes(&self.task_uid);
         w.bytes(&self.boot_id);
@@ -182,7 +190,7 @@ impl Identity {
         w.finish()
     }
 
-    pub fn decode(slot: &SlotBytes) -> Result<Self, Unreadable> {
+    pub fn decode(slot: &IdentityBytes) -> Result<Self, Unreadable> {
         decode(slot, b'I', |r| {
             let task_uid = r.array()?;
             let boot_id = r.array()?;
@@ -345,8 +353,8 @@ impl TreeEnd {
     }
 }
 
-fn decode<T>(
-    slot: &SlotBytes,
+fn decode<T, const SIZE: usize>(
+    slot: &[u8; SIZE],
     kind: u8,
     fields: impl FnOnce(&mut Reader<'_>) -> Option<T>,
 ) -> Result<T, Unreadable> {

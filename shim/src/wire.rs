@@ -5,9 +5,10 @@
 //! old connection when a new one comes, and sends [`Report::Hello`] on the new one. Each end checks
 //! that the other runs as the same user.
 //!
-//! A Begin is followed by the task's description: its UUID, then texts that each end in a NUL: the
-//! task file, the memory file (or nothing), the cgroup (or nothing), the working directory, the program,
-//! its arguments, its variables. Only a server and the shims that it started exchange it.
+//! A Begin is followed by the task's description: its UUID, the limit on its output, then texts that each
+//! end in a NUL: the task file, the memory file (or nothing), the cgroup (or nothing), the working
+//! directory, the program, its arguments, its variables. Only a server and the shims that it started
+//! exchange it.
 //!
 //! Every message carries the protocol's version. An end that receives another version closes the
 //! connection; a message of an unknown kind is skipped.
@@ -15,7 +16,7 @@
 use crate::record::Stage;
 
 /// The version of this protocol.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 pub const MESSAGE: usize = 32;
 pub type MessageBytes = [u8; MESSAGE];
 
@@ -53,6 +54,9 @@ pub enum Order {
     /// Once the leader has exited, do not wait for the orphans: record the end, with `abandoned` if any
     /// live on, and exit. A later Signal or Kill cancels it; during a kill it has no effect.
     Abandon,
+    /// Keep the output within so many bytes of disk from now on, by dropping the oldest behind the head.
+    /// A higher number than an earlier one has no effect. Answered by [`Report::Stored`].
+    LimitOutput { bytes: u64 },
 }
 
 /// A message from a shim to the server.
@@ -79,12 +83,20 @@ pub enum Report {
     Overdue,
     /// Output up to this offset is in the file.
     Output { end: u64 },
+    /// Output is dropped from now on: see the file's `OutputState`.
+    OutputLimit,
+    /// The output takes this much of the disk, at most. Sent when it has grown by [`STORED_STEP`] and a
+    /// sixteenth since the last report.
+    Stored { bytes: u64 },
     /// Processes of the tree fork and exit without pause. Repeated every few seconds while they do: they
     /// leave little CPU time to others.
     Storm,
     /// The disk refuses a record. Repeated every second: the shim is well, and tries again.
     RecordRefused,
 }
+
+/// The least growth of stored output that is reported.
+pub const STORED_STEP: u64 = 64 * 1024;
 
 /// The next step of a shim whose task has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,6 +129,7 @@ impl Order {
             Self::Follow { beyond } => message(b'f', [beyond, 0, 0]),
             Self::Spill => message(b'd', [0; 3]),
             Self::Abandon => message(b'a', [0; 3]),
+            Self::LimitOutput { bytes } => message(b'l', [bytes, 0, 0]),
         }
     }
 
@@ -135,6 +148,7 @@ impl Order {
             b'f' => Ok(Self::Follow { beyond: a }),
             b'd' => Ok(Self::Spill),
             b'a' => Ok(Self::Abandon),
+            b'l' => Ok(Self::LimitOutput { bytes: a }),
             _ => Err(UnknownMessage::Kind(kind)),
         }
     }
@@ -165,6 +179,8 @@ impl Report {
             ),
             Self::Overdue => message(b'D', [0; 3]),
             Self::Output { end } => message(b'O', [end, 0, 0]),
+            Self::OutputLimit => message(b'M', [0; 3]),
+            Self::Stored { bytes } => message(b'B', [bytes, 0, 0]),
             Self::Storm => message(b'W', [0; 3]),
             Self::RecordRefused => message(b'N', [0; 3]),
         }
@@ -197,6 +213,8 @@ impl Report {
             }),
             b'D' => Ok(Self::Overdue),
             b'O' => Ok(Self::Output { end: a }),
+            b'M' => Ok(Self::OutputLimit),
+            b'B' => Ok(Self::Stored { bytes: a }),
             b'W' => Ok(Self::Storm),
             b'N' => Ok(Self::RecordRefused),
             _ => Err(UnknownMessage::Kind(kind)),
@@ -246,6 +264,7 @@ mod tests {
             Order::Follow { beyond: 1 << 60 },
             Order::Spill,
             Order::Abandon,
+            Order::LimitOutput { bytes: 1 << 50 },
         ] {
             assert_eq!(Order::decode(&order.encode()), Ok(order));
         }
@@ -270,6 +289,8 @@ mod tests {
             },
             Report::Overdue,
             Report::Output { end: 3 },
+            Report::OutputLimit,
+            Report::Stored { bytes: 1 << 50 },
             Report::Storm,
             Report::RecordRefused,
         ] {

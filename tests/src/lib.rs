@@ -26,7 +26,8 @@ pub mod storm;
 pub mod waiting;
 
 pub use client::{
-    Api, Attachment, Follower, Refusal, Watch, history, outcome, output, refusal, sessions, watch,
+    Api, Attachment, Follow, Follower, Refusal, Watch, history, outcome, output, refusal, sessions,
+    watch,
 };
 pub use daemon::{
     Daemon,
@@ -36,7 +37,7 @@ pub use daemon::{
 pub use disk::{FailingDisk, FileSystem, ImageDisk, SmallDisk};
 pub use heeler_proto::v1;
 pub use network::{Authority, authority, http2, tcp};
-pub use process::{Fixture, LoneShims, LoneTask, Process, task_file};
+pub use process::{Begins, Fixture, LoneShims, LoneTask, OutputRules, Process, task_file};
 pub use program::{binary, cli, grpcurl, terminal};
 pub use request::{
     SpawnRequestExt, TaskSpecExt, argv, exclusive, foreground, micros, millis, queued, secs, shell,
@@ -48,6 +49,28 @@ pub use waiting::{DEADLINE, eventually, eventually_some, within};
 pub fn pattern(len: usize) -> Vec<u8> {
     let numbers = (0..9_999).flat_map(|n| format!("{n:09}\n").into_bytes());
     numbers.cycle().take(len).collect()
+}
+
+/// The part of an endless output of numbered lines between two offsets: no two parts of it are the same.
+pub fn numbered(offsets: std::ops::Range<u64>) -> Vec<u8> {
+    const LINE: u64 = 10;
+    let first = offsets.start / LINE;
+    let len = (offsets.end - first * LINE) as usize;
+    let mut line = format!("{first:09}\n").into_bytes();
+    let mut bytes = Vec::with_capacity(len + line.len());
+    while bytes.len() < len {
+        bytes.extend_from_slice(&line);
+        // Counts by hand: some tests write and check hundreds of megabytes.
+        for digit in line[..9].iter_mut().rev() {
+            *digit += 1;
+            if *digit <= b'9' {
+                break;
+            }
+            *digit = b'0';
+        }
+    }
+    bytes.truncate(len);
+    bytes.split_off((offsets.start % LINE) as usize)
 }
 
 /// Returns true on CI, where a missing tool or kernel feature fails a test instead of skipping it.

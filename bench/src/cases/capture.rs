@@ -1,4 +1,5 @@
-//! The output rate of a task, against the same program that writes to a file.
+//! The output rate of a task, against the same program that writes to a file: within its limit, and beyond
+//! a small one, where nearly every byte takes the place of an older one.
 
 use std::{
     fs::{self, File},
@@ -33,21 +34,28 @@ const SIZES: [(&str, usize, usize, Goal); 3] = [
     ("100 B", 100, 400_000, Goal::at_least(0.65, 0.9)),
 ];
 
+/// Limits that no output here reaches, and that nearly all of it is beyond.
+pub(super) const NO_LIMIT: u64 = 1 << 40;
+const SMALL_LIMIT: u64 = 4 << 20;
+
 pub(super) async fn run(bench: &Bench) -> Result {
     let daemon = bench.daemon(Containment::Best).await?;
     for (name, size, count, goal) in SIZES {
-        let (mut figures, mut floors) = (Vec::new(), Vec::new());
+        let (mut floors, mut figures, mut rotating) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
             floors.push(to_file(&daemon, size, count)?);
-            figures.push(to_daemon(&daemon, size, count).await?);
+            figures.push(to_daemon(&daemon, size, count, NO_LIMIT).await?);
+            rotating.push(to_daemon(&daemon, size, count, SMALL_LIMIT).await?);
         }
-        tell(Row {
-            what: format!("capture of {name} writes; floor: > file"),
-            figure: throughput(median(&figures)),
-            floor: throughput(median(&floors)),
-            value: median_ratio(&figures, &floors),
-            goal: Some(goal),
-        });
+        for (what, figures) in [("writes", figures), ("writes, rotating", rotating)] {
+            tell(Row {
+                what: format!("capture of {name} {what}; floor: > file"),
+                figure: throughput(median(&figures)),
+                floor: throughput(median(&floors)),
+                value: median_ratio(&figures, &floors),
+                goal: Some(goal),
+            });
+        }
     }
     daemon.end().await
 }
@@ -69,10 +77,10 @@ fn to_file(daemon: &Daemon, size: usize, count: usize) -> Result<f64> {
 }
 
 /// Returns bytes per second. Nothing stays on disk.
-async fn to_daemon(daemon: &Daemon, size: usize, count: usize) -> Result<f64> {
+async fn to_daemon(daemon: &Daemon, size: usize, count: usize, limit: u64) -> Result<f64> {
     let (mut stub, ends) = (daemon.stub().await?, Ends::watch(&daemon.socket()).await?);
     let begun = Instant::now();
-    let id = writer(&mut stub, size, count).await?;
+    let id = writer(&mut stub, size, count, limit).await?;
     ends.of(&id).await?;
     let took = begun.elapsed();
     remove(&mut stub, id).await?;
@@ -80,13 +88,15 @@ async fn to_daemon(daemon: &Daemon, size: usize, count: usize) -> Result<f64> {
 }
 
 /// Starts a task that writes.
-pub(super) async fn writer(stub: &mut Stub, size: usize, count: usize) -> Result<String> {
+pub(super) async fn writer(
+    stub: &mut Stub,
+    size: usize,
+    count: usize,
+    limit: u64,
+) -> Result<String> {
     let own = program::own()?.display().to_string();
-    tasks::spawn(
-        stub,
-        &[&own, "role", "write", &size.to_string(), &count.to_string()],
-    )
-    .await
+    let (size, count) = (size.to_string(), count.to_string());
+    tasks::spawn_limited(stub, &[&own, "role", "write", &size, &count], limit).await
 }
 
 /// Removes a finished task and its output.

@@ -14,7 +14,7 @@ use std::{
 use heeler_proto::v1::{ReadOutputRequest, read_output_request::Start};
 use tokio::task::JoinSet;
 
-use super::capture::{remove, writer};
+use super::capture::{NO_LIMIT, remove, writer};
 use crate::{
     Result,
     bench::Bench,
@@ -98,7 +98,7 @@ struct Followed {
 async fn follow(daemon: &Daemon, readers: usize, pieces: usize) -> Result<Followed> {
     let (mut stub, ends) = (daemon.stub().await?, Ends::watch(&daemon.socket()).await?);
     let begun = Instant::now();
-    let id = writer(&mut stub, PIECE, pieces).await?;
+    let id = writer(&mut stub, PIECE, pieces, NO_LIMIT).await?;
     let mut following = JoinSet::new();
     for _ in 0..readers {
         following.spawn(read_all(stub.clone(), id.clone()));

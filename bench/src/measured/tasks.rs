@@ -11,8 +11,8 @@ use std::{
 };
 
 use heeler_proto::v1::{
-    ArgvCommand, SpawnRequest, TaskEventType, TaskFilter, TaskSpec, WatchEventsRequest,
-    task_spec::Command, watch_events_response::Item,
+    ArgvCommand, OutputPolicy, SpawnRequest, TaskEventType, TaskFilter, TaskSpec,
+    WatchEventsRequest, task_spec::Command, watch_events_response::Item,
 };
 use tokio::{
     sync::oneshot,
@@ -74,6 +74,21 @@ pub(crate) async fn spawn_as(stub: &mut Stub, args: &[&str], naming: Naming) -> 
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         request.request_id = format!("heeler-bench-{}-{number}", std::process::id());
     }
+    let task = stub.spawn(request).await?.into_inner().task;
+    Ok(task.ok_or("an answer without a task")?.id)
+}
+
+/// Starts a task whose output may take so many bytes of disk, and returns its id.
+pub(crate) async fn spawn_limited(
+    stub: &mut Stub,
+    args: &[&str],
+    max_bytes: u64,
+) -> Result<String> {
+    let mut request = request(args);
+    request.spec.get_or_insert_default().output = Some(OutputPolicy {
+        max_bytes,
+        ..OutputPolicy::default()
+    });
     let task = stub.spawn(request).await?.into_inner().task;
     Ok(task.ok_or("an answer without a task")?.id)
 }

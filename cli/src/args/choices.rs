@@ -2,8 +2,8 @@
 
 use clap::ValueEnum;
 use heeler_client::v1::{
-    DisconnectAction, ExclusiveMode, ForegroundTimeoutAction, OrphanPolicy, TaskEventType,
-    TaskKind, TaskState,
+    DisconnectAction, ExclusiveMode, ForegroundTimeoutAction, OrphanPolicy, OutputLimitAction,
+    TaskEventType, TaskKind, TaskState,
 };
 
 /// Defines the enum of a flag whose variants have the names of the contract's.
@@ -38,6 +38,15 @@ choices!(Orphans => OrphanPolicy {
     Kill,
     /// Finish the task and leave them running
     Abandon,
+});
+
+choices!(OnOutputLimit => OutputLimitAction {
+    /// Keep the beginning and the latest output
+    Rotate,
+    /// Keep the output up to the limit
+    Truncate,
+    /// Kill the task
+    Kill,
 });
 
 choices!(OnForegroundTimeout => ForegroundTimeoutAction {
@@ -86,6 +95,8 @@ choices!(EventType => TaskEventType {
     LeaderExited,
     /// The tree is still there after the kill deadline
     KillOverdue,
+    /// The output has reached its limit
+    OutputLimit,
     /// The task has finished
     Ended,
     /// The task and its output are deleted

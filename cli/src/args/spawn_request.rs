@@ -78,6 +78,10 @@ fn options(args: &TaskArgs, spawn: Spawn) -> Spawn {
     let spawn = with(spawn, args.orphans.map(Into::into), Spawn::orphan_policy);
     let spawn = with(spawn, args.idle_timeout, Spawn::idle_timeout);
     let spawn = with(spawn, args.stale_after, Spawn::stale_after);
+    let spawn = with(spawn, args.max_output, Spawn::max_output);
+    let spawn = with(spawn, args.on_output_limit, |spawn, action| {
+        spawn.on_output_limit(action.into())
+    });
     let spawn = match args.stale_cancel {
         true => spawn.on_stale(StaleAction::Cancel),
         false => spawn,
@@ -136,6 +140,7 @@ mod tests {
         let spec = spec(background(&task).unwrap());
         assert_eq!((spec.stop, spec.timeout), (None, None));
         assert_eq!((spec.foreground, spec.orphan_policy), (None, 0));
+        assert_eq!(spec.output, None);
         assert_eq!(spec.working_directory, "/");
     }
 

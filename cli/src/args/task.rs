@@ -5,10 +5,10 @@ use std::{path::PathBuf, time::Duration};
 use clap::{ArgGroup, Args};
 
 use super::{
-    choices::{Kind, OnDisconnect, OnForegroundTimeout, OnHeld, Orphans},
+    choices::{Kind, OnDisconnect, OnForegroundTimeout, OnHeld, OnOutputLimit, Orphans},
     duration,
     key_value::{self, KeyValue},
-    signal,
+    signal, size,
 };
 use crate::{completion, render::units};
 
@@ -77,6 +77,14 @@ pub(crate) struct TaskArgs {
     /// Stop the task when it becomes stale
     #[arg(long, requires = "stale_after")]
     pub(super) stale_cancel: bool,
+
+    /// The most output to keep on disk, 256KiB or more [default: 64MiB]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    pub(super) max_output: Option<u64>,
+
+    /// The action when the output reaches that limit [default: rotate]
+    #[arg(long, value_name = "ACTION")]
+    pub(super) on_output_limit: Option<OnOutputLimit>,
 
     /// The policy for processes that outlive the leader [default: track]
     #[arg(long, value_name = "POLICY")]

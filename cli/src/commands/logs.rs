@@ -22,6 +22,7 @@ use crate::{
     out,
     output_reader::{self, OutputReader, Streams, Until},
     render::{
+        gap,
         log_lines::{LogLines, Timestamps},
         status, text,
     },
@@ -123,6 +124,7 @@ impl Logs {
         // Dropped with the printer, which aborts the readers.
         let _readers = self.start_readers(&cx.client, &ids, sender);
         let mut printer = Printer {
+            names: ids.clone(),
             streams: self.streams(),
             lines: self.lines(&ids),
             after: self
@@ -262,6 +264,7 @@ async fn read_pages(
 }
 
 struct Printer {
+    names: Vec<String>,
     streams: Streams,
     lines: Vec<Option<LogLines>>,
     /// Earlier output is not printed.
@@ -276,16 +279,22 @@ impl Printer {
         mut page: ReadOutputResponse,
     ) -> Result<(), Failure> {
         let streams = self.streams;
-        page.chunks.retain(|chunk| streams.contains(chunk.stream()));
+        page.chunks
+            .retain(|chunk| gap::of(chunk).is_some() || streams.contains(chunk.stream()));
         if let Some(after) = self.after.map(Timestamp::from) {
             let key = |at: Timestamp| (at.seconds, at.nanos);
             page.chunks
-                .retain(|chunk| chunk.read_time.is_some_and(|at| key(at) >= key(after)));
+                .retain(|chunk| chunk.read_time.is_none_or(|at| key(at) >= key(after)));
         }
         if cx.print_json_line(&page)? == Printed::Yes {
             return Ok(());
         }
         for chunk in page.chunks.into_iter().map(Chunk::from) {
+            if let Some(missing) = &chunk.gap {
+                cx.out.flush()?;
+                out::note(&self.gap_note(task, gap::clause(chunk.offset, missing)));
+                continue;
+            }
             let bytes = match &mut self.lines[task] {
                 Some(lines) => lines.take(&chunk).into(),
                 None => chunk.data,
@@ -293,6 +302,14 @@ impl Printer {
             self.put(cx, chunk.stream, &bytes)?;
         }
         Ok(())
+    }
+
+    /// With several tasks, the note names its task.
+    fn gap_note(&self, task: usize, clause: String) -> String {
+        match &self.names[..] {
+            [_] => clause,
+            names => format!("{}: {clause}", names[task]),
+        }
     }
 
     fn end(&mut self, cx: &mut Context, task: usize) -> Result<(), Failure> {

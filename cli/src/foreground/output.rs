@@ -3,10 +3,10 @@
 
 use std::io;
 
-use heeler_client::{AttachItem, Bytes, v1};
+use heeler_client::{AttachItem, Bytes, Chunk, v1};
 
 use super::writer_thread::{Piece, Target, WriterThread};
-use crate::render::json::Json;
+use crate::render::{gap, json::Json};
 
 #[derive(Debug)]
 pub(crate) struct ForegroundOutput {
@@ -46,6 +46,20 @@ impl ForegroundOutput {
                 let mut bytes = Vec::new();
                 json.line(&mut bytes, &response(item))?;
                 stdout(bytes)
+            }
+            (
+                None,
+                AttachItem::Output(Chunk {
+                    offset,
+                    gap: Some(missing),
+                    ..
+                }),
+            ) => {
+                let text = format!("heeler: {}\n", gap::clause(*offset, missing));
+                Piece {
+                    target: Target::Stderr,
+                    bytes: text.into(),
+                }
             }
             (None, AttachItem::Output(chunk)) => Piece {
                 target: match chunk.stream {

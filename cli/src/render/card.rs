@@ -2,11 +2,11 @@
 
 use heeler_client::{
     Chunk, time,
-    v1::{BackgroundTask, Containment, InspectResponse, OutputTail, StopRecord},
+    v1::{BackgroundTask, Containment, InspectResponse, OutputInfo, OutputTail, StopRecord},
 };
 use prost_types::Timestamp;
 
-use super::{causes, policies, process_tree, proof, spec, status, text, units};
+use super::{causes, gap, policies, process_tree, proof, spec, status, text, units};
 
 /// The lines of the card; tables are cut to the terminal's width.
 pub(crate) fn lines(response: &InspectResponse, terminal: Option<usize>) -> Vec<String> {
@@ -27,6 +27,9 @@ pub(crate) fn lines(response: &InspectResponse, terminal: Option<usize>) -> Vec<
         card.heading("");
         let tree = process_tree::table(&response.processes);
         card.lines.extend(tree.lines(terminal));
+    }
+    if let Some(output) = &response.output {
+        card.stored(output);
     }
     if let Some(tail) = &response.output_tail {
         card.output(tail);
@@ -136,6 +139,15 @@ impl Card {
         self.fact("cpu", &units::duration(cpu));
         self.fact("memory", &units::size(used.memory_bytes));
         self.fact("processes", &used.process_count.to_string());
+    }
+
+    fn stored(&mut self, output: &OutputInfo) {
+        self.fact("on disk", &units::size(output.stored_bytes));
+        for chunk in &output.gaps {
+            if let Some(missing) = gap::of(chunk) {
+                self.fact("missing", &gap::clause(chunk.offset, &missing));
+            }
+        }
     }
 
     /// Adds the output line by line, with escapes made visible; `heeler logs` prints the bytes.

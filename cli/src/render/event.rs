@@ -1,8 +1,8 @@
 //! One event of the journal as a line: revision, time, task, type, state, and a detail.
 
-use heeler_client::v1::{BackgroundTask, TaskEvent, TaskEventType};
+use heeler_client::v1::{BackgroundTask, OutputLimit, OutputMatch, TaskEvent, TaskEventType};
 
-use super::{causes, outcome, proof, spec, status, units};
+use super::{causes, outcome, policies, proof, spec, status, units};
 
 pub(crate) fn line(event: &TaskEvent) -> String {
     let at = event.event_time.map(units::timestamp).unwrap_or_default();
@@ -14,7 +14,7 @@ pub(crate) fn line(event: &TaskEvent) -> String {
         return format!("{revision} {at} - {kind} {session}");
     };
     let (id, state) = (&task.id, status::state(task));
-    let detail = detail(event.r#type(), task);
+    let detail = detail(event, task);
     let line = format!("{revision} {at} {id} {kind} {state} {detail}");
     let line = line.trim_end();
     match &event.session_activity {
@@ -29,8 +29,8 @@ fn type_name(kind: TaskEventType) -> &'static str {
     name.strip_prefix("TASK_EVENT_TYPE_").unwrap_or(name)
 }
 
-fn detail(kind: TaskEventType, task: &BackgroundTask) -> String {
-    let detail = match kind {
+fn detail(event: &TaskEvent, task: &BackgroundTask) -> String {
+    let detail = match event.r#type() {
         TaskEventType::Created => Some(spec::command(task)),
         TaskEventType::Admitted => Some(spec::admission(task)),
         TaskEventType::Started => {
@@ -44,12 +44,35 @@ fn detail(kind: TaskEventType, task: &BackgroundTask) -> String {
         TaskEventType::Active => Some(format!("{} bytes written", task.output_bytes)),
         TaskEventType::Stopping => task.stop.as_ref().map(causes::stop),
         TaskEventType::KillOverdue => proof::of(task).map(proof::clause),
+        TaskEventType::OutputLimit => task.output_limit.as_ref().map(limit),
         TaskEventType::LeaderExited | TaskEventType::Ended => {
             task.outcome.as_ref().map(outcome::clause)
         }
-        TaskEventType::Removed | TaskEventType::SessionIdle | TaskEventType::Unspecified => None,
+        TaskEventType::Matched => event.r#match.as_ref().map(matched),
+        TaskEventType::Updated
+        | TaskEventType::Removed
+        | TaskEventType::SessionIdle
+        | TaskEventType::Unspecified => None,
     };
     detail.unwrap_or_default()
+}
+
+/// The event has the time.
+fn limit(limit: &OutputLimit) -> String {
+    policies::dropped(&OutputLimit {
+        limit_time: None,
+        ..*limit
+    })
+}
+
+/// The pattern and the first line; the number of lines, if there are more.
+fn matched(matched: &OutputMatch) -> String {
+    let first = matched.lines.first();
+    let text = first.and_then(|line| line.text.as_deref()).unwrap_or("-");
+    match matched.count {
+        0 | 1 => format!("{}: {text}", matched.pattern),
+        count => format!("{} ({count} lines): {text}", matched.pattern),
+    }
 }
 
 #[cfg(test)]

@@ -106,6 +106,7 @@ mod tests {
             stream,
             read_time,
             data: data.into(),
+            gap: None,
         }
     }
 

@@ -6,7 +6,8 @@ use heeler_client::{
     time,
     v1::{
         BackgroundTask, DisconnectAction, ExclusiveMode, ExclusivePolicy, ForegroundPolicy,
-        ForegroundTimeoutAction, OrphanPolicy, Placement, SilencePolicy, StaleAction,
+        ForegroundTimeoutAction, OrphanPolicy, OutputLimit, OutputLimitAction, OutputLimitCause,
+        OutputPolicy, Placement, SilencePolicy, StaleAction,
     },
 };
 
@@ -37,6 +38,12 @@ pub(crate) fn facts(task: &BackgroundTask) -> Vec<(&'static str, String)> {
     }
     if let Some(policy) = &spec::of(task).silence {
         facts.push(("stale", stale(task, policy)));
+    }
+    if let Some(policy) = &spec::of(task).output {
+        facts.push(("output limit", output(policy)));
+    }
+    if let Some(limit) = &task.output_limit {
+        facts.push(("dropped", dropped(limit)));
     }
     if let Some(policy) = &spec::of(task).exclusive {
         facts.push(("exclusive", exclusive(policy)));
@@ -107,6 +114,29 @@ fn stale(task: &BackgroundTask, policy: &SilencePolicy) -> String {
     format!("after {} of silence{action}{now}", units::duration(span))
 }
 
+fn output(policy: &OutputPolicy) -> String {
+    let size = units::size(policy.max_bytes);
+    match policy.on_limit() {
+        OutputLimitAction::Unspecified | OutputLimitAction::Rotate => {
+            let head = units::size(policy.head_bytes.unwrap_or_default());
+            format!("{size}: the first {head} and the latest are kept")
+        }
+        OutputLimitAction::Truncate => format!("{size}, then dropped"),
+        OutputLimitAction::Kill => format!("{size}, then killed"),
+    }
+}
+
+/// The moment from which on output was dropped, and the rule.
+pub(crate) fn dropped(limit: &OutputLimit) -> String {
+    let rule = match limit.cause() {
+        OutputLimitCause::Unspecified | OutputLimitCause::Policy => "the limit of the task",
+        OutputLimitCause::ServerBudget => "the daemon's --max-output",
+    };
+    let at = limit.limit_time.map(units::timestamp).unwrap_or_default();
+    let text = format!("{at} output from offset {} on, by {rule}", limit.offset);
+    text.trim_start().to_owned()
+}
+
 fn exclusive(policy: &ExclusivePolicy) -> String {
     let key = &policy.key;
     match policy.mode() {
@@ -161,6 +191,38 @@ mod tests {
         });
         assert!(text.contains("foreground: no time limit"), "{text}");
         assert!(text.contains("disconnect: stays"), "{text}");
+    }
+
+    /// O8
+    #[test]
+    fn the_limit_of_the_output_is_shown_with_its_effect() {
+        let shown = |on_limit: OutputLimitAction, cause: OutputLimitCause| {
+            text(&BackgroundTask {
+                spec: Some(TaskSpec {
+                    output: Some(OutputPolicy {
+                        max_bytes: 64 << 20,
+                        head_bytes: Some(1 << 20),
+                        on_limit: on_limit.into(),
+                        patterns: Vec::new(),
+                    }),
+                    ..TaskSpec::default()
+                }),
+                output_limit: Some(OutputLimit {
+                    cause: cause.into(),
+                    limit_time: None,
+                    offset: 7,
+                }),
+                ..BackgroundTask::default()
+            })
+        };
+        assert_eq!(
+            shown(OutputLimitAction::Rotate, OutputLimitCause::Policy),
+            "output limit: 64.0 MiB: the first 1.0 MiB and the latest are kept\n\
+             dropped: output from offset 7 on, by the limit of the task"
+        );
+        let killed = shown(OutputLimitAction::Kill, OutputLimitCause::ServerBudget);
+        assert!(killed.contains("64.0 MiB, then killed"), "{killed}");
+        assert!(killed.contains("by the daemon's --max-output"), "{killed}");
     }
 
     /// F1, F11, T5

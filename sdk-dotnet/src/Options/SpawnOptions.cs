@@ -91,6 +91,9 @@ public sealed record SpawnOptions
     /// <summary>Treatment of processes that outlive the leader: by default, the task runs until they are gone.</summary>
     public OrphanPolicy OrphanPolicy { get; init; }
 
+    /// <summary>The limit on the output that is kept. Null: 64 MiB, of which the oldest is dropped first.</summary>
+    public OutputLimitOptions? Output { get; init; }
+
     /// <summary>
     /// Makes the call safe to repeat, up to 128 bytes: the daemon starts one task for one id. Null: each call has a new id, so
     /// that the client can repeat it and the same options used twice start two tasks. Your own id starts one task even across
@@ -119,6 +122,7 @@ public sealed record SpawnOptions
             Exclusive = Exclusive?.ToPolicy(),
             Queue = Queue ?? "",
             OrphanPolicy = OrphanPolicy,
+            Output = Output?.ToPolicy(),
         };
         SetCommand(spec);
         return new SpawnRequest { RequestId = RequestId ?? Guid.CreateVersion7().ToString(), Spec = spec };

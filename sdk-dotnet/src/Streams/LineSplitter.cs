@@ -11,9 +11,15 @@ internal sealed class LineSplitter
 
     private readonly SortedDictionary<OutputStream, List<byte>> _unfinished = [];
 
-    /// <summary>Returns the lines that end in this chunk.</summary>
+    /// <summary>Returns the lines that end in this chunk. A gap ends every line.</summary>
     internal IEnumerable<OutputLine> Take(OutputChunk chunk)
     {
+        if (chunk.Gap is not null)
+        {
+            foreach (var cut in Rest().ToList()) yield return cut;
+            _unfinished.Clear();
+            yield break;
+        }
         if (!_unfinished.TryGetValue(chunk.Stream, out var line)) _unfinished[chunk.Stream] = line = [];
         var rest = chunk.Data.Memory;
         while (!rest.IsEmpty)

@@ -35,6 +35,6 @@ internal sealed class OutputCursor
         // Without following, the end is that of the first answer: a task that writes on does not move it.
         _end ??= piece.EndOffset;
         _ended = _follows ? piece.Complete && piece.NextOffset >= piece.EndOffset : piece.NextOffset >= _end;
-        return piece.Chunks.Where(chunk => _only is null || _only == chunk.Stream);
+        return piece.Chunks.Where(chunk => _only is null || _only == chunk.Stream || chunk.Gap is not null);
     }
 }

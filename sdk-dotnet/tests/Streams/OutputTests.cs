@@ -20,6 +20,24 @@ public sealed class OutputTests
         Assert.Equal("err", (await task.ReadLinesAsync(only).SingleAsync(daemon.Soon)).ToString());
     }
 
+    /// <summary>O8</summary>
+    [Fact]
+    public async Task Rotated_output_has_a_gap()
+    {
+        await using var daemon = await Daemon.StartAsync();
+        var limit = new OutputLimitOptions { MaxBytes = 262_144, OnLimit = OutputLimitAction.Rotate };
+        var task = await daemon.Client().SpawnAsync(
+            new SpawnOptions { Shell = "seq 1 100000", Output = limit }, daemon.Soon);
+        await task.WaitAsync(cancellationToken: daemon.Soon);
+        var chunks = await task.ReadChunksAsync(null, daemon.Soon).ToListAsync(daemon.Soon);
+        var missing = Assert.Single(chunks, chunk => chunk.Gap is not null);
+        Assert.Equal(OutputGapCause.Rotated, missing.Gap.Cause);
+        var kept = (ulong)chunks.Sum(chunk => chunk.Data.Length);
+        Assert.Equal(588_895ul, kept + missing.Gap.Length);
+        var lines = await task.ReadLinesAsync().ToListAsync(daemon.Soon);
+        Assert.Equal(("1", "100000"), (lines[0].Text, lines[^1].Text));
+    }
+
     /// <summary>O1, O5</summary>
     [Fact]
     public async Task A_stream_has_every_byte_from_its_start()

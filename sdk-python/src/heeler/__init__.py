@@ -44,8 +44,16 @@ from heeler._options.spawn import (
     SessionSpawnOptions,
     SpawnOptions,
 )
-from heeler._options.time import Span
-from heeler._streams.output import Chunk, Line, Lines, Output
+from heeler._options.time import Span, Time
+from heeler._streams.follow import Follow
+from heeler._streams.follow_cursor import (
+    FollowItem,
+    TaskBegun,
+    TaskEnded,
+    TaskGone,
+    TaskOutput,
+)
+from heeler._streams.output import Chunk, Gap, Line, Lines, Output
 from heeler._streams.watch import Watch
 from heeler._streams.watch_cursor import WatchItem
 from heeler.v1 import (
@@ -55,6 +63,11 @@ from heeler.v1 import (
     Bookmark,
     CancelResult,
     DetachResult,
+    HeadAndTail,
+    OutputCursor,
+    OutputFilter,
+    OutputPattern,
+    OutputSearch,
     Queue,
     SessionActivity,
     SpawnNotice,
@@ -91,6 +104,10 @@ __all__ = [
     "Exited",
     "FieldViolation",
     "Filter",
+    "Follow",
+    "FollowItem",
+    "Gap",
+    "HeadAndTail",
     "HeelerError",
     "Line",
     "Lines",
@@ -98,6 +115,10 @@ __all__ = [
     "NotInstalledError",
     "Outcome",
     "Output",
+    "OutputCursor",
+    "OutputFilter",
+    "OutputPattern",
+    "OutputSearch",
     "Queue",
     "RefusalDetails",
     "RefusedError",
@@ -114,12 +135,17 @@ __all__ = [
     "SpawnNotice",
     "SpawnOptions",
     "Task",
+    "TaskBegun",
+    "TaskEnded",
     "TaskEvent",
     "TaskEvents",
+    "TaskGone",
+    "TaskOutput",
     "TaskRef",
     "TaskStillRunningError",
     "TaskSurvivedError",
     "TcpAddress",
+    "Time",
     "UnixAddress",
     "Unknown",
     "Watch",

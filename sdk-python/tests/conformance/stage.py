@@ -144,6 +144,24 @@ class Stage:
             chunks.append(chunk)
         return texts_of(chunks), None
 
+    async def _do_follow_output(self, fields: Fields) -> Done:
+        tasks: dict[str, dict[str, Any]] = {}
+
+        async def everything() -> None:
+            async for item in checked(self._client.follow_output, v1.FollowOutputRequest, fields):
+                match item:
+                    case heeler.TaskBegun(task):
+                        tasks[task.id] = {"id": task.id, "text": ""}
+                    case heeler.TaskOutput(task_id, chunk):
+                        tasks[task_id]["text"] += chunk.data.decode()
+                    case heeler.TaskEnded(task):
+                        tasks[task.id]["ended"] = to_json(task)
+                    case heeler.TaskGone(task_id):
+                        raise CaseError(f"gone: {task_id}")
+
+        await within(everything())
+        return {"tasks": list(tasks.values())}, None
+
     async def _do_watch_events(self, fields: Fields) -> Done:
         request = {key: fields[key] for key in fields if key not in {"count", "during"}}
         during: Sequence[Step] | None = [Step.read(step) for step in fields.get("during", ())]

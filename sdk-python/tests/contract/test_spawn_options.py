@@ -37,6 +37,10 @@ OPTIONS: SpawnOptions = {
     "exclusive_mode": heeler.ExclusiveMode.QUEUE,
     "queue": "q",
     "orphan_policy": heeler.OrphanPolicy.KILL,
+    "max_output": 1 << 20,
+    "output_head": 7,
+    "on_output_limit": heeler.OutputLimitAction.TRUNCATE,
+    "patterns": [heeler.OutputPattern(name="n", regex="r")],
 }
 SPEC = {
     "kind": "TASK_KIND_AGENT",
@@ -64,6 +68,12 @@ SPEC = {
     "exclusive": {"key": "k", "mode": "EXCLUSIVE_MODE_QUEUE"},
     "queue": "q",
     "orphanPolicy": "ORPHAN_POLICY_KILL",
+    "output": {
+        "maxBytes": "1048576",
+        "headBytes": "7",
+        "onLimit": "OUTPUT_LIMIT_ACTION_TRUNCATE",
+        "patterns": [{"name": "n", "regex": "r"}],
+    },
 }
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from google.protobuf import message_factory
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from heeler import Bookmark, Filter, v1
 from heeler._options import filter as filter_options
@@ -56,7 +57,8 @@ def arguments(request: Message) -> dict[str, Any]:
         # The default of a flag in the client may differ from the contract's.
         if value or field.has_presence or isinstance(value, bool):
             given |= _argument(field.name, value)
-    if isinstance(request, v1.WatchEventsRequest) and "after" in given:
+    streams = (v1.WatchEventsRequest, v1.FollowOutputRequest)
+    if isinstance(request, streams) and "after" in given:
         given["after"] = Bookmark(revision=request.after_revision, epoch=request.epoch)
     return given
 
@@ -67,6 +69,8 @@ def _argument(name: str, value: Any) -> dict[str, Any]:
             return {name: value.ToTimedelta()}
         case v1.TaskFilter():
             return {name: Filter(**_flatten(value, filter_options.FIELDS))}
+        case Timestamp() | v1.OutputFilter() | v1.HeadAndTail() | v1.OutputSearch():
+            return {name: value}
         case v1.ForcedStop():
             return {name: True}
         case Message():

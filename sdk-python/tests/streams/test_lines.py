@@ -5,7 +5,7 @@ from datetime import datetime, timezone
 
 import pytest
 
-from heeler import Chunk, Line, OutputStream
+from heeler import Chunk, Gap, Line, OutputGapCause, OutputStream
 from heeler._streams import output
 from heeler._streams.output import Lines
 
@@ -41,3 +41,20 @@ async def test_a_very_long_line_comes_in_pieces(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(output, "_LONGEST_LINE", 4)
     lines = await lines_of([(0, OUT, b"abcdef"), (6, OUT, b"g\n")])
     assert lines == [Line(0, OUT, "abcdef", False), Line(6, OUT, "g", True)]
+
+
+async def test_a_gap_ends_the_unfinished_lines() -> None:
+    """O8."""
+
+    async def arriving() -> AsyncIterator[Chunk]:
+        now = datetime.now(timezone.utc)
+        yield Chunk(0, OUT, now, b"first\nsec")
+        gap = Gap(91, OutputGapCause.ROTATED)
+        yield Chunk(9, OutputStream.UNSPECIFIED, now, b"", gap)
+        yield Chunk(100, OUT, now, b"last\n")
+
+    assert [line async for line in Lines(arriving())] == [
+        Line(0, OUT, "first", True),
+        Line(6, OUT, "sec", False),
+        Line(100, OUT, "last", True),
+    ]

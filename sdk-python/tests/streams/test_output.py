@@ -1,12 +1,13 @@
 """Reading output: every byte, from any offset, by any number of readers."""
 
 import asyncio
+import itertools
 from pathlib import Path
 
 import pytest
 
 from harness.daemon import Daemon
-from heeler import Client, Output, OutputStream, OutputView
+from heeler import Client, Gap, Output, OutputGapCause, OutputStream, OutputView
 
 
 async def test_output_follows_chunks_with_offsets_streams_and_times(
@@ -49,6 +50,21 @@ async def test_output_starts_at_an_offset_and_can_stop_at_the_present_end(
     assert await read(offset=4) == b"ef"
     assert await read(tail_bytes=3) == b"def"
     assert await read(offset=100) == b""
+
+
+async def test_rotated_output_has_a_gap(client: Client) -> None:
+    """O8."""
+    task = await client.spawn("seq 1 100000", max_output=262144, on_output_limit="rotate")
+    await task.wait()
+    chunks = [chunk async for chunk in task.output()]
+    for before, after in itertools.pairwise(chunks):
+        assert before.end == after.offset
+    (missing,) = [chunk for chunk in chunks if chunk.gap]
+    assert missing.gap == Gap(missing.end - missing.offset, OutputGapCause.ROTATED)
+    assert chunks[-1].end == 588895
+    lines = [line.text async for line in task.lines()]
+    assert lines[0] == "1"
+    assert lines[-1] == "100000"
 
 
 async def test_large_output_is_complete_for_several_readers(client: Client) -> None:

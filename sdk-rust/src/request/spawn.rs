@@ -4,8 +4,9 @@ use std::{path::Path, time::Duration};
 
 use heeler_proto::v1::{
     ArgvCommand, DisconnectAction, EnvironmentDefaults, ExclusiveMode, ExclusivePolicy,
-    ForegroundPolicy, ForegroundTimeoutAction, OrphanPolicy, ShellCommand, SilencePolicy,
-    SpawnRequest, StaleAction, StopPolicy, TaskEnvironment, TaskKind, TaskSpec, task_spec::Command,
+    ForegroundPolicy, ForegroundTimeoutAction, OrphanPolicy, OutputLimitAction, OutputPattern,
+    OutputPolicy, ShellCommand, SilencePolicy, SpawnRequest, StaleAction, StopPolicy,
+    TaskEnvironment, TaskKind, TaskSpec, task_spec::Command,
 };
 use uuid::Uuid;
 
@@ -210,6 +211,30 @@ impl Spawn {
         self
     }
 
+    /// The most disk space for the output, in bytes: 64 MiB unless set, 256 KiB at least.
+    pub fn max_output(mut self, bytes: u64) -> Self {
+        self.output_policy().max_bytes = bytes;
+        self
+    }
+
+    /// Bytes of output that are kept from the beginning when the rest rotates: 1 MiB unless set.
+    pub fn output_head(mut self, bytes: u64) -> Self {
+        self.output_policy().head_bytes = Some(bytes);
+        self
+    }
+
+    /// Action when the output reaches its limit: ROTATE unless set.
+    pub fn on_output_limit(mut self, action: OutputLimitAction) -> Self {
+        self.output_policy().on_limit = action.into();
+        self
+    }
+
+    /// A pattern to look for in the output, which MATCHED events tell of. Several calls add up.
+    pub fn pattern(mut self, pattern: OutputPattern) -> Self {
+        self.output_policy().patterns.push(pattern);
+        self
+    }
+
     /// Makes the call safe to repeat: up to 128 bytes. Empty: the call is repeated only if the daemon
     /// cannot have received it.
     pub fn request_id(mut self, id: impl Into<String>) -> Self {
@@ -223,6 +248,10 @@ impl Spawn {
 
     fn foreground_policy(&mut self) -> &mut ForegroundPolicy {
         self.spec.foreground.get_or_insert_default()
+    }
+
+    fn output_policy(&mut self) -> &mut OutputPolicy {
+        self.spec.output.get_or_insert_default()
     }
 
     fn silence(&mut self) -> &mut SilencePolicy {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use heeler_proto::v1::{WaitCondition, WaitRequest};
+use heeler_proto::v1::{OutputSearch, WaitCondition, WaitRequest};
 
 use super::Filter;
 use crate::time;
@@ -56,6 +56,17 @@ impl Wait {
     /// Until they are in the background or finished, instead of finished.
     pub fn out_of_foreground(mut self) -> Self {
         self.message.until = WaitCondition::OutOfForeground.into();
+        self
+    }
+
+    /// Until each of them has written a line that matches a regular expression, instead of finished. The wait
+    /// also ends, unsatisfied, once too many of them are finished without such a line.
+    pub fn matching(mut self, regex: impl Into<String>) -> Self {
+        self.message.until = WaitCondition::Matched.into();
+        self.message.r#match = Some(OutputSearch {
+            regex: regex.into(),
+            ..OutputSearch::default()
+        });
         self
     }
 

@@ -8,7 +8,8 @@ use std::{
 };
 
 use heeler_proto::v1::{
-    OutputChunk, OutputStream, ReadOutputRequest, output_chunk::Content, read_output_request::Start,
+    OutputChunk, OutputGap, OutputStream, ReadOutputRequest, output_chunk::Content,
+    read_output_request::Start,
 };
 use tokio_stream::Stream;
 use tonic::codegen::Bytes;
@@ -19,31 +20,37 @@ use crate::{client::Client, error::Error, time};
 /// Maximum time that one call waits for output; then the stream calls again.
 const POLL: Duration = Duration::from_secs(60);
 
-/// Bytes of one stream that arrived together.
+/// Bytes of one stream that arrived together, or a gap.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chunk {
     /// The offset of the first byte.
     pub offset: u64,
+    /// Unspecified for a gap.
     pub stream: OutputStream,
-    /// The time at which they were read from the task.
+    /// The time at which they were read from the task; 1970 for a gap.
     pub read_time: SystemTime,
+    /// Empty for a gap.
     pub data: Bytes,
+    /// Present if output is missing from `offset` on.
+    pub gap: Option<OutputGap>,
 }
 
 impl Chunk {
-    /// The offset after the last byte.
+    /// The offset after the last byte, or after the gap.
     pub fn end(&self) -> u64 {
-        self.offset + self.data.len() as u64
+        let missing = self.gap.as_ref().map_or(0, |gap| gap.length);
+        self.offset + self.data.len() as u64 + missing
     }
 }
 
 impl From<OutputChunk> for Chunk {
     fn from(chunk: OutputChunk) -> Self {
         let stream = chunk.stream();
-        let data = match chunk.content {
-            Some(Content::Data(data)) => data,
-            Some(Content::Text(text)) => text.into(),
-            None => Bytes::new(),
+        let (data, gap) = match chunk.content {
+            Some(Content::Data(data)) => (data, None),
+            Some(Content::Text(text)) => (text.into(), None),
+            Some(Content::Gap(gap)) => (Bytes::new(), Some(gap)),
+            None => (Bytes::new(), None),
         };
         let read_time = chunk
             .read_time
@@ -53,17 +60,22 @@ impl From<OutputChunk> for Chunk {
             stream,
             read_time,
             data,
+            gap,
         }
     }
 }
 
 impl From<Chunk> for OutputChunk {
     fn from(chunk: Chunk) -> Self {
+        let (read_time, content) = match chunk.gap {
+            Some(gap) => (None, Content::Gap(gap)),
+            None => (Some(chunk.read_time.into()), Content::Data(chunk.data)),
+        };
         Self {
             offset: chunk.offset,
             stream: chunk.stream.into(),
-            read_time: Some(chunk.read_time.into()),
-            content: Some(Content::Data(chunk.data)),
+            read_time,
+            content: Some(content),
         }
     }
 }

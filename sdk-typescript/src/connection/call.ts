@@ -48,6 +48,7 @@ const REPEAT: Readonly<Record<UnaryName, Repeat>> = {
   readOutput: "always",
   // A second Remove is refused with TASK_NOT_FOUND after the first one succeeded.
   remove: "ifNotReceived",
+  updateTask: "always",
   updateQueue: "always",
   listQueues: "always",
   // A repeated Shutdown would end the next daemon.

@@ -1,11 +1,13 @@
 /** Conversion between protobuf's times and JavaScript's: durations are milliseconds, times are Dates. */
-import { create } from "@bufbuild/protobuf";
+import { create, isMessage } from "@bufbuild/protobuf";
 import {
   type Duration,
   durationMs,
   DurationSchema,
   type Timestamp,
   timestampDate,
+  timestampFromDate,
+  TimestampSchema,
 } from "@bufbuild/protobuf/wkt";
 
 /** The longest protobuf Duration: about 10,000 years. */
@@ -23,6 +25,17 @@ export function toDuration(option: string, ms: number): Duration {
   }
   const nanos = Math.round((ms - seconds * 1000) * 1_000_000);
   return create(DurationSchema, { seconds: BigInt(seconds), nanos });
+}
+
+/** A time for a request: a Date, or a time of an answer. */
+export function toTimestamp(option: string, time: unknown): Timestamp {
+  if (time instanceof Date && !Number.isNaN(time.getTime())) {
+    return timestampFromDate(time);
+  }
+  if (isMessage(time, TimestampSchema)) {
+    return time;
+  }
+  throw new TypeError(`${option} must be a Date or a timestamp, not ${String(time)}`);
 }
 
 /** A time of an answer as a Date, to the millisecond. Undefined if it is absent. */

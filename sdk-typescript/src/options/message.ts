@@ -6,6 +6,8 @@
  *   enum on_timeout                onTimeout: a word, such as "cancel"
  *   StopPolicy stop                stop: an object of options
  *   ForcedStop force (no fields)   force: true
+ *   Timestamp since                since: a Date, or a time of an answer
+ *   repeated OutputPattern         an array of objects of options
  *   oneof { offset, tail_bytes }   offset or tailBytes, not both
  *
  * A new field of a request needs no code here. Values are checked by the daemon; this module refuses
@@ -19,9 +21,9 @@ import {
   type MessageShape,
   ScalarType,
 } from "@bufbuild/protobuf";
-import { type Duration, DurationSchema } from "@bufbuild/protobuf/wkt";
+import { type Duration, DurationSchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
 
-import { toDuration } from "../connection/time.js";
+import { toDuration, toTimestamp } from "../connection/time.js";
 import { fromWord } from "./words.js";
 
 /** The names of the options that set the fields of a message. */
@@ -55,6 +57,10 @@ export function isDuration(field: DescField): boolean {
   return field.fieldKind === "message" && field.message.typeName === DurationSchema.typeName;
 }
 
+export function isTimestamp(field: DescField): boolean {
+  return field.fieldKind === "message" && field.message.typeName === TimestampSchema.typeName;
+}
+
 function toInit(type: DescMessage, options: object, path: string): Record<string, unknown> {
   const given = new Map(Object.entries(options).filter(([, value]) => value !== undefined));
   const init: Record<string, unknown> = {};
@@ -85,23 +91,35 @@ function toInit(type: DescMessage, options: object, path: string): Record<string
 function toValue(field: DescField, value: unknown, path: string): unknown {
   switch (field.fieldKind) {
     case "message":
+      if (isTimestamp(field)) {
+        return toTimestamp(path, value);
+      }
       return isDuration(field)
         ? toDuration(path, value as number)
         : toNested(field.message, value, path);
     case "enum":
       return fromWord(path, field.enum, value);
-    case "list": {
-      const items = [...(value as Iterable<unknown>)];
-      return field.listKind === "enum"
-        ? items.map((item) => fromWord(path, field.enum, item))
-        : items;
-    }
+    case "list":
+      return [...(value as Iterable<unknown>)].map((item, index) =>
+        toItem(field, item, `${path}[${index.toString()}]`),
+      );
     case "map":
       return { ...(value as object) };
     case "scalar":
       return field.scalar === ScalarType.UINT64 && typeof value === "number"
         ? BigInt(value)
         : value;
+  }
+}
+
+function toItem(field: DescField & { fieldKind: "list" }, item: unknown, path: string): unknown {
+  switch (field.listKind) {
+    case "enum":
+      return fromWord(path, field.enum, item);
+    case "message":
+      return toNested(field.message, item, path);
+    case "scalar":
+      return item;
   }
 }
 

@@ -15,11 +15,12 @@ const OWN: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The option that sets a field of a request: `stop.graceMs` for `spec.stop.grace`. An index or a key at
- * the end is kept.
+ * The option that sets a field of a request: `stop.graceMs` for `spec.stop.grace`. Indexes are kept, and
+ * a key at the end.
  */
 export function optionOf(field: string): string {
-  const { path = field, index = "" } = /^(?<path>[^[]*)(?<index>.*)$/su.exec(field)?.groups ?? {};
+  const { path = field, index = "" } =
+    /^(?<path>(?:[^[]|\[\d+\](?=\.))*)(?<index>.*)$/su.exec(field)?.groups ?? {};
   return (OWN.get(path) ?? derived(path) ?? path) + index;
 }
 
@@ -35,13 +36,14 @@ interface Found {
   readonly isTime: boolean;
 }
 
-function walk(type: DescMessage, [name, ...rest]: readonly string[]): Found[] {
+function walk(type: DescMessage, [segment = "", ...rest]: readonly string[]): Found[] {
+  const { name, index = "" } = /^(?<name>[^[]*)(?<index>.*)$/su.exec(segment)?.groups ?? {};
   const field = type.fields.find((candidate) => candidate.name === name);
   if (field === undefined) {
     return [];
   }
   // The options of a spec are those of `spawn` itself.
-  const names = field.name === "spec" ? [] : [optionName(field)];
+  const names = field.name === "spec" ? [] : [optionName(field) + index];
   if (rest.length === 0) {
     return [{ names, isTime: isDuration(field) }];
   }

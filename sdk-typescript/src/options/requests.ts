@@ -2,6 +2,7 @@
 import type { CallOptions } from "../connection/call.js";
 import type { ShutdownTasks, WaitCondition } from "../gen/heeler/v1/index.js";
 import type { Filter } from "./filter.js";
+import type { SearchOptions } from "./output.js";
 import type { StopOptions } from "./spec.js";
 import type { Word } from "./words.js";
 
@@ -57,17 +58,25 @@ export interface InspectOptions extends CallOptions {
   readonly outputTailBytes?: number | undefined;
 }
 
-/** The condition to wait for. */
+/** The condition to wait for, of one task. */
 export interface UntilOptions {
   /**
    * `finished` (the default): the task is in a terminal state. `outOfForeground`: it is in the
    * background or finished.
    */
-  readonly until?: Word<typeof WaitCondition> | undefined;
+  readonly until?: Exclude<Word<typeof WaitCondition>, "matched"> | undefined;
 }
 
 /** The options of `wait`. The end of a wait never ends a task. */
-export interface WaitOptions extends CallOptions, UntilOptions {
+export interface WaitOptions extends CallOptions {
+  /**
+   * The condition to wait for. `finished` (the default): the task is in a terminal state.
+   * `outOfForeground`: it is in the background or finished. `matched`: it has written a line that `match`
+   * describes, only with `taskIds`; the answer is not `satisfied` if no such line can come any more.
+   */
+  readonly until?: Word<typeof WaitCondition> | undefined;
+  /** The line to wait for, with `matched`: one that is there already, or one that comes. */
+  readonly match?: SearchOptions | undefined;
   /** The number of tasks in `taskIds` that must meet the condition: 1 for any. By default all. */
   readonly count?: number | undefined;
   /**

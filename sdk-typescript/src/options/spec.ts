@@ -8,11 +8,13 @@ import type {
   ExclusiveMode,
   ForegroundTimeoutAction,
   OrphanPolicy,
+  OutputLimitAction,
   StaleAction,
   TaskKind,
   TaskSpec,
 } from "../gen/heeler/v1/index.js";
 import type { FieldOptions } from "./message.js";
+import type { PatternOptions } from "./output.js";
 import type { Word } from "./words.js";
 
 /** A task to start: a script for a shell, or a program with its arguments. */
@@ -77,6 +79,8 @@ export interface TaskOptions {
    * they are gone. `kill`: they are killed. `abandon`: they live on, and the task names them.
    */
   readonly orphanPolicy?: Word<typeof OrphanPolicy> | undefined;
+  /** The limit on the output, and patterns to look for. By default `rotate` at 64 MiB, no pattern. */
+  readonly output?: OutputPolicyOptions | undefined;
 }
 
 /** Changes to a task's environment. */
@@ -118,6 +122,21 @@ export interface SilenceOptions {
   readonly staleAfterMs: number;
   /** Action besides the STALE event: `notify` (the default) does nothing else, `cancel` stops it. */
   readonly onStale?: Word<typeof StaleAction> | undefined;
+}
+
+/** The rules for a task's output. Offsets count every byte that the task has written, kept or not. */
+export interface OutputPolicyOptions {
+  /** The most disk space for the output, in bytes: 64 MiB by default, at least 256 KiB. */
+  readonly maxBytes?: bigint | number | undefined;
+  /** Bytes that are kept from the beginning with `rotate`: 1 MiB by default, or a quarter of a smaller limit. */
+  readonly headBytes?: bigint | number | undefined;
+  /**
+   * Action at the limit. `rotate` (the default): the beginning and the latest output are kept.
+   * `truncate`: further output is dropped. `kill`: the whole tree is killed.
+   */
+  readonly onLimit?: Word<typeof OutputLimitAction> | undefined;
+  /** Patterns to look for: at most 16. `updateTask` can change them. */
+  readonly patterns?: readonly PatternOptions[] | undefined;
 }
 
 /** A key that only one live task has at a time. */

@@ -3,8 +3,9 @@ import type { Caller } from "../connection/call.js";
 import { present } from "../connection/failure.js";
 import { type AttachEndReason, AttachRequestSchema, Placement } from "../gen/heeler/v1/index.js";
 import { toMessage } from "../options/message.js";
+import type { OutputStart, ViewOptions } from "../options/output.js";
 import { type BackgroundTask, received } from "../answers.js";
-import { type Chunk, type OutputStart, toChunks, type ViewOptions } from "./output.js";
+import { type Chunk, toChunks } from "./output.js";
 import { resume, type ResumeOptions } from "./resume.js";
 
 /**

@@ -33,6 +33,13 @@ export async function* toLines(
   }
   const partial = new Map<OutputStream, PartialLine>();
   for await (const chunk of chunks) {
+    if (chunk.gap !== undefined) {
+      // What follows a gap is another line.
+      for (const line of partial.values()) {
+        yield* line.flush();
+      }
+      continue;
+    }
     const line = partial.get(chunk.stream) ?? new PartialLine(chunk.stream);
     partial.set(chunk.stream, line);
     yield* line.add(chunk, max);

@@ -1,50 +1,69 @@
 /** A task's output as chunks, followed to the end of the task. Lines are in lines.ts. */
 import type { CallOptions, Caller } from "../connection/call.js";
 import { toDate } from "../connection/time.js";
-import { type OutputChunk, OutputStream, type OutputView } from "../gen/heeler/v1/index.js";
-import type { Word } from "../options/words.js";
+import { type OutputChunk, OutputGapCause, OutputStream } from "../gen/heeler/v1/index.js";
+import type {
+  HeadAndTailOptions,
+  OutputFilterOptions,
+  OutputStart,
+  TailStart,
+  ViewOptions,
+} from "../options/output.js";
 
 /** Maximum wait of one call; the iterator then calls again. */
 const POLL_MS = 60_000;
 
-/** Bytes of one stream that arrived together. */
+/** Bytes of one stream that arrived together, or a gap. */
 export interface Chunk {
   /** The offset of the first byte. An offset names the same byte for good. */
   readonly offset: bigint;
-  /** The offset after the last byte: the offset to continue from. */
+  /** The offset after the last byte or the gap: the offset to continue from. */
   readonly end: bigint;
+  /** Unspecified for a gap. */
   readonly stream: OutputStream;
-  /** The time at which the bytes were read from the task. */
+  /** The time at which the bytes were read from the task. 1970 for a gap. */
   readonly readTime: Date;
+  /** Empty for a gap. */
   readonly data: Uint8Array;
+  /** The output that is missing from `offset` on, if this is a gap. */
+  readonly gap?: Gap;
 }
 
-/** The start of the output: one of them. By default the first byte. */
-export interface OutputStart {
-  /** An absolute offset, such as the `end` of the last chunk. */
-  readonly offset?: bigint | undefined;
-  /** This many bytes before the present end. */
-  readonly tailBytes?: bigint | number | undefined;
+/** Output that is missing. */
+export interface Gap {
+  /** The number of missing bytes. */
+  readonly length: bigint;
+  readonly cause: OutputGapCause;
+  /** The number of line ends among them, if the output was left out by lines. */
+  readonly lines?: bigint;
 }
 
 /** The options of `output`. */
-export interface OutputOptions extends OutputStart {
+export interface OutputOptions extends OutputStart, TailStart, ViewOptions {
+  /**
+   * The part of the output to give. By default all of it. With a pattern, lines of the other stream may lie
+   * between the bytes of a line: its `end` is then no offset to continue from.
+   */
+  readonly filter?: OutputFilterOptions | undefined;
   /** False: only the output so far. By default to the end of the task. */
   readonly follow?: boolean | undefined;
   /** Ends the reading. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The form of the output. */
-export interface ViewOptions {
-  /** `raw` (the default): every byte as it was written. `text`: valid UTF-8, cut between characters. */
-  readonly view?: Word<typeof OutputView> | undefined;
-}
-
 /** The options of `readOutput`. */
-export interface ReadOutputOptions extends OutputStart, ViewOptions, CallOptions {
+export interface ReadOutputOptions extends OutputStart, TailStart, ViewOptions, CallOptions {
+  /**
+   * The beginning and the end, with a gap between them. It is a start, and cannot be combined with
+   * `filter`, `waitMs`, `maxBytes` and `maxLines`.
+   */
+  readonly headAndTail?: HeadAndTailOptions | undefined;
+  /** The part of the output to return. By default all of it. */
+  readonly filter?: OutputFilterOptions | undefined;
   /** Maximum number of bytes to return: 256 KiB by default. */
   readonly maxBytes?: number | undefined;
+  /** The answer ends after this many line ends. By default no limit. */
+  readonly maxLines?: number | undefined;
   /** Maximum time to wait for the first byte or the end. By default none. */
   readonly waitMs?: number | undefined;
 }
@@ -55,11 +74,11 @@ export async function* readChunks(
   taskId: string,
   options: OutputOptions,
 ): AsyncGenerator<Chunk, void, undefined> {
-  const { follow = true, signal, ...first } = options;
-  let start: OutputStart = first;
+  const { follow = true, signal, view, filter, ...first } = options;
+  const part = { taskId, view, filter, waitMs: follow ? POLL_MS : undefined };
+  let start: OutputStart & TailStart = first;
   for (;;) {
-    const waitMs = follow ? POLL_MS : undefined;
-    const page = await caller.call("readOutput", { taskId, ...start, waitMs, signal });
+    const page = await caller.call("readOutput", { ...part, ...start, signal });
     yield* toChunks(page.chunks, page.nextOffset);
     if (page.nextOffset >= page.endOffset && (page.complete || !follow)) {
       return;
@@ -78,6 +97,12 @@ export function toChunks(chunks: readonly OutputChunk[], nextOffset: bigint): Ch
       const end = chunks[index + 1]?.offset ?? nextOffset;
       return withJson({ offset, end, stream, readTime, data: Buffer.from(content.value) });
     }
+    if (content.case === "gap") {
+      const { length, cause, lines } = content.value;
+      const missing = { offset, end: offset + length, stream, readTime, data: new Uint8Array() };
+      const gap = { length, cause, ...(lines === undefined ? {} : { lines }) };
+      return withJson({ ...missing, gap });
+    }
     const data = content.value ?? new Uint8Array();
     return withJson({ offset, end: offset + BigInt(data.length), stream, readTime, data });
   });
@@ -93,8 +118,13 @@ export function withJson<T extends { readonly stream: OutputStream }>(piece: T):
   return Object.defineProperty(piece, "toJSON", { value: toJSON });
 }
 
-function toPlain(name: string, value: unknown): unknown {
-  if (name === "stream") {
+function toPlain(field: string, value: unknown): unknown {
+  if (field === "gap") {
+    const { length, cause, lines } = value as Gap;
+    const name = `OUTPUT_GAP_CAUSE_${OutputGapCause[cause]}`;
+    return { length: length.toString(), cause: name, lines: lines?.toString() };
+  }
+  if (field === "stream") {
     return `OUTPUT_STREAM_${OutputStream[value as OutputStream]}`;
   }
   if (value instanceof Uint8Array) {

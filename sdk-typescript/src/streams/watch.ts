@@ -29,6 +29,8 @@ export interface WatchOptions extends ResumeOptions {
   readonly types?: readonly Word<typeof TaskEventType>[] | undefined;
   /** Maximum silence of the stream before a bookmark: at least 100 ms, 15 s by default. */
   readonly bookmarkIntervalMs?: number | undefined;
+  /** Adds a summary to ENDED events: the end of the task in words. */
+  readonly summaries?: boolean | undefined;
 }
 
 /**

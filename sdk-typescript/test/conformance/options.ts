@@ -6,7 +6,7 @@ import { type DescField, type DescMessage, fromJson, ScalarType, toJson } from "
 import { reflect, type ReflectMessage } from "@bufbuild/protobuf/reflect";
 import { type Duration, durationMs, FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 
-import { isDuration, optionName } from "../../src/options/message.js";
+import { isDuration, isTimestamp, optionName } from "../../src/options/message.js";
 import { toWord } from "../../src/options/words.js";
 import type { JsonObject } from "./match.js";
 
@@ -52,19 +52,29 @@ function optionOf(message: ReflectMessage, field: DescField): unknown {
       if (isDuration(field)) {
         return durationMs(nested.message as Duration);
       }
+      if (isTimestamp(field)) {
+        return nested.message;
+      }
       return field.message.fields.length === 0 ? true : fieldOptions(nested);
     }
     case "enum":
       return toWord(field.enum.value[message.get(field)]?.localName ?? "");
-    case "list": {
-      const items = [...message.get(field)];
-      return field.listKind === "enum"
-        ? items.map((item) => toWord(field.enum.value[item as number]?.localName ?? ""))
-        : items;
-    }
+    case "list":
+      return [...message.get(field)].map((item) => itemOptions(field, item));
     case "map":
       return (toJson(message.desc, message.message) as JsonObject)[field.jsonName];
     case "scalar":
       return message.get(field);
+  }
+}
+
+function itemOptions(field: DescField & { fieldKind: "list" }, item: unknown): unknown {
+  switch (field.listKind) {
+    case "enum":
+      return toWord(field.enum.value[item as number]?.localName ?? "");
+    case "message":
+      return fieldOptions(item as ReflectMessage);
+    case "scalar":
+      return item;
   }
 }

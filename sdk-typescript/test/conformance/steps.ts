@@ -8,6 +8,7 @@ import {
   create,
   type DescMessage,
   type DescMethod,
+  type JsonValue,
   type Message,
   toJson,
 } from "@bufbuild/protobuf";
@@ -16,6 +17,7 @@ import * as v1 from "../../src/gen/heeler/v1/index.js";
 import {
   type AttachEnd,
   type Chunk,
+  type FollowOptions,
   type HeelerClient,
   OutputStream,
   type SpawnOptions,
@@ -123,10 +125,29 @@ const STEPS: Readonly<Record<string, Step>> = {
   readOutput: async ({ client, signal }, fields) => {
     const { taskId, ...options } = toOptions(v1.ReadOutputRequestSchema, fields);
     const answer = await client.readOutput(taskId as string, { ...options, signal });
-    const pieces = answer.chunks.map(({ content }) => Buffer.from((content.value ?? "") as string));
+    const pieces = answer.chunks.map(({ content }) =>
+      content.case === "gap" ? Buffer.alloc(0) : Buffer.from((content.value ?? "") as string),
+    );
     const result = toResult(v1.ReadOutputResponseSchema, { ...answer, chunks: [] });
     const text = Buffer.concat(pieces).toString();
     return { result: { ...result, text }, stores: answer.nextOffset.toString() };
+  },
+
+  followOutput: async ({ client, signal }, fields) => {
+    const follow = withPosition(toOptions(v1.FollowOutputRequestSchema, fields)) as FollowOptions;
+    const tasks = new Map<string, FollowedTask>();
+    for await (const item of client.followOutput({ ...follow, signal })) {
+      if (item.kind === "task") {
+        tasks.set(item.task.id, { id: item.task.id, text: "" });
+      } else if (item.kind === "output") {
+        begun(tasks, item.taskId).text += Buffer.from(item.chunk.data).toString();
+      } else if (item.kind === "ended") {
+        begun(tasks, item.task.id).ended = toJson(v1.BackgroundTaskSchema, item.task);
+      } else {
+        throw new Error(`gone: ${item.taskId}`);
+      }
+    }
+    return { result: { tasks: [...tasks.values()] } };
   },
 
   abortedRun: async ({ client, signal }, { once, reason, ...fields }) => {
@@ -163,10 +184,7 @@ const STEPS: Readonly<Record<string, Step>> = {
   },
 
   watchEvents: async (scene, { count, during, ...fields }) => {
-    const options = toOptions(v1.WatchEventsRequestSchema, fields);
-    const { afterRevision, epoch, ...rest } = options;
-    const after = epoch === undefined ? afterRevision : { revision: afterRevision ?? 0n, epoch };
-    const watch = defined({ ...rest, after }) as WatchOptions;
+    const watch = withPosition(toOptions(v1.WatchEventsRequestSchema, fields)) as WatchOptions;
     const events = await watched(scene, watch, Number(count), during ?? []);
     const result = { events: events.map((event) => toJson(v1.TaskEventSchema, event)) };
     return { result, stores: events.at(-1)?.revision.toString() };
@@ -208,6 +226,26 @@ const STEPS: Readonly<Record<string, Step>> = {
     return await Promise.resolve({ result: {} });
   },
 };
+
+/** The options of a stream: `after` sets both fields of the position. */
+function withPosition({ afterRevision, epoch, ...rest }: Options): Options {
+  const after = epoch === undefined ? afterRevision : { revision: afterRevision ?? 0n, epoch };
+  return defined({ ...rest, after });
+}
+
+interface FollowedTask extends JsonObject {
+  id: string;
+  text: string;
+  ended?: JsonValue;
+}
+
+function begun(tasks: ReadonlyMap<string, FollowedTask>, id: string): FollowedTask {
+  const task = tasks.get(id);
+  if (task === undefined) {
+    throw new Error(`${id} did not begin`);
+  }
+  return task;
+}
 
 function without(options: Options, name: string): Options {
   return Object.fromEntries(Object.entries(options).filter(([key]) => key !== name));

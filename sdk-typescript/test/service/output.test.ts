@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { type HeelerClient, OutputStream } from "../../src/index.js";
+import { type HeelerClient, OutputGapCause, OutputStream } from "../../src/index.js";
 import { collect } from "../support/collect.js";
 import { Daemon, until } from "../support/daemon.js";
 
@@ -29,6 +29,31 @@ test("output is read whole, from an offset, and from the end", async () => {
   assert.equal(Buffer.concat(rest.map(({ data }) => data)).toString(), "done");
   const [tail] = await collect(task.output({ tailBytes: 2 }));
   assert.equal(tail?.offset, 600_002n);
+});
+
+/** O8 */
+test("rotated output has a gap", async () => {
+  const task = await client.spawn({
+    shell: "seq 1 100000",
+    output: { maxBytes: 262_144, onLimit: "rotate" },
+  });
+  await task.wait();
+  const chunks = await collect(task.output());
+  let end = 0n;
+  for (const chunk of chunks) {
+    assert.equal(chunk.offset, end);
+    ({ end } = chunk);
+  }
+  assert.equal(end, 588_895n);
+  const [missing, ...others] = chunks.filter(({ gap }) => gap !== undefined);
+  assert(missing?.gap);
+  assert.equal(others.length, 0);
+  assert.equal(missing.gap.cause, OutputGapCause.ROTATED);
+  assert.equal(missing.offset + missing.gap.length, missing.end);
+  assert.match(JSON.stringify(missing), /"cause":"OUTPUT_GAP_CAUSE_ROTATED"/);
+  const lines = await collect(task.lines());
+  assert.equal(lines[0]?.text, "1");
+  assert.equal(lines.at(-1)?.text, "100000");
 });
 
 /** O4 */

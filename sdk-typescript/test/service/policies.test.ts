@@ -39,6 +39,7 @@ test("every policy of a request is in force for its task", async () => {
       reattachWindowMs: 0,
     },
     orphanPolicy: "kill",
+    output: { maxBytes: 1 << 20, headBytes: 7n, onLimit: "truncate" },
     idleTimeoutMs: 3_600_000,
     silence: { staleAfterMs: 1_800_000, onStale: "cancel" },
     timeoutMs: 7_200_000,
@@ -50,6 +51,8 @@ test("every policy of a request is in force for its task", async () => {
   assert.equal(foreground.onDisconnect, v1.DisconnectAction.KEEP);
   assert.equal(foreground.reattachWindow?.seconds, 0n);
   assert.equal(spec.orphanPolicy, v1.OrphanPolicy.KILL);
+  assert.deepEqual([spec.output?.maxBytes, spec.output?.headBytes], [1n << 20n, 7n]);
+  assert.equal(spec.output?.onLimit, v1.OutputLimitAction.TRUNCATE);
   assert.equal(spec.idleTimeout?.seconds, 3600n);
   assert.equal(silence?.staleAfter?.seconds, 1800n);
   assert.equal(silence.onStale, v1.StaleAction.CANCEL);

@@ -4,7 +4,12 @@ import { test } from "node:test";
 import type { MessageShape } from "@bufbuild/protobuf";
 
 import { toDuration } from "../../src/connection/time.js";
-import { CancelRequestSchema, SpawnRequestSchema } from "../../src/gen/heeler/v1/index.js";
+import {
+  CancelRequestSchema,
+  ReadOutputRequestSchema,
+  SpawnRequestSchema,
+  UpdateTaskRequestSchema,
+} from "../../src/gen/heeler/v1/index.js";
 import type * as v1 from "../../src/gen/heeler/v1/index.js";
 import type {
   AttachOptions,
@@ -14,20 +19,29 @@ import type {
   EnvironmentOptions,
   ExclusiveOptions,
   Filter,
+  FollowOptions,
   ForegroundOptions,
+  HeadAndTailOptions,
   HeelerClient,
   InspectOptions,
   ListOptions,
+  OutputCursorOptions,
+  OutputFilterOptions,
+  OutputPolicyOptions,
+  PatternOptions,
   ReadOutputOptions,
+  SearchOptions,
   ShutdownOptions,
   SilenceOptions,
   SpawnOptions,
   StopOptions,
   UpdateQueueOptions,
+  UpdateTaskOptions,
   WaitOptions,
   WatchOptions,
 } from "../../src/index.js";
 import { type OptionName, toMessage } from "../../src/options/message.js";
+import { optionOf } from "../../src/options/names.js";
 import { reasonText } from "../../src/streams/reason.js";
 
 /** The fields of a message that have no option. */
@@ -53,6 +67,9 @@ interface RequestOptions {
   readonly watchEvents: WatchOptions & { readonly afterRevision: bigint; readonly epoch: string };
   readonly wait: WaitOptions & { readonly filter: Filter };
   readonly readOutput: ReadOutputOptions & { readonly taskId: string };
+  // `after` sets both.
+  readonly followOutput: FollowOptions & { readonly afterRevision: bigint; readonly epoch: string };
+  readonly updateTask: UpdateTaskOptions & { readonly taskId: string };
   readonly remove: CallOptions & { readonly filter: Filter };
   readonly updateQueue: UpdateQueueOptions & { readonly name: string };
   readonly listQueues: CallOptions;
@@ -74,6 +91,12 @@ export type Checks = [
   Complete<Missing<v1.SilencePolicy, SilenceOptions>>,
   Complete<Missing<v1.ExclusivePolicy, ExclusiveOptions>>,
   Complete<Missing<v1.TaskFilter, Filter>>,
+  Complete<Missing<v1.OutputPolicy, OutputPolicyOptions>>,
+  Complete<Missing<v1.OutputPattern, PatternOptions>>,
+  Complete<Missing<v1.OutputFilter, OutputFilterOptions>>,
+  Complete<Missing<v1.HeadAndTail, HeadAndTailOptions>>,
+  Complete<Missing<v1.OutputSearch, SearchOptions>>,
+  Complete<Missing<v1.OutputCursor, OutputCursorOptions>>,
 ];
 
 test("options become fields: milliseconds, words, groups and choices", () => {
@@ -111,6 +134,57 @@ test("options that cannot be sent are refused by name", () => {
   refused({ timeoutMs: NaN }, /TypeError: timeoutMs must be a number/u);
   const both = { graceful: {}, force: true };
   assert.throws(() => toMessage(CancelRequestSchema, both), /either graceful or force, not both/u);
+});
+
+/** O13, O16 */
+test("options become fields: times, parts of output and lists of patterns", () => {
+  const setPatterns = [{ name: "errors", regex: "^error", stream: "stderr", cooldownMs: 500 }];
+  const [pattern] = toMessage(UpdateTaskRequestSchema, { setPatterns }).setPatterns;
+  assert.deepEqual([pattern?.name, pattern?.stream], ["errors", 2]);
+  assert.equal(pattern?.cooldown?.nanos, 5e8);
+  const since = new Date(1500);
+  const { start } = toMessage(ReadOutputRequestSchema, { since });
+  assert(start.case === "since");
+  assert.deepEqual([start.value.seconds, start.value.nanos], [1n, 5e8]);
+  const again = toMessage(ReadOutputRequestSchema, { since: start.value });
+  assert.deepEqual(again.start, start, "a time of an answer is a time of a request");
+  const headAndTail = { headLines: 2, tailBytes: 7 };
+  const both = toMessage(ReadOutputRequestSchema, { headAndTail }).start;
+  assert(both.case === "headAndTail");
+  assert.deepEqual([both.value.head.case, both.value.tail.case], ["headLines", "tailBytes"]);
+  const refused = (options: object, message: RegExp): void => {
+    assert.throws(() => toMessage(ReadOutputRequestSchema, options), message);
+  };
+  refused({ since: new Date(NaN) }, /since must be a Date or a timestamp, not Invalid Date/u);
+  refused({ since: "yesterday" }, /since must be a Date or a timestamp, not yesterday/u);
+  refused({ since, tailLines: 1 }, /give either tailLines or since, not both/u);
+  const colour = { setPatterns: [{ ...setPatterns[0], stream: "stdin" }] };
+  assert.throws(
+    () => toMessage(UpdateTaskRequestSchema, colour),
+    /setPatterns\[0\].stream must be one of stdout, stderr, not stdin/u,
+  );
+});
+
+/** S2 */
+test("a bad field is named as its option, with its indexes", () => {
+  const names = {
+    "spec.output.patterns[2].cooldown": "output.patterns[2].cooldownMs",
+    "spec.output.max_bytes": "output.maxBytes",
+    'spec.labels["a[0].b"]': 'labels["a[0].b"]',
+    "set_patterns[0].regex": "setPatterns[0].regex",
+    "remove_patterns[1]": "removePatterns[1]",
+    "cursors[0].task_id": "cursors[0].taskId",
+    "output_filter.lines_before": "outputFilter.linesBefore",
+    "filter.include": "filter.include",
+    "filter.task_ids[1]": "filter.taskIds[1]",
+    "head_and_tail.tail_lines": "headAndTail.tailLines",
+    "match.regex": "match.regex",
+    max_lines: "maxLines",
+    wait: "waitMs",
+  };
+  for (const [field, option] of Object.entries(names)) {
+    assert.equal(optionOf(field), option);
+  }
 });
 
 /** T3 */

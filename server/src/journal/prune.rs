@@ -60,7 +60,7 @@ pub(crate) struct Candidate {
     pub(crate) end: Revision,
     /// 1970 if it cannot be read.
     pub(crate) ended: Timestamp,
-    pub(crate) output_bytes: u64,
+    pub(crate) stored_bytes: u64,
 }
 
 impl Journal {
@@ -114,7 +114,7 @@ impl Journal {
         let counted = connection.query_row(sql::COUNT_FINISHED, [], |row| {
             Ok(FinishedTotals {
                 tasks: uint(row.get(0)?),
-                output_bytes: uint(row.get(1)?),
+                stored_bytes: uint(row.get(1)?),
             })
         });
         shared.totals.add_counted(counted.map_err(failed())?);
@@ -189,7 +189,7 @@ fn candidate(row: &Row<'_>) -> Option<Candidate> {
     let id: String = row.get(0).ok()?;
     Some(Candidate {
         id: id.parse().ok()?,
-        output_bytes: row.get(1).map_or(0, uint),
+        stored_bytes: row.get(1).map_or(0, uint),
         ended: Timestamp(row.get(2).map_or(0, uint)),
         end: Revision(row.get(3).map_or(0, uint)),
     })

@@ -110,6 +110,9 @@ pub(super) fn event_name(kind: EventKind) -> &'static str {
         EventKind::Stale => "stale",
         EventKind::Active => "active",
         EventKind::KillOverdue => "kill_overdue",
+        EventKind::OutputLimit => "output_limit",
+        EventKind::Matched => "matched",
+        EventKind::Updated => "updated",
         EventKind::Ended => "ended",
         EventKind::Removed => "removed",
     }
@@ -168,6 +171,8 @@ mod tests {
             EventKind::Stale,
             EventKind::Active,
             EventKind::KillOverdue,
+            EventKind::Matched,
+            EventKind::Updated,
             EventKind::Ended,
             EventKind::Removed,
         ];

@@ -10,7 +10,7 @@ macro_rules! statements {
 }
 
 /// Reads every finished task; executed once, in the background.
-pub(super) const COUNT_FINISHED: &str = "SELECT count(*), ifnull(sum(output_bytes), 0) FROM tasks
+pub(super) const COUNT_FINISHED: &str = "SELECT count(*), ifnull(sum(stored_bytes), 0) FROM tasks
     WHERE end_revision IS NOT NULL";
 
 /// Compares the index of the request ids with its table; executed once, before the first use.
@@ -56,7 +56,7 @@ statements! {
         WHERE seq = ?1 AND end_revision IS NULL";
     END_TASK = "UPDATE tasks
         SET revision = ?2, started_revision = coalesce(started_revision, ?3),
-            end_revision = ?2, end_state = ?4, output_bytes = ?5, foreground = ?6
+            end_revision = ?2, end_state = ?4, stored_bytes = ?5, foreground = ?6
         WHERE seq = ?1 AND end_revision IS NULL";
     INSERT_LABEL = "INSERT INTO labels (key, value, seq) VALUES (?1, ?2, ?3)";
     INSERT_REQUEST = "INSERT INTO requests (seq, format, digest, request_id)
@@ -96,20 +96,20 @@ statements! {
     MARK_DELIVERED = "INSERT OR IGNORE INTO delivered (end_revision, seq, foreground)
         SELECT end_revision, seq, foreground FROM tasks WHERE seq = ?1 AND end_revision IS NOT NULL";
 
-    OLDEST_DELIVERED = "SELECT t.id, t.output_bytes, e.at, t.end_revision
+    OLDEST_DELIVERED = "SELECT t.id, t.stored_bytes, e.at, t.end_revision
         FROM delivered AS d CROSS JOIN tasks AS t ON t.seq = d.seq
             LEFT JOIN events AS e ON e.revision = t.end_revision
         WHERE d.end_revision > ?1 ORDER BY d.end_revision LIMIT ?2";
-    OLDEST_FINISHED = "SELECT t.id, t.output_bytes, e.at, t.end_revision
+    OLDEST_FINISHED = "SELECT t.id, t.stored_bytes, e.at, t.end_revision
         FROM tasks AS t INDEXED BY tasks_ended
             LEFT JOIN events AS e ON e.revision = t.end_revision
         WHERE t.end_revision > ?1 ORDER BY t.end_revision LIMIT ?2";
-    OLDEST_DELIVERED_FOREGROUND = "SELECT t.id, t.output_bytes, e.at, t.end_revision
+    OLDEST_DELIVERED_FOREGROUND = "SELECT t.id, t.stored_bytes, e.at, t.end_revision
         FROM delivered AS d INDEXED BY delivered_foreground
             CROSS JOIN tasks AS t ON t.seq = d.seq
             LEFT JOIN events AS e ON e.revision = t.end_revision
         WHERE d.foreground = 1 AND d.end_revision > ?1 ORDER BY d.end_revision LIMIT ?2";
-    OLDEST_FINISHED_FOREGROUND = "SELECT t.id, t.output_bytes, e.at, t.end_revision
+    OLDEST_FINISHED_FOREGROUND = "SELECT t.id, t.stored_bytes, e.at, t.end_revision
         FROM tasks AS t INDEXED BY tasks_foreground
             LEFT JOIN events AS e ON e.revision = t.end_revision
         WHERE t.foreground = 1 AND t.end_revision > ?1 ORDER BY t.end_revision LIMIT ?2";

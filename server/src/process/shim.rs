@@ -18,6 +18,7 @@ mod pool;
 mod process;
 mod program;
 
+pub(crate) use heeler_shim::wire::STORED_STEP;
 pub use heeler_shim::wire::{AfterTask, Order as ShimOrder, Report as ShimReport};
 pub use launch::Launch;
 pub use link::ShimLink;

@@ -16,7 +16,7 @@ mod records;
 use std::{
     fs::{File, OpenOptions},
     io,
-    os::unix::fs::OpenOptionsExt,
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -28,10 +28,10 @@ pub(crate) use directory::TaskDirEntry;
 pub use memory::MemoryDir;
 #[cfg(test)]
 pub(crate) use records::Slot;
-pub(crate) use records::{CgroupPath, Identity, LeaderExit, Stage};
+pub(crate) use records::{CgroupPath, Identity, LeaderExit, Limit, LimitCause, Stage};
 pub use records::{Exit, Records, Start, TreeEnd};
 
-use crate::task::{Chunk, Moment, Tail, TaskUid};
+use crate::task::{Gap, Item, Moment, Tail, TaskUid};
 use output::{Output, read_up_to};
 
 /// An open task file, and the path of its memory file.
@@ -44,10 +44,9 @@ pub struct TaskFile {
 /// Some output, and the amount of all output.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reading {
-    /// In the order of arrival. The first one begins at the requested offset, or behind it if that part
-    /// is damaged.
-    pub chunks: Vec<Chunk>,
-    /// The amount of output at the time of the read.
+    /// In the order of arrival, from the requested offset on, each where the one before it ends.
+    pub items: Vec<Item>,
+    /// The amount of output at the time of the read, missing output included.
     pub end: u64,
 }
 
@@ -78,7 +77,7 @@ impl TaskFile {
         self.with_output(|output| output.read(offset, limit))
     }
 
-    /// Reads the last `limit` bytes of output.
+    /// Reads the last `limit` bytes of output, and the gap behind them.
     pub fn tail(&self, limit: usize) -> io::Result<Tail> {
         self.with_output(|output| output.tail(limit))
     }
@@ -88,6 +87,21 @@ impl TaskFile {
         self.with_output(|output| output.last())
     }
 
+    /// The offset behind the last byte that was kept.
+    pub fn stored_end(&self) -> io::Result<u64> {
+        self.with_output(|output| output.stored_end())
+    }
+
+    /// The output that is missing by rule.
+    pub fn gaps(&self) -> io::Result<Vec<Gap>> {
+        self.with_output(|output| output.gaps())
+    }
+
+    /// The bytes of disk that the file takes.
+    pub fn stored(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.blocks() * 512)
+    }
+
     /// The memory file is looked up for each read, since the output may move to disk at any time. A
     /// reader that has it open reads a prefix of what is on disk.
     fn with_output<T>(&self, read: impl FnOnce(&Output<'_>) -> io::Result<T>) -> io::Result<T> {
@@ -95,7 +109,10 @@ impl TaskFile {
             Some(path) => open_if_exists(path, nix::libc::O_NOFOLLOW)?,
             None => None,
         };
-        read(&Output(memory.as_ref().unwrap_or(&self.file)))
+        read(&Output {
+            blocks: memory.as_ref().unwrap_or(&self.file),
+            records: &self.file,
+        })
     }
 }
 

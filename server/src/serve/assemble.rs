@@ -8,12 +8,13 @@ use crate::{
     process::{
         self, BootId, allocate,
         containment::ChosenContainment,
+        file_system_size,
         launch::{BaseEnv, ServerAddress},
         shim::{RecordSync, ShimPool},
         task_file::{MemoryDir, TaskDir},
         tree::sweep::Sweeper,
     },
-    supervisor::{Parts, Supervisor},
+    supervisor::{Parts, SearchThreads, Supervisor},
 };
 
 use super::RunError;
@@ -44,6 +45,7 @@ pub(super) fn assemble(
         .home()
         .map_or_else(|| PathBuf::from("/"), PathBuf::from);
     let sweeper = Sweeper::start().map_err(RunError::io("start a thread"))?;
+    let search_threads = SearchThreads::start().map_err(RunError::io("start a thread"))?;
     let parts = Parts {
         journal: journal.clone(),
         shims,
@@ -52,8 +54,24 @@ pub(super) fn assemble(
         task_dir,
         working_directory: config.working_directory.clone().unwrap_or(home),
         limits: config.limits.clone(),
+        max_output: max_output(config),
     };
-    Ok((Supervisor::new(parts, sweeper), journal))
+    Ok((Supervisor::new(parts, sweeper, search_threads), journal))
+}
+
+fn max_output(config: &Config) -> u64 {
+    let by_default = || match file_system_size(&config.state_dir) {
+        Ok(size) => {
+            let part = (size / Config::OUTPUT_PART).max(Config::MIN_DEFAULT_MAX_OUTPUT);
+            Config::DEFAULT_MAX_OUTPUT.min(part)
+        }
+        Err(error) => {
+            tracing::warn!(%error, "cannot tell the size of the file system");
+            Config::DEFAULT_MAX_OUTPUT
+        }
+    };
+    let max_output = config.max_output.unwrap_or_else(by_default);
+    max_output.max(Config::MIN_MAX_OUTPUT)
 }
 
 fn open_journal(config: &Config, task_dir: &TaskDir) -> Result<Journal, RunError> {

@@ -1,19 +1,23 @@
 //! The calls, a file each: it reads the request, asks the supervisor or the journal, and answers.
 
 mod attach;
+mod bookmarks;
 mod cancel;
 mod detach;
+mod follow_output;
 #[cfg(feature = "fuzz")]
 pub(crate) mod fuzz;
 mod inspect;
 mod list;
 mod list_queues;
 mod read_output;
+mod reader;
 mod remove;
 mod select;
 mod shutdown;
 mod spawn;
 mod update_queue;
+mod update_task;
 mod wait;
 mod watch_events;
 
@@ -25,15 +29,16 @@ use super::{Service, transport::Call, wire::stream::Messages};
 #[tonic::async_trait]
 impl BackgroundTasks for Service {
     type AttachStream = Messages<attach::Attachment>;
+    type FollowOutputStream = Messages<follow_output::Follower>;
     type WatchEventsStream = Messages<watch_events::Watcher>;
 
     async fn spawn(
         &self,
         request: Request<v1::SpawnRequest>,
     ) -> Result<Response<v1::SpawnResponse>, Status> {
-        Ok(Response::new(
-            spawn::spawn(self, request.into_inner()).await?,
-        ))
+        let call = Call::of(request.extensions())?;
+        let answer = spawn::spawn(self, request.into_inner(), &call).await?;
+        Ok(Response::new(answer))
     }
 
     async fn attach(
@@ -101,6 +106,24 @@ impl BackgroundTasks for Service {
     ) -> Result<Response<v1::ReadOutputResponse>, Status> {
         let call = Call::of(request.extensions())?;
         let answer = read_output::read_output(self, request.into_inner(), &call).await?;
+        Ok(Response::new(answer))
+    }
+
+    async fn follow_output(
+        &self,
+        request: Request<v1::FollowOutputRequest>,
+    ) -> Result<Response<Self::FollowOutputStream>, Status> {
+        let call = Call::of(request.extensions())?;
+        let stream = follow_output::follow_output(self, request.into_inner(), call).await?;
+        Ok(Response::new(stream))
+    }
+
+    async fn update_task(
+        &self,
+        request: Request<v1::UpdateTaskRequest>,
+    ) -> Result<Response<v1::UpdateTaskResponse>, Status> {
+        let call = Call::of(request.extensions())?;
+        let answer = update_task::update_task(self, request.into_inner(), &call).await?;
         Ok(Response::new(answer))
     }
 

@@ -226,6 +226,12 @@ impl Handle {
         }
     }
 
+    /// Asks the actor to keep the output within so many bytes. It is asked again if its inbox is full now
+    /// and the output goes on growing.
+    pub(super) fn limit_output(&self, bytes: u64) {
+        let _ = self.inbox.try_send(Message::LimitOutput { bytes });
+    }
+
     /// Counts a client as attached until the guard is dropped.
     pub(crate) fn attach(&self) -> AttachedClient {
         self.attached_clients.send_modify(|clients| *clients += 1);

@@ -9,7 +9,7 @@
 //!     │  │                   │  │ ^────────────┘
 //!     │  │ StopRequested     │  │ StopRequested, a deadline
 //!     │  └──────> STOPPING <─┘  │
-//!     │ SpawnFailed  │ GraceOver: kill; KillOverdue: survivors named
+//!     │ SpawnFailed  │ GraceOver: kill; KillOverdue: survivors named; OutputKill: the shim kills
 //!     v              v          v
 //!  finished <────────┴──────────┘   TreeEnded, EndedUnobserved (with cascade: and ChildrenFinished)
 //! ```
@@ -18,13 +18,15 @@
 //! | --- | --- |
 //! | `starting` | admission, the start of the leader, a start that failed |
 //! | `clock` | deadlines, silence, clients that disconnect |
-//! | `stopping` | the begin of a stop, its escalation, a kill that is overdue |
+//! | `stopping` | the begin of a stop, its escalation, a kill that is overdue, the output's limit |
+//! | `matching` | patterns, and lines that match them |
 //! | `ending` | the leader's exit, the end of the tree, the terminal state |
 //!
 //! The end comes last and once: [`Life::step`] ignores every later input.
 
 mod clock;
 mod ending;
+mod matching;
 mod starting;
 mod stopping;
 
@@ -32,11 +34,13 @@ use std::time::Duration;
 
 pub(super) use clock::Timer;
 pub(super) use ending::TreeEnded;
+pub(crate) use matching::PatternChange;
+pub(super) use matching::PatternFound;
 pub(super) use stopping::{StopOrder, StopRequest};
 
 use crate::task::{
-    Actor, DetachCause, Detached, EventKind, LeaderEnd, Moment, Monotonic, Placement, Proof,
-    ProofMethod, SentSignal, Signal, SpawnFailure, Started, StopCause, Survivor, Task,
+    Actor, DetachCause, Detached, EventKind, LeaderEnd, Moment, Monotonic, OutputLimit, Placement,
+    Proof, ProofMethod, SentSignal, Signal, SpawnFailure, Started, StopCause, Survivor, Task,
 };
 
 /// The time that a kill has before the survivors are named. The kill goes on after it.
@@ -116,6 +120,10 @@ pub(super) enum Input {
     },
     /// A stale task has written output.
     OutputWritten,
+    /// Output is dropped by rule.
+    OutputLimited(OutputLimit),
+    /// The shim has begun to kill the tree, because of its output.
+    OutputKill,
     /// [`Timer::Grace`] is due.
     GraceOver,
     SignalSent(SentSignal),
@@ -126,6 +134,11 @@ pub(super) enum Input {
     ChildKillOverdue(Vec<Survivor>),
     /// Every child task has finished.
     ChildrenFinished,
+    /// Lines match a pattern whose cool-down is over.
+    Matched(PatternFound),
+    /// Output was searched for a pattern; lines that match are counted and not told.
+    Searched(PatternFound),
+    ChangePatterns(PatternChange),
 }
 
 /// A request to move a task to the background.
@@ -238,11 +251,16 @@ impl Life {
                 output_bytes,
             } => self.silence(last_output, output_bytes, now),
             Input::OutputWritten => self.output_written(now),
+            Input::OutputLimited(limit) => self.output_limited(limit),
+            Input::OutputKill => self.stop_because_of(StopCause::OutputLimit, now),
             Input::GraceOver => self.grace_over(now),
             Input::SignalSent(sent) => self.signal_sent(sent),
             Input::KillOverdue(survivors) => self.kill_overdue(survivors, now),
             Input::ChildKillOverdue(survivors) => self.child_kill_overdue(survivors, now),
             Input::ChildrenFinished => self.children_finished(now.wall),
+            Input::Matched(found) => self.matched(found, now),
+            Input::Searched(found) => self.searched(found),
+            Input::ChangePatterns(change) => self.patterns_changed(&change),
         }
     }
 

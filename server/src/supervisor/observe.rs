@@ -1,4 +1,4 @@
-//! Reads for the service: the output of a task, and its processes.
+//! Looks at a task for the service: its processes, and the end of its output.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -7,50 +7,28 @@ use tokio::task::spawn_blocking;
 use super::Supervisor;
 use crate::{
     process::{
-        task_file::{Reading, TaskDir, TaskFile},
+        task_file::{TaskDir, TaskFile},
         tree::{self, Tree},
     },
-    task::{Tail, Task, TaskId},
+    task::{Gap, Tail, Task},
 };
 
 /// Up to this size a read is faster than a switch to another thread.
 const SHORT_TAIL: usize = 4096;
 
-/// The place in the output at which a read starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OutputStart {
-    Offset(u64),
-    /// This many bytes before the end.
-    TailBytes(u64),
-}
-
 /// The operating system's view of a task.
 #[derive(Debug, Default)]
 pub(crate) struct Observed {
     pub(crate) tail: Tail,
+    /// Bytes of disk that the task's file takes.
+    pub(crate) stored_bytes: u64,
+    /// The output that is missing by rule.
+    pub(crate) gaps: Vec<Gap>,
     /// Empty for a finished task.
     pub(crate) tree: Tree,
 }
 
 impl Supervisor {
-    /// Reads up to `max_bytes` of a task's output; returns the offset that `start` stands for, too.
-    pub(crate) async fn read_output(
-        &self,
-        id: &TaskId,
-        start: OutputStart,
-        max_bytes: usize,
-    ) -> io::Result<(u64, Reading)> {
-        let (task_dir, id) = (self.shared.parts.task_dir.clone(), id.clone());
-        let read = spawn_blocking(move || read_output(&task_dir, &id, start, max_bytes)).await;
-        read.map_err(io::Error::other)?
-    }
-
-    /// The size of a task's output.
-    pub(crate) async fn output_end(&self, id: &TaskId) -> io::Result<u64> {
-        let (end, _) = self.read_output(id, OutputStart::TailBytes(0), 0).await?;
-        Ok(end)
-    }
-
     /// Looks at the processes of a task and at the last `tail_bytes` of its output.
     pub(crate) async fn observe(
         &self,
@@ -68,22 +46,6 @@ impl Supervisor {
     }
 }
 
-fn read_output(
-    task_dir: &TaskDir,
-    id: &TaskId,
-    start: OutputStart,
-    max_bytes: usize,
-) -> io::Result<(u64, Reading)> {
-    let file = task_dir.open(id)?;
-    let offset = match (start, &file) {
-        (OutputStart::Offset(offset), _) => offset,
-        (OutputStart::TailBytes(_), None) => 0,
-        (OutputStart::TailBytes(bytes), Some(file)) => file.tail(0)?.end.saturating_sub(bytes),
-    };
-    let reading = file.map_or(Ok(Reading::default()), |file| file.read(offset, max_bytes))?;
-    Ok((offset, reading))
-}
-
 fn observe(task_dir: &TaskDir, task: &Task, tail_bytes: usize) -> io::Result<Observed> {
     // A finished task without output needs no look at its file.
     if !task.is_live() && task.output_bytes == 0 {
@@ -98,6 +60,8 @@ fn observe(task_dir: &TaskDir, task: &Task, tail_bytes: usize) -> io::Result<Obs
     };
     Ok(Observed {
         tail: file.tail(tail_bytes)?,
+        stored_bytes: file.stored()?,
+        gaps: file.gaps()?,
         tree,
     })
 }

@@ -1,10 +1,10 @@
-//! Cancel and Detach: requests to the actor of a live task, with the answer for a finished one.
+//! Cancel, Detach and UpdateTask: requests to the actor of a live task, with the answer for a finished one.
 
 use std::{sync::Arc, time::Duration};
 
 use tokio::sync::oneshot;
 
-use super::{DetachRequest, Supervisor, handle::Standing, task_actor::Message};
+use super::{DetachRequest, PatternChange, Supervisor, handle::Standing, task_actor::Message};
 use crate::{
     journal::JournalError,
     task::{Actor, Signal, StopCause, StopMode, Task, TaskId},
@@ -49,6 +49,7 @@ pub(crate) struct Answer<O> {
 
 pub(crate) type Cancelled = Answer<CancelOutcome>;
 pub(crate) type Detached = Answer<DetachOutcome>;
+pub(crate) type Updated = Answer<UpdateOutcome>;
 
 /// The sender on which an actor answers a request.
 pub(super) type Reply<O> = oneshot::Sender<Result<Answer<O>, Arc<JournalError>>>;
@@ -65,6 +66,14 @@ pub(crate) enum DetachOutcome {
     Detached,
     AlreadyBackground,
     AlreadyFinished,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UpdateOutcome {
+    Updated,
+    AlreadyFinished,
+    /// Nothing was changed: the task would have had this many patterns.
+    TooManyPatterns(usize),
 }
 
 impl Supervisor {
@@ -94,6 +103,20 @@ impl Supervisor {
             reply,
         };
         self.ask(id, message, DetachOutcome::AlreadyFinished).await
+    }
+
+    /// Changes the patterns of a task. The change is durable when this returns; `None` if there is no such
+    /// task.
+    pub(crate) async fn change_patterns(
+        &self,
+        id: &TaskId,
+        change: PatternChange,
+    ) -> Result<Option<Updated>, Arc<JournalError>> {
+        let message = |reply| Message::ChangePatterns {
+            change: change.clone(),
+            reply,
+        };
+        self.ask(id, message, UpdateOutcome::AlreadyFinished).await
     }
 
     /// Asks the task's actor; `if_finished` is the outcome for a task that has none any more.

@@ -14,4 +14,4 @@ pub(super) mod recovery;
 mod retention;
 pub(super) mod shutdown;
 
-pub(super) use retention::MemoryRoom;
+pub(super) use retention::{MemoryRoom, OutputBudget};

@@ -22,13 +22,14 @@
 //! | `records` | facts from the task file |
 //! | `reconcile` | a task without a shim connection |
 //! | `stop_others` | child tasks, and tasks to be replaced |
-//! | `output` | the task's output |
+//! | `output`, `matching` | the task's output, and the search for its patterns |
 //! | `revive` | a panic of the actor |
 
 mod backlog;
 mod effects;
 mod inbox;
 mod launch;
+mod matching;
 mod orders;
 mod output;
 mod reconcile;
@@ -45,6 +46,7 @@ use tokio::{sync::oneshot, task::JoinSet};
 
 pub(super) use inbox::Message;
 use launch::{Prepared, is_admitted_and_not_started};
+use matching::{Matching, MatchingEvent};
 pub(super) use records::cgroup_path;
 
 use self::backlog::Backlog;
@@ -82,6 +84,7 @@ enum Wake {
     StoppedWhileQueued,
     /// It is time to record again what the journal has refused.
     RetryRecording,
+    Matching(MatchingEvent),
 }
 
 /// The sender on which the caller of Spawn is answered.
@@ -113,7 +116,11 @@ pub(super) struct TaskActor {
     /// False until clients can attach: the reattach window starts then.
     accepts_clients: bool,
     sweep_deadline: SweepDeadline,
+    /// `None`: the task has no pattern to search for.
+    matching: Option<Matching>,
     is_damage_logged: bool,
+    /// The lowest limit on its output that the server has ordered.
+    output_limit: Option<u64>,
     /// The stops of child tasks that are under way.
     child_stops: JoinSet<()>,
     _job: JobGuard,
@@ -126,6 +133,7 @@ impl TaskActor {
             _job: JobGuard::new(&shared),
             shared,
             is_of_this_boot: task.started.is_none() && task.stop.is_none(),
+            matching: Matching::of(&task),
             life: Life::new(task, Monotonic::now()),
             channels,
             shim: ShimConnection::NotLaunched,
@@ -140,6 +148,7 @@ impl TaskActor {
             accepts_clients,
             sweep_deadline: SweepDeadline::NotStarted,
             is_damage_logged: false,
+            output_limit: None,
             child_stops: JoinSet::new(),
         }
     }
@@ -170,10 +179,12 @@ impl TaskActor {
                 Wake::Admitted => self.start_admitted().await,
                 Wake::StoppedWhileQueued => self.apply(Input::StoppedWhileQueued).await,
                 Wake::RetryRecording => self.retry_recording().await,
+                Wake::Matching(event) => self.handle_matching(event).await,
             }
         }
         crash::point("end.recorded");
         self.shared.registry.remove(&self.life.task.id);
+        self.shared.output_budget.forget(&self.life.task.id);
         self.retire_shim().await;
         self.settle_output().await;
     }
@@ -202,6 +213,7 @@ impl TaskActor {
             Some(_) = self.child_stops.join_next() => Wake::ChildrenStopped,
             () = admitted(&mut self.channels.admitted) => Wake::Admitted,
             () = self.backlog.retry_due() => Wake::RetryRecording,
+            event = matching::next_event(&mut self.matching, &self.life) => Wake::Matching(event),
         }
     }
 
@@ -248,7 +260,12 @@ impl TaskActor {
             ShimReport::RecordRefused => {}
             ShimReport::Output { end } => {
                 self.channels.output_end.send_replace(end);
+                self.search_output();
                 self.apply(Input::OutputWritten).await;
+            }
+            ShimReport::OutputLimit => self.read_records(LeaderExitRecord::AwaitReport).await,
+            ShimReport::Stored { bytes } => {
+                self.shared.output_budget.set(&self.life.task.id, bytes);
             }
         }
     }

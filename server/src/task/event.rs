@@ -35,6 +35,12 @@ pub enum EventKind {
     Active,
     /// A kill did not empty the tree in time.
     KillOverdue,
+    /// Output is dropped from now on.
+    OutputLimit,
+    /// Lines of the output match a pattern.
+    Matched,
+    /// A request has changed the task.
+    Updated,
     Ended,
     Removed,
 }
@@ -64,6 +70,9 @@ impl EventKind {
             | Self::Stale
             | Self::Active
             | Self::KillOverdue
+            | Self::OutputLimit
+            | Self::Matched
+            | Self::Updated
             | Self::Ended => EventRole::Change,
         }
     }

@@ -1,10 +1,10 @@
-//! The groups of a specification: environment, stop, foreground, silence, exclusive key, orphans.
+//! The groups of a specification: environment, stop, foreground, silence, exclusive key, orphans, output.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::Signal;
+use super::{Pattern, Signal};
 
 /// Default time between the stop signal and the kill.
 pub const DEFAULT_GRACE: Duration = Duration::from_secs(5);
@@ -158,5 +158,59 @@ pub enum OrphanPolicy {
 impl OrphanPolicy {
     pub(super) fn is_default(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+/// The rules for a task's output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputPolicy {
+    /// The most bytes on disk, framing included.
+    pub max_bytes: u64,
+    /// Bytes of output kept from the beginning when the rest rotates.
+    pub head_bytes: u64,
+    pub on_limit: OnOutputLimit,
+    /// Patterns to look for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub patterns: Vec<Pattern>,
+}
+
+/// Treatment of output beyond the limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnOutputLimit {
+    /// The oldest output behind the head makes room for the newest.
+    Rotate,
+    /// New output is dropped.
+    Truncate,
+    /// The task is killed.
+    Kill,
+}
+
+impl OutputPolicy {
+    const DEFAULT_MAX_BYTES: u64 = 64 << 20;
+    const DEFAULT_HEAD_BYTES: u64 = 1 << 20;
+    /// The smallest limit.
+    pub const MIN_MAX_BYTES: u64 = 256 << 10;
+    /// The bytes of a limit that the head cannot have.
+    pub const MIN_TAIL_BYTES: u64 = 192 << 10;
+
+    /// The policy of a limit, with everything else by default.
+    pub fn with_limit(max_bytes: u64) -> Self {
+        Self {
+            max_bytes,
+            head_bytes: Self::DEFAULT_HEAD_BYTES.min(max_bytes / 4),
+            on_limit: OnOutputLimit::Rotate,
+            patterns: Vec::new(),
+        }
+    }
+
+    pub(super) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Default for OutputPolicy {
+    fn default() -> Self {
+        Self::with_limit(Self::DEFAULT_MAX_BYTES)
     }
 }

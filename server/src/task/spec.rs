@@ -7,7 +7,8 @@ use std::{collections::BTreeMap, ops::Not, path::PathBuf, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Environment, Exclusive, ExclusiveMode, Foreground, OrphanPolicy, Silence, StopPolicy, TaskId,
+    Environment, Exclusive, ExclusiveMode, Foreground, OrphanPolicy, OutputPolicy, Silence,
+    StopPolicy, TaskId,
 };
 
 /// A task's specification, without the values of its environment variables.
@@ -50,6 +51,8 @@ pub struct Spec {
     pub queue: Option<String>,
     #[serde(default, skip_serializing_if = "OrphanPolicy::is_default")]
     pub orphan_policy: OrphanPolicy,
+    #[serde(default, skip_serializing_if = "OutputPolicy::is_default")]
+    pub output: OutputPolicy,
     /// The requested script ended in `&`, which `command` no longer has.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub had_ampersand: bool,
@@ -75,6 +78,7 @@ impl Spec {
             exclusive: None,
             queue: None,
             orphan_policy: OrphanPolicy::default(),
+            output: OutputPolicy::default(),
             had_ampersand: false,
         }
     }

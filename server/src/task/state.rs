@@ -57,6 +57,8 @@ pub enum EndReason {
     /// Another task replaced it as the holder of its exclusive key.
     Replaced,
     ServerShutdown,
+    /// It wrote more output than its policy allows.
+    OutputLimit,
     /// The shim was killed, or the machine restarted.
     SupervisionLost,
 }

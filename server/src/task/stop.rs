@@ -66,6 +66,8 @@ pub enum StopCause {
     ClientDisconnected,
     /// Another task replaced it as the holder of its exclusive key.
     Replaced,
+    /// It wrote more output than its policy allows. The shim has begun the kill by itself.
+    OutputLimit,
 }
 
 /// The requester of an operation.

@@ -22,9 +22,16 @@ impl Errno {
     pub(crate) const EAGAIN: Self = Self(11);
     pub(crate) const EEXIST: Self = Self(17);
     pub(crate) const EINVAL: Self = Self(22);
+    pub(crate) const EFBIG: Self = Self(27);
     pub(crate) const ENOSPC: Self = Self(28);
     pub(crate) const ENAMETOOLONG: Self = Self(36);
     pub(crate) const ENOSYS: Self = Self(38);
+    pub(crate) const EDQUOT: Self = Self(122);
+
+    /// Returns whether a file cannot grow, while its content can be overwritten.
+    pub(crate) fn is_full(self) -> bool {
+        matches!(self, Self::ENOSPC | Self::EDQUOT | Self::EFBIG)
+    }
 }
 
 pub(crate) type Result<T> = core::result::Result<T, Errno>;

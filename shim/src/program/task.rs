@@ -111,7 +111,7 @@ impl Shim {
         // SAFETY: the leader has executed its program and has copies of its own.
         unsafe { assignment.wipe_leader() };
         file.start = Fact::Due(running(&leader));
-        let writer = Writer::new(task.memory, self.own.durability);
+        let writer = Writer::new(task.memory, task.output, self.own.durability);
         let capture = Capture::new(pipes.stdout, pipes.stderr, writer, &mut self.buffer);
         let end = Supervision::new(
             &self.child_signals,

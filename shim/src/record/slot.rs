@@ -1,6 +1,6 @@
 //! The part that all records share: the frame around the payload, and its fields one by one.
 
-use super::{SLOT, SlotBytes, Unreadable, VERSION};
+use super::{Unreadable, VERSION};
 use crate::{
     checksum::crc32,
     stamp::{STAMP, Stamp},
@@ -9,17 +9,17 @@ use crate::{
 const MAGIC: [u8; 3] = *b"HLR";
 const LENGTH: usize = 6;
 const PAYLOAD: usize = 8;
-const CHECKSUM: usize = SLOT - 4;
+const CHECKSUM: usize = 4;
 
-/// Fills a slot. Every record fits: the longest is an [`Identity`](super::Identity).
-pub(super) struct Writer {
-    slot: SlotBytes,
+/// Fills a slot of `SIZE` bytes, which has room for the record.
+pub(super) struct Writer<const SIZE: usize> {
+    slot: [u8; SIZE],
     at: usize,
 }
 
-impl Writer {
+impl<const SIZE: usize> Writer<SIZE> {
     pub(super) fn new(kind: u8) -> Self {
-        let mut slot = [0; SLOT];
+        let mut slot = [0; SIZE];
         slot[0..3].copy_from_slice(&MAGIC);
         slot[3] = kind;
         slot[4..6].copy_from_slice(&VERSION.to_le_bytes());
@@ -44,11 +44,11 @@ impl Writer {
         self.bytes(&stamp.encode());
     }
 
-    pub(super) fn finish(mut self) -> SlotBytes {
+    pub(super) fn finish(mut self) -> [u8; SIZE] {
         let len = (self.at - PAYLOAD) as u16;
         self.slot[LENGTH..PAYLOAD].copy_from_slice(&len.to_le_bytes());
         let sum = crc32(&self.slot[..self.at]);
-        self.slot[CHECKSUM..].copy_from_slice(&sum.to_le_bytes());
+        self.slot[SIZE - CHECKSUM..].copy_from_slice(&sum.to_le_bytes());
         self.slot
     }
 }
@@ -59,15 +59,19 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(slot: &'a SlotBytes, kind: u8) -> Result<Self, Unreadable> {
+    pub(super) fn new<const SIZE: usize>(
+        slot: &'a [u8; SIZE],
+        kind: u8,
+    ) -> Result<Self, Unreadable> {
         let end = PAYLOAD + usize::from(u16::from_le_bytes([slot[LENGTH], slot[LENGTH + 1]]));
-        let Some((summed, zeros)) = slot[..CHECKSUM].split_at_checked(end) else {
+        let (record, checksum) = slot.split_at(SIZE - CHECKSUM);
+        let Some((summed, zeros)) = record.split_at_checked(end) else {
             return Err(Unreadable::Damaged);
         };
         if slot.iter().all(|byte| *byte == 0) {
             return Err(Unreadable::Empty);
         }
-        let whole = slot[CHECKSUM..] == crc32(summed).to_le_bytes();
+        let whole = checksum == crc32(summed).to_le_bytes();
         let clean = zeros.iter().all(|byte| *byte == 0);
         let ours = slot[0..3] == MAGIC && slot[3] == kind;
         if !(whole && clean && ours) {
@@ -106,8 +110,8 @@ impl<'a> Reader<'a> {
 
 /// Replaces a slot's checksum by the right one.
 #[cfg(test)]
-pub(super) fn reseal(slot: &mut SlotBytes) {
+pub(super) fn reseal<const SIZE: usize>(slot: &mut [u8; SIZE]) {
     let len = usize::from(u16::from_le_bytes([slot[LENGTH], slot[LENGTH + 1]]));
     let sum = crc32(&slot[..PAYLOAD + len]);
-    slot[CHECKSUM..].copy_from_slice(&sum.to_le_bytes());
+    slot[SIZE - CHECKSUM..].copy_from_slice(&sum.to_le_bytes());
 }

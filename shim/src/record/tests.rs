@@ -31,6 +31,25 @@ fn tree_end() -> TreeEnd {
     }
 }
 
+fn output_state() -> OutputState {
+    OutputState {
+        number: 7,
+        limit: Some(Limit {
+            cause: LimitCause::ServerBudget,
+            time: stamp(),
+            offset: 1 << 30,
+            kills: true,
+        }),
+        ring: Some(Ring {
+            head: 17,
+            removed: crate::layout::Blocks { from: 20, to: 30 },
+            end: u64::MAX,
+        }),
+        dropped: 1 << 40,
+        last_dropped: stamp(),
+    }
+}
+
 #[test]
 fn records_decode_to_what_was_encoded() {
     assert_eq!(Identity::decode(&identity().encode()), Ok(identity()));
@@ -60,13 +79,17 @@ fn records_decode_to_what_was_encoded() {
         assert_eq!(LeaderExit::decode(&record.encode()), Ok(record));
     }
     assert_eq!(TreeEnd::decode(&tree_end().encode()), Ok(tree_end()));
+    assert_eq!(
+        OutputState::decode(&output_state().encode()),
+        Ok(output_state())
+    );
 }
 
 /// R4
 #[test]
 fn a_record_with_a_changed_byte_is_damaged() {
     let good = identity().encode();
-    for at in 0..SLOT {
+    for at in 0..IDENTITY_SLOT {
         let mut bad = good;
         bad[at] ^= 0x10;
         assert_eq!(
@@ -75,7 +98,27 @@ fn a_record_with_a_changed_byte_is_damaged() {
             "byte {at}"
         );
     }
-    assert_eq!(TreeEnd::decode(&good), Err(Unreadable::Damaged));
+    let of_another_kind = output_state().encode();
+    assert_eq!(TreeEnd::decode(&of_another_kind), Err(Unreadable::Damaged));
+}
+
+/// O17
+#[test]
+fn versions_of_the_output_state_are_written_in_turn() {
+    let first = OutputState {
+        number: 1,
+        ..OutputState::default()
+    };
+    assert_eq!(first.position(), position::OUTPUT[0]);
+    assert_eq!(
+        OutputState { number: 2, ..first }.position(),
+        position::OUTPUT[1]
+    );
+    assert_eq!(
+        OutputState { number: 3, ..first }.position(),
+        position::OUTPUT[0]
+    );
+    assert_eq!(OutputState::decode(&first.encode()), Ok(first));
 }
 
 #[test]

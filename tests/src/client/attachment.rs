@@ -1,12 +1,16 @@
 //! An attachment to a task, read with a deadline.
 
 use heeler_proto::v1::{
-    AttachEnded, AttachRequest, AttachResponse, AttachedOutput, BackgroundTask, attach_request,
-    attach_response::Item,
+    AttachEnded, AttachRequest, AttachResponse, AttachedOutput, BackgroundTask, OutputChunk,
+    attach_request, attach_response::Item,
 };
 use tonic::{Status, Streaming};
 
-use crate::{Api, output::raw, within};
+use crate::{
+    Api,
+    output::{end, gap, raw},
+    within,
+};
 
 /// An open Attach stream; dropping it disconnects the client.
 #[derive(Debug)]
@@ -16,7 +20,9 @@ pub struct Attachment {
     pub task: BackgroundTask,
     /// The output received so far.
     pub output: Vec<u8>,
-    start: u64,
+    /// The gaps in it.
+    pub gaps: Vec<OutputChunk>,
+    next: u64,
 }
 
 impl Api {
@@ -39,7 +45,8 @@ impl Api {
                 stream,
                 task: attached.task.expect("a task"),
                 output: Vec::new(),
-                start,
+                gaps: Vec::new(),
+                next: start,
             }),
             other => panic!("the first message is not `attached`: {other:?}"),
         }
@@ -61,12 +68,14 @@ impl Attachment {
 
     fn take(&mut self, output: &AttachedOutput) {
         for chunk in &output.chunks {
-            let behind = self.start + self.output.len() as u64;
-            assert_eq!(chunk.offset, behind, "a gap or an overlap");
-            self.output.extend_from_slice(raw(chunk));
+            assert_eq!(chunk.offset, self.next, "not where the last one ended");
+            self.next = end(chunk);
+            match gap(chunk) {
+                Some(_) => self.gaps.push(chunk.clone()),
+                None => self.output.extend_from_slice(raw(chunk)),
+            }
         }
-        let behind = self.start + self.output.len() as u64;
-        assert_eq!(output.next_offset, behind, "the next offset");
+        assert_eq!(output.next_offset, self.next, "the next offset");
     }
 
     /// Reads until the output contains this text.

@@ -34,7 +34,8 @@ impl Seen {
         self.events.last().map_or(0, |event| event.revision)
     }
 
-    /// The events as they are delivered now: after Remove, an end has no output tail (L9).
+    /// The events as they are delivered now: after Remove, an end has no output tail and a match no text
+    /// (L9).
     pub fn events_now(&self) -> Vec<TaskEvent> {
         let removals = |event: &&TaskEvent| event.r#type() == TaskEventType::Removed;
         let id = |event: &TaskEvent| event.task.as_ref().map(|task| task.id.clone());
@@ -49,6 +50,9 @@ impl Seen {
                 .as_ref()
                 .is_some_and(|task| task.output_bytes > 0);
             event.output_tail.take_if(|_| wrote);
+            for line in event.r#match.iter_mut().flat_map(|of| &mut of.lines) {
+                line.text = None;
+            }
         }
         events
     }

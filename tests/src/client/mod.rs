@@ -2,6 +2,7 @@
 
 pub mod api;
 pub mod attachment;
+pub mod follow;
 pub mod follower;
 pub mod history;
 pub mod outcome;
@@ -12,6 +13,7 @@ pub mod watch;
 
 pub use api::Api;
 pub use attachment::Attachment;
+pub use follow::Follow;
 pub use follower::Follower;
 pub use refusal::Refusal;
 pub use watch::Watch;

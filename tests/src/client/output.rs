@@ -1,6 +1,8 @@
 //! Reading a task's output.
 
-use heeler_proto::v1::{OutputChunk, ReadOutputRequest, ReadOutputResponse, output_chunk};
+use heeler_proto::v1::{
+    OutputChunk, OutputGap, OutputGapCause, ReadOutputRequest, ReadOutputResponse, output_chunk,
+};
 use tokio::task::JoinHandle;
 use tonic::{Response, Status};
 
@@ -37,24 +39,32 @@ impl Api {
         self.try_output(id).await.expect("readable output")
     }
 
-    /// All output so far, from a server that may die during the call.
+    /// All output so far, up to a part that is lost, from a server that may die during the call.
     pub async fn try_output(&self, id: &str) -> Result<Vec<u8>, Status> {
         let mut all = Vec::new();
+        for chunk in self.chunks(id).await? {
+            match gap(&chunk) {
+                None => all.extend_from_slice(raw(&chunk)),
+                Some(gap) => assert_eq!(gap.cause(), OutputGapCause::Lost, "{chunk:?}"),
+            }
+        }
+        Ok(all)
+    }
+
+    /// All output so far, gaps included: each chunk begins where the one before it ends.
+    pub async fn chunks(&self, id: &str) -> Result<Vec<OutputChunk>, Status> {
+        let (mut all, mut offset) = (Vec::new(), 0);
         loop {
-            let answer = self.read(read(id, all.len() as u64)).await?;
+            let answer = self.read(read(id, offset)).await?;
+            for chunk in &answer.chunks {
+                assert_eq!(chunk.offset, offset, "not where the last one ended");
+                offset = end(chunk);
+            }
+            assert_eq!(answer.next_offset, offset);
             if answer.chunks.is_empty() {
-                // The server skips output of a finished task that was lost.
-                let lost = answer.complete && answer.next_offset == answer.end_offset;
-                assert!(
-                    lost || answer.next_offset == all.len() as u64,
-                    "not where the last read ended: {answer:?}"
-                );
                 return Ok(all);
             }
-            for chunk in &answer.chunks {
-                assert_eq!(chunk.offset, all.len() as u64, "a gap or an overlap");
-                all.extend_from_slice(raw(chunk));
-            }
+            all.extend(answer.chunks);
         }
     }
 
@@ -69,6 +79,19 @@ impl Api {
         let answer = self.read(read(id, 0)).await;
         answer.expect("readable output").end_offset
     }
+}
+
+/// The gap that a chunk stands for.
+pub fn gap(chunk: &OutputChunk) -> Option<OutputGap> {
+    match &chunk.content {
+        Some(output_chunk::Content::Gap(gap)) => Some(*gap),
+        Some(output_chunk::Content::Data(_) | output_chunk::Content::Text(_)) | None => None,
+    }
+}
+
+/// The offset behind a raw chunk or a gap.
+pub fn end(chunk: &OutputChunk) -> u64 {
+    chunk.offset + gap(chunk).map_or_else(|| raw(chunk).len() as u64, |gap| gap.length)
 }
 
 /// The bytes of a raw chunk.

@@ -75,6 +75,9 @@ fn count(session: &mut SessionActivity, kind: TaskEventType, of: TaskKind) -> bo
         | TaskEventType::Stale
         | TaskEventType::Active
         | TaskEventType::KillOverdue
+        | TaskEventType::OutputLimit
+        | TaskEventType::Matched
+        | TaskEventType::Updated
         | TaskEventType::Removed
         | TaskEventType::SessionIdle => return false,
     }

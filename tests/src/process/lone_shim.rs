@@ -8,8 +8,9 @@ use std::{
 };
 
 use heeler_server::internal::{
-    EnvBlock, IdKey, Kind, LastOutput, Launch, MemoryDir, Reading, RecordSync, Records, Seq,
-    ShimLink, ShimOrder, ShimPool, ShimReport, Start, TaskDir, TaskId, TaskUid, TreeEnd,
+    EnvBlock, IdKey, Item, Kind, LastOutput, Launch, MemoryDir, OutputPolicy, Reading, RecordSync,
+    Records, Seq, ShimLink, ShimOrder, ShimPool, ShimReport, Start, TaskDir, TaskId, TaskUid,
+    TreeEnd,
 };
 use nix::{
     sys::signal::{Signal, killpg},
@@ -30,6 +31,33 @@ pub struct LoneShims {
     pub dir: TaskDir,
     shims: ShimPool,
     next: AtomicU64,
+}
+
+/// The output of a task: where it begins, and its limits.
+#[derive(Debug, Clone)]
+pub struct OutputRules {
+    pub begins: Begins,
+    pub policy: OutputPolicy,
+    /// The most bytes by order of the server.
+    pub budget: u64,
+}
+
+/// The file in which output begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begins {
+    /// If the budget allows.
+    InMemory,
+    OnDisk,
+}
+
+impl Default for OutputRules {
+    fn default() -> Self {
+        Self {
+            begins: Begins::InMemory,
+            policy: OutputPolicy::default(),
+            budget: u64::MAX,
+        }
+    }
 }
 
 /// A task of a lone shim.
@@ -79,11 +107,25 @@ impl LoneShims {
 
     /// Starts a shell script in a cgroup.
     pub async fn start_in(&self, cgroup: Option<&Path>, script: &str) -> LoneTask {
+        self.launch(cgroup, OutputRules::default(), script).await
+    }
+
+    /// Starts a shell script under these rules for its output.
+    pub async fn start_with(&self, rules: OutputRules, script: &str) -> LoneTask {
+        self.launch(None, rules, script).await
+    }
+
+    async fn launch(&self, cgroup: Option<&Path>, rules: OutputRules, script: &str) -> LoneTask {
         let seq = Seq(self.next.fetch_add(1, Ordering::Relaxed));
         let id = IdKey(7).task_id(Kind::Shell, seq);
-        let reserved = self.dir.reserve_memory(&id);
+        let reserved = match rules.begins {
+            Begins::InMemory => self.dir.reserve_memory(&id),
+            Begins::OnDisk => None,
+        };
         let launch = Launch {
             uid: TaskUid::new(),
+            output: &rules.policy,
+            output_budget: rules.budget,
             task_file: &self.dir.path(&id),
             memory: reserved.as_deref(),
             cgroup,
@@ -125,10 +167,15 @@ impl LoneTask {
 
     /// Waits for a report.
     pub async fn reported(&mut self, what: &str, is_it: impl Fn(ShimReport) -> bool) {
+        self.each_report(what, is_it).await;
+    }
+
+    /// Passes every report to `is_last`, until that returns true.
+    pub async fn each_report(&mut self, what: &str, mut is_last: impl FnMut(ShimReport) -> bool) {
         let link = self.link.as_mut().unwrap();
         let reported = async {
             while let Some(report) = link.next().await {
-                if is_it(report) {
+                if is_last(report) {
                     return;
                 }
             }
@@ -177,15 +224,19 @@ impl LoneTask {
         file.read(offset, usize::MAX).unwrap()
     }
 
-    /// All output.
+    /// The last output, as the server sees it.
     pub fn last_output(&self) -> LastOutput {
         let file = self.dir.open(&self.id).unwrap().unwrap();
         file.last_output().unwrap()
     }
 
+    /// All output that was kept.
     pub fn output(&self) -> Vec<u8> {
-        let chunks = self.read(0).chunks.into_iter();
-        chunks.flat_map(|chunk| chunk.data).collect()
+        let bytes = |item| match item {
+            Item::Chunk(chunk) => chunk.data,
+            Item::Gap(_) => Vec::new(),
+        };
+        self.read(0).items.into_iter().flat_map(bytes).collect()
     }
 
     pub fn memory_file(&self) -> &Path {

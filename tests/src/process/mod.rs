@@ -13,7 +13,7 @@ use nix::{
 
 use crate::eventually;
 pub use fixture::{Fixture, Gate};
-pub use lone_shim::{LoneShims, LoneTask};
+pub use lone_shim::{Begins, LoneShims, LoneTask, OutputRules};
 
 /// A process, told apart from a later one with the same pid by its start time.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,11 +1,12 @@
-//! Task files in version 1 of the format, written byte by byte. The shim's own code is not used, so that
+//! Task files in version 2 of the format, written byte by byte. The shim's own code is not used, so that
 //! a change of it cannot change what the tests write.
 //!
 //! ```text
-//! 0     identity       each record in a slot of 1,024 bytes:
-//! 1024  start            "HLR", kind, version u16, length u16, payload, zeros, CRC-32 at 1,020
-//! 2048  leader's exit    of all before the zeros; every number little-endian
-//! 3072  tree's end
+//! 0     identity         each record in a slot up to the next one:
+//! 1024  start              "HLR", kind, version u16, length u16, payload, zeros, and in the last
+//! 1536  leader's exit      four bytes the CRC-32 of all before the zeros; every number little-endian
+//! 2048  tree's end
+//! 2560  output's state, in two slots of 512 bytes that are written in turn
 //! 4096  blocks of 64 KiB: "HLB1", 0 u32, first offset u64, CRC-32 of those, 0 u32, then frames:
 //!       length and stream (1 stdout, 2 stderr, in the top byte) u32, wall clock u64,
 //!       monotonic clock u64, bytes
@@ -20,22 +21,33 @@ use crate::{Daemon, Process, process::Stat};
 /// The offsets of the records and of the output.
 pub const IDENTITY: usize = 0;
 pub const START: usize = 1024;
-pub const LEADER_EXIT: usize = 2048;
-pub const TREE_END: usize = 3072;
+pub const LEADER_EXIT: usize = 1536;
+pub const TREE_END: usize = 2048;
+pub const OUTPUT_STATE: usize = 2560;
 pub const BLOCKS: usize = 4096;
 
-const SLOT: usize = 1024;
+const IDENTITY_SLOT: usize = 1024;
+const SLOT: usize = 512;
 const PAYLOAD: usize = 8;
 
 /// A slot with one record.
 pub fn slot(kind: u8, payload: &[u8]) -> Vec<u8> {
-    let mut slot = vec![b'H', b'L', b'R', kind, 1, 0];
+    slot_of(SLOT, kind, payload)
+}
+
+fn slot_of(size: usize, kind: u8, payload: &[u8]) -> Vec<u8> {
+    let mut slot = vec![b'H', b'L', b'R', kind, 2, 0];
     slot.extend((payload.len() as u16).to_le_bytes());
     slot.extend(payload);
     let sum = crc32(&slot);
-    slot.resize(SLOT - 4, 0);
+    slot.resize(size - 4, 0);
     slot.extend(sum.to_le_bytes());
     slot
+}
+
+/// The end of a header page without a state of the output.
+pub fn no_output_state() -> Vec<u8> {
+    vec![0; BLOCKS - OUTPUT_STATE]
 }
 
 /// The encoding of numbers in a record.
@@ -51,7 +63,7 @@ pub fn identity(uid: [u8; 16], boot: [u8; 16], shim_pid: u64) -> Vec<u8> {
         &boot[..],
         &words(&[shim_pid, shim_start_ticks, cpu_before_micros, cgroup_len])[..],
     ];
-    slot(b'I', &payload.concat())
+    slot_of(IDENTITY_SLOT, b'I', &payload.concat())
 }
 
 /// The start record of a leader without a cgroup.
@@ -156,10 +168,14 @@ pub fn of_another_boot(file: &mut [u8]) {
 
 /// Corrects the checksum of a record.
 pub fn reseal(file: &mut [u8], at: usize) {
-    let slot = &mut file[at..at + SLOT];
+    let size = match at {
+        IDENTITY => IDENTITY_SLOT,
+        _ => SLOT,
+    };
+    let slot = &mut file[at..at + size];
     let len = usize::from(u16::from_le_bytes([slot[6], slot[7]]));
     let sum = crc32(&slot[..PAYLOAD + len]);
-    slot[SLOT - 4..].copy_from_slice(&sum.to_le_bytes());
+    slot[size - 4..].copy_from_slice(&sum.to_le_bytes());
 }
 
 /// The shim of a live leader.

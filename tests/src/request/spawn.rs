@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use heeler_proto::v1::{
-    ArgvCommand, ExclusiveMode, ExclusivePolicy, ForegroundPolicy, ShellCommand, SilencePolicy,
-    SpawnRequest, StopPolicy, TaskEnvironment, TaskSpec, task_spec::Command,
+    ArgvCommand, ExclusiveMode, ExclusivePolicy, ForegroundPolicy, OutputPolicy, ShellCommand,
+    SilencePolicy, SpawnRequest, StopPolicy, TaskEnvironment, TaskSpec, task_spec::Command,
 };
 use prost_types::Duration;
 
@@ -105,6 +105,9 @@ pub trait SpawnRequestExt: Sized {
     fn with_exclusive_key(self, key: impl Into<String>) -> Self;
     fn with_exclusive_mode(self, mode: impl Into<i32>) -> Self;
     fn with_queue(self, name: impl Into<String>) -> Self;
+    fn with_max_output(self, bytes: u64) -> Self;
+    fn with_output_head(self, bytes: u64) -> Self;
+    fn with_on_output_limit(self, action: impl Into<i32>) -> Self;
 }
 
 impl SpawnRequestExt for SpawnRequest {
@@ -242,6 +245,21 @@ impl SpawnRequestExt for SpawnRequest {
         spec(&mut self).queue = name.into();
         self
     }
+
+    fn with_max_output(mut self, bytes: u64) -> Self {
+        output_policy(&mut self).max_bytes = bytes;
+        self
+    }
+
+    fn with_output_head(mut self, bytes: u64) -> Self {
+        output_policy(&mut self).head_bytes = Some(bytes);
+        self
+    }
+
+    fn with_on_output_limit(mut self, action: impl Into<i32>) -> Self {
+        output_policy(&mut self).on_limit = action.into();
+        self
+    }
 }
 
 fn spec(request: &mut SpawnRequest) -> &mut TaskSpec {
@@ -262,6 +280,10 @@ fn foreground_policy(request: &mut SpawnRequest) -> &mut ForegroundPolicy {
 
 fn silence_policy(request: &mut SpawnRequest) -> &mut SilencePolicy {
     spec(request).silence.get_or_insert_default()
+}
+
+fn output_policy(request: &mut SpawnRequest) -> &mut OutputPolicy {
+    spec(request).output.get_or_insert_default()
 }
 
 fn exclusive_policy(request: &mut SpawnRequest) -> &mut ExclusivePolicy {

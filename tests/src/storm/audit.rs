@@ -176,7 +176,11 @@ impl Audit {
             (None, None) => return self.wrong(done, "no such task".to_owned()),
         };
         self.bytes += output.len() as u64;
-        if task.name() != done.job.name || task.output_bytes != output.len() as u64 {
+        let lost = match self.evidence.loss(&task) {
+            Loss::Bytes(bytes) => bytes,
+            Loss::None | Loss::Unexplained => 0,
+        };
+        if task.name() != done.job.name || task.output_bytes != output.len() as u64 + lost {
             self.wrong(done, format!("{} bytes of {task:?}", output.len()));
         }
         let leaders = self.evidence.take_ran(&done.job.name);

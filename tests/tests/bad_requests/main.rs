@@ -5,6 +5,7 @@
 
 mod cancel_list_watch;
 mod filter;
+mod output;
 mod queue;
 mod rules;
 mod spawn;
@@ -123,6 +124,8 @@ enum Call {
     Read(ReadOutputRequest),
     Remove(RemoveRequest),
     UpdateQueue(UpdateQueueRequest),
+    Follow(FollowOutputRequest),
+    Update(UpdateTaskRequest),
 }
 
 impl Call {
@@ -142,6 +145,8 @@ impl Call {
             Self::Read(request) => raw.read_output(request.clone()).await.map(shown),
             Self::Remove(request) => raw.remove(request.clone()).await.map(shown),
             Self::UpdateQueue(request) => raw.update_queue(request.clone()).await.map(shown),
+            Self::Follow(request) => raw.follow_output(request.clone()).await.map(shown),
+            Self::Update(request) => raw.update_task(request.clone()).await.map(shown),
         }
     }
 }

@@ -48,6 +48,19 @@ async fn invalid_fields_of_spawn_are_named() {
         spawn("spec.kind", ok().with_kind(-1)),
         spawn("spec.kind", ok().with_kind(3)),
         spawn("spec.environment.defaults", ok().with_env_defaults(99)),
+        spawn("spec.output.max_bytes", ok().with_max_output(1)),
+        spawn(
+            "spec.output.max_bytes",
+            ok().with_max_output((256 << 10) - 1),
+        ),
+        spawn("spec.output.head_bytes", ok().with_output_head(64 << 20)),
+        spawn("spec.output.head_bytes", ok().with_output_head(u64::MAX)),
+        spawn(
+            "spec.output.head_bytes",
+            ok().with_max_output(256 << 10)
+                .with_output_head((64 << 10) + 1),
+        ),
+        spawn("spec.output.on_limit", ok().with_on_output_limit(99)),
         spawn(
             "spec.environment.variable_names",
             ok().with_env_names(["A"]),

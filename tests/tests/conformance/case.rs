@@ -98,6 +98,48 @@ impl Names {
     }
 }
 
+/// The result of `followOutput`.
+#[derive(Debug, Default)]
+pub(crate) struct Followed(Vec<FollowedTask>);
+
+#[derive(Debug)]
+struct FollowedTask {
+    id: String,
+    text: String,
+    ended: Value,
+}
+
+impl Followed {
+    pub(crate) fn begin(&mut self, id: &str) {
+        self.0.push(FollowedTask {
+            id: id.to_owned(),
+            text: String::new(),
+            ended: Value::Null,
+        });
+    }
+
+    pub(crate) fn write(&mut self, id: &str, text: &str) {
+        self.task(id).text.push_str(text);
+    }
+
+    pub(crate) fn end(&mut self, id: &str, task: Value) {
+        self.task(id).ended = task;
+    }
+
+    fn task(&mut self, id: &str) -> &mut FollowedTask {
+        let task = self.0.iter_mut().find(|task| task.id == id);
+        task.expect("a task that has begun")
+    }
+}
+
+impl From<Followed> for Value {
+    fn from(followed: Followed) -> Self {
+        let task = |FollowedTask { id, text, ended }: FollowedTask| serde_json::json!({"id": id, "text": text, "ended": ended});
+        let tasks: Vec<Self> = followed.0.into_iter().map(task).collect();
+        serde_json::json!({ "tasks": tasks })
+    }
+}
+
 /// The fields of an object, each taken once. A field that is left at the end is unknown.
 #[derive(Debug)]
 pub(crate) struct Fields(Map<String, Value>);
@@ -225,7 +267,10 @@ pub(crate) fn text_if(chunks: &Value, is_wanted: impl Fn(&Value) -> bool) -> Str
     let chunks = chunks.as_array().into_iter().flatten();
     let data = chunks.filter(|chunk| is_wanted(chunk));
     let bytes: Vec<u8> = data
-        .flat_map(|chunk| base64(chunk["data"].as_str().unwrap_or_default()))
+        .flat_map(|chunk| match chunk["text"].as_str() {
+            Some(text) => text.as_bytes().to_vec(),
+            None => base64(chunk["data"].as_str().unwrap_or_default()),
+        })
         .collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -12,7 +12,7 @@ use tokio::{
 };
 
 use crate::{
-    case::{self, Fields},
+    case::{self, Fields, Followed},
     stage::{Client, During, Outcome},
 };
 
@@ -41,6 +41,7 @@ impl Client for Grpcurl {
         let called = match what {
             "list" => self.list(with.rest()).await,
             "readOutput" => self.read(with.rest()).await,
+            "followOutput" => self.follow(with.rest()).await,
             "run" => self.run(with.rest()).await,
             "attach" => self.attach(with.rest()).await,
             "abortedRun" => {
@@ -119,6 +120,23 @@ impl Grpcurl {
     async fn read(&self, request: Value) -> Called {
         let answer = self.unary("readOutput", request).await?;
         Ok(case::with_text(answer))
+    }
+
+    async fn follow(&self, request: Value) -> Called {
+        let mut followed = Followed::default();
+        for message in self.call("followOutput", &request).await? {
+            let id = |task: &Value| task["id"].as_str().expect("an id").to_owned();
+            if let Some(task) = message.get("task") {
+                followed.begin(&id(task));
+            } else if let Some(output) = message.get("output") {
+                let task = output["taskId"].as_str().expect("an id");
+                let text = case::with_text(output.clone());
+                followed.write(task, text["text"].as_str().unwrap_or_default());
+            } else if let Some(task) = message.get("ended") {
+                followed.end(&id(task), task.clone());
+            }
+        }
+        Ok(followed.into())
     }
 
     async fn run(&self, mut request: Value) -> Called {

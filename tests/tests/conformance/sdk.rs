@@ -3,7 +3,8 @@
 use std::{fs, future::Future};
 
 use heeler_client::{
-    Attach, AttachOptions, Chunk, Client as Sdk, Error, Spawn, StreamExt, WatchItem, WatchOptions,
+    Attach, AttachOptions, Chunk, Client as Sdk, Error, FollowItem, Spawn, StreamExt, WatchItem,
+    WatchOptions,
     v1::{self, attach_request::Start},
 };
 use heeler_tests::{Daemon, eventually, within};
@@ -12,7 +13,7 @@ use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
 use serde_json::{Value, json};
 
 use crate::{
-    case::{self, Fields},
+    case::{self, Fields, Followed},
     stage::{Client, During, Outcome},
 };
 
@@ -83,6 +84,12 @@ impl Rust {
                 unary.call(with, call).await
             }
             "remove" => unary.call(with, |request| client.remove(request)).await,
+            "updateTask" => {
+                unary
+                    .call(with, |request| client.update_task(request))
+                    .await
+            }
+            "followOutput" => self.follow(with).await,
             "updateQueue" => {
                 let call = |request: v1::UpdateQueueRequest| client.update_queue(request);
                 unary.call(with, call).await
@@ -194,6 +201,25 @@ impl Rust {
             }
             None => Ok(()),
         }
+    }
+
+    async fn follow(&self, with: Fields) -> Result<Value, Problem> {
+        let request = self.message("FollowOutputRequest", with.rest());
+        let mut follow = self.client.follow_output(request);
+        let mut followed = Followed::default();
+        while let Some(item) = follow.next().await {
+            match item? {
+                FollowItem::Task(task) => followed.begin(&task.id),
+                FollowItem::Output { task_id, chunk } => {
+                    followed.write(&task_id, &String::from_utf8_lossy(&chunk.data));
+                }
+                FollowItem::Ended(task) => {
+                    followed.end(&task.id, self.json("BackgroundTask", &task));
+                }
+                FollowItem::Gone(id) => panic!("{id} is gone"),
+            }
+        }
+        Ok(followed.into())
     }
 
     async fn watch<'a>(

@@ -8,6 +8,8 @@
 mod cancel;
 mod detach;
 mod end;
+mod limit;
+mod matching;
 mod panic;
 mod queue;
 mod recovery;

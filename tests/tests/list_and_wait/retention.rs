@@ -100,19 +100,19 @@ async fn undelivered_ends_are_pruned_when_nothing_else_is_left() {
     assert_eq!(gone, undelivered);
 }
 
-/// L7
+/// L7, O18
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn output_is_pruned_beyond_its_size_limit() {
-    let daemon = Daemon::builder().arg("--keep-output=100KiB").start().await;
+    let daemon = Daemon::builder().arg("--max-output=1MiB").start().await;
     let api = daemon.api().await;
     let mut watch = removals(&api).await;
     let mut tasks = Vec::new();
     for _ in 0..3 {
-        tasks.push(end_delivered(&api, "head -c 65536 /dev/zero").await);
+        tasks.push(end_delivered(&api, "head -c 600000 /dev/zero").await);
     }
     assert_eq!(removed(&mut watch, 2).await, tasks[..2]);
     assert_eq!(api.ids().await, tasks[2..]);
-    assert_eq!(api.output(&tasks[2]).await.len(), 65536);
+    assert_eq!(api.output(&tasks[2]).await.len(), 600_000);
 }
 
 /// L7

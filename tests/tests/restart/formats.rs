@@ -1,4 +1,4 @@
-//! Task files and messages of shims of format version 1, which a newer server must understand.
+//! Task files and messages of shims of format version 2, which a newer server must understand.
 //! Every byte is written literally: see `heeler_tests::task_file` for the layout.
 
 use std::{
@@ -19,8 +19,8 @@ use heeler_tests::{
     outcome::{exit_code, outcome},
     process::kill_all,
     task_file::{
-        LEADER_EXIT, TREE_END, block, boot_id, exited, frame, identity, monotonic, running,
-        shim_of, slot, tree_end, uuid, words,
+        LEADER_EXIT, TREE_END, block, boot_id, exited, frame, identity, monotonic, no_output_state,
+        running, shim_of, slot, tree_end, uuid, words,
     },
     v1::{outcome::Result as Ended, *},
 };
@@ -51,12 +51,13 @@ fn header(task: &BackgroundTask, shim_pid: u64) -> Vec<u8> {
 
 /// R8
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_task_file_of_version_1_is_read_with_records_and_output() {
+async fn a_task_file_of_version_2_is_read_with_records_and_output() {
     let (mut daemon, task) = without_task_file().await;
     let file = [
         header(&task, 4_000_000),
         exited(42, EXITED, 9),
         tree_end(GONE, 14),
+        no_output_state(),
         block(0),
         frame(1, EXITED, b"out\n"),
         frame(2, EXITED, b"err\nx"),
@@ -89,7 +90,7 @@ async fn a_task_file_of_version_1_is_read_with_records_and_output() {
 
 /// R8
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_death_by_signal_and_a_capture_error_of_version_1_are_read() {
+async fn a_death_by_signal_and_a_capture_error_of_version_2_are_read() {
     let (mut daemon, task) = without_task_file().await;
     let (signalled, segv, core_dumped) = (1, 11, 1);
     let exit = words(&[signalled, segv, core_dumped, EXITED, monotonic(EXITED), 0]);
@@ -112,7 +113,7 @@ async fn a_death_by_signal_and_a_capture_error_of_version_1_are_read() {
     assert_eq!(outcome(&ended), &Ended::Signal(signal));
 }
 
-/// A stand-in for a shim of version 1: it locks the file and answers on the socket.
+/// A stand-in for a shim of version 2: it locks the file and answers on the socket.
 struct OldShim {
     file: Flock<File>,
     listener: UnixListener,
@@ -143,7 +144,7 @@ impl OldShim {
 /// A message: kind, version, six zeros and three words.
 fn message(kind: u8, words: [u64; 3]) -> [u8; 32] {
     let mut message = [0; 32];
-    message[..2].copy_from_slice(&[kind, 1]);
+    message[..2].copy_from_slice(&[kind, 2]);
     for (slot, word) in message[8..].chunks_mut(8).zip(words) {
         slot.copy_from_slice(&word.to_le_bytes());
     }
@@ -158,7 +159,7 @@ fn receive(link: &mut UnixStream) -> [u8; 32] {
 
 /// R8
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_shim_of_version_1_is_connected_to_and_obeys_orders() {
+async fn a_shim_of_version_2_is_connected_to_and_obeys_orders() {
     let (mut daemon, task) = without_task_file().await;
     let shim = OldShim::new(&daemon.task_file(&task.id), &task);
     let script = std::thread::spawn(move || {

@@ -33,6 +33,7 @@ async fn reflection_lists_and_describes_the_services() {
         "Attach",
         "Cancel",
         "Detach",
+        "FollowOutput",
         "Inspect",
         "List",
         "ListQueues",
@@ -41,6 +42,7 @@ async fn reflection_lists_and_describes_the_services() {
         "Shutdown",
         "Spawn",
         "UpdateQueue",
+        "UpdateTask",
         "Wait",
         "WatchEvents",
     ];

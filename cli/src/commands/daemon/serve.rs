@@ -34,7 +34,7 @@ Examples:
   heeler serve --state-dir /srv/heeler --listen unix:/run/heeler.sock
   heeler serve --listen unix:/run/heeler.sock --listen tcp:127.0.0.1:0
   heeler serve --listen tcp:0.0.0.0:7117 --tls-cert cert.pem --tls-key key.pem
-  heeler serve --keep-finished 1000 --keep-output 500MiB --keep-for 72h
+  heeler serve --keep-finished 1000 --max-output 500MiB --keep-for 72h
   HEELER_LOG=debug heeler serve
   heeler serve --print-unit > ~/.config/systemd/user/heeler.service
 
@@ -113,9 +113,10 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "N", default_value_t = Retention::default().finished)]
     keep_finished: u64,
 
-    /// The most output of all finished tasks together, e.g. 500MiB [default: 10GiB]
-    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
-    keep_output: Option<u64>,
+    /// The most output on disk, of all tasks together, 1MiB or more: the oldest finished tasks are
+    /// removed, then live ones drop their oldest output [default: 10GiB, or a tenth of the file system]
+    #[arg(long, value_name = "SIZE", value_parser = max_output)]
+    max_output: Option<u64>,
 
     /// Delete finished tasks this long after their end was delivered, e.g. 72h [default: no limit]
     #[arg(long, value_name = "T", value_parser = duration::parse)]
@@ -195,6 +196,7 @@ impl Serve {
                 .map(|dir| absolute("--memory-dir", dir))
                 .transpose()?,
             memory_output: self.memory_output.unwrap_or(Config::DEFAULT_MEMORY_OUTPUT),
+            max_output: self.max_output,
             on_exit: match self.stop_tasks_on_exit {
                 true => OnExit::StopTasks,
                 false => OnExit::LeaveRunning,
@@ -204,10 +206,8 @@ impl Serve {
     }
 
     fn retention(&self) -> Retention {
-        let default = Retention::default();
         Retention {
             finished: self.keep_finished,
-            output_bytes: self.keep_output.unwrap_or(default.output_bytes),
             age: self.keep_for,
             events: self.keep_events,
         }
@@ -250,6 +250,13 @@ fn limit(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) | Err(_) => Err("expected a number, 1 or more".to_owned()),
         Ok(limit) => Ok(limit),
+    }
+}
+
+fn max_output(text: &str) -> Result<u64, String> {
+    match size::parse(text)? {
+        bytes if bytes < Config::MIN_MAX_OUTPUT => Err("expected 1MiB or more".to_owned()),
+        bytes => Ok(bytes),
     }
 }
 
@@ -296,7 +303,7 @@ mod tests {
         let args = [
             "--keep-finished",
             "0",
-            "--keep-output",
+            "--max-output",
             "1.5",
             "--keep-for",
             "1h",
@@ -304,17 +311,19 @@ mod tests {
         assert!(parse::<Serve>(&args).is_err());
         let chosen = config(&[
             "--keep-finished=5",
-            "--keep-output=2MiB",
+            "--max-output=2MiB",
             "--keep-for=1h",
             "--keep-events=7",
         ]);
         let expected = Retention {
             finished: 5,
-            output_bytes: 2 << 20,
             age: Some(Duration::from_secs(3600)),
             events: 7,
         };
         assert_eq!(chosen.retention, expected);
+        assert_eq!(chosen.max_output, Some(2 << 20));
+        assert_eq!(config(&[]).max_output, None);
+        assert!(parse::<Serve>(&["--max-output=1000KiB"]).is_err());
         assert_eq!(config(&[]).retention, Retention::default());
         assert!(parse::<Serve>(&["--keep-events", "0"]).is_err());
     }

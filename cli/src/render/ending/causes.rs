@@ -18,6 +18,7 @@ pub(crate) fn end_reason(reason: EndReason) -> &'static str {
         EndReason::ClientDisconnected => "its client disconnected",
         EndReason::ServerShutdown => "the daemon shut down",
         EndReason::SupervisionLost => "supervision was lost",
+        EndReason::OutputLimit => "it wrote too much output",
     }
 }
 

@@ -22,12 +22,15 @@ from heeler._options.filter import Filter, select, to_message
 from heeler._options.spawn import Command, RunOptions, SpawnOptions, spawn_request
 from heeler._options.time import (
     Span,
+    Time,
     to_duration,
     to_optional_duration,
     to_optional_seconds,
+    to_optional_timestamp,
     to_seconds,
 )
 from heeler._options.words import to_number
+from heeler._streams.follow import Follow
 from heeler._streams.output import Chunk
 from heeler._streams.watch import Watch
 from heeler.v1 import (
@@ -38,13 +41,19 @@ from heeler.v1 import (
     CancelResult,
     DetachRequest,
     DetachResult,
+    FollowOutputRequest,
     ForcedStop,
+    HeadAndTail,
     InspectRequest,
     InspectResponse,
     ListQueuesRequest,
     ListQueuesResponse,
     ListRequest,
     ListResponse,
+    OutputCursor,
+    OutputFilter,
+    OutputPattern,
+    OutputSearch,
     ReadOutputRequest,
     ReadOutputResponse,
     RemoveRequest,
@@ -54,11 +63,15 @@ from heeler.v1 import (
     StopPolicy,
     UpdateQueueRequest,
     UpdateQueueResponse,
+    UpdateTaskRequest,
+    UpdateTaskResponse,
     WaitRequest,
     WaitResponse,
     WatchEventsRequest,
 )
 from heeler.v1.enums import (
+    FollowUntil,
+    FollowUntilWord,
     OutputView,
     OutputViewWord,
     ShutdownTasks,
@@ -285,25 +298,25 @@ class Client(Connection):
         filter: Filter | None = None,
         types: Iterable[TaskEventTypeWord] = (),
         bookmark_interval: Span | None = None,
+        summaries: bool = False,
         give_up_after: Span | None = None,
     ) -> Watch:
         """Streams every event after a point, then live, across restarts of the daemon.
 
         `after` is a revision (0: every event that is kept) or a Bookmark that you stored. None:
         from now on. With `initial_state` every live task comes first. The first Bookmark means
-        that the stream is established: no later event is missed. A daemon that is away is waited
-        for, without limit or for `give_up_after`.
+        that the stream is established: no later event is missed. With `summaries` an ENDED event
+        tells the end in words. A daemon that is away is waited for, without limit or for
+        `give_up_after`.
         """
         request = WatchEventsRequest(
             initial_state=initial_state,
             filter=to_message(filter),
             types=[to_number("types", TaskEventType, word) for word in types],
             bookmark_interval=to_optional_duration(bookmark_interval),
+            summaries=summaries,
         )
-        if isinstance(after, Bookmark):
-            request.after_revision, request.epoch = after.revision, after.epoch
-        elif after is not None:
-            request.after_revision = after
+        _set_position(request, after)
         return Watch(self, request, to_optional_seconds(give_up_after))
 
     async def wait(
@@ -312,17 +325,20 @@ class Client(Connection):
         filter: Filter | None = None,
         count: int | None = None,
         until: WaitConditionWord = WaitCondition.UNSPECIFIED,
+        match: OutputSearch | None = None,
         timeout: Span | None = None,
     ) -> WaitResponse:
         """Waits for all of the tasks, for `count` of them, or for all tasks of a session.
 
-        `satisfied` in the answer is False if the timeout came first. The timeout counts across
-        restarts of the daemon. The end of a wait never ends a task.
+        With `until="matched"` it waits for a line of output that `match` describes. `satisfied` in
+        the answer is False if the timeout came first, or if no such line can come any more. The
+        timeout counts across restarts of the daemon. The end of a wait never ends a task.
         """
         request = WaitRequest(
             filter=select(tasks, filter),
             until=to_number("until", WaitCondition, until),
             count=count,
+            match=match,
             timeout=to_optional_duration(timeout),
         )
         begun, seconds = time.monotonic(), None if timeout is None else to_seconds(timeout)
@@ -342,23 +358,88 @@ class Client(Connection):
         *,
         offset: int | None = None,
         tail_bytes: int | None = None,
+        tail_lines: int | None = None,
+        since: Time | None = None,
+        head_and_tail: HeadAndTail | None = None,
         max_bytes: int = 0,
+        max_lines: int = 0,
         wait: Span | None = None,
+        filter: OutputFilter | None = None,
         view: OutputViewWord = OutputView.UNSPECIFIED,
     ) -> ReadOutputResponse:
-        """Returns one piece of the output. `Task.output` and `Task.lines` follow it."""
-        _at_most_one(offset=offset, tail_bytes=tail_bytes)
+        """Returns one piece of the output. `Task.output` and `Task.lines` follow it.
+
+        It begins at an offset, at the last bytes or lines, or at a time, or has the beginning and
+        the end. `filter` selects one stream, or lines by regular expressions.
+        """
+        _at_most_one(
+            offset=offset,
+            tail_bytes=tail_bytes,
+            tail_lines=tail_lines,
+            since=since,
+            head_and_tail=head_and_tail,
+        )
         request = ReadOutputRequest(
             task_id=id_of(task),
+            since=to_optional_timestamp(since),
+            head_and_tail=head_and_tail,
             max_bytes=max_bytes,
+            max_lines=max_lines,
             wait=to_optional_duration(wait),
+            filter=filter,
             view=to_number("view", OutputView, view),
         )
-        if offset is not None:
-            request.offset = offset
-        elif tail_bytes is not None:
-            request.tail_bytes = tail_bytes
+        _set_start(request, offset=offset, tail_bytes=tail_bytes, tail_lines=tail_lines)
         return await self._call(self._raw.ReadOutput, request)
+
+    def follow_output(
+        self,
+        *,
+        filter: Filter | None = None,
+        cursors: Iterable[OutputCursor] = (),
+        tail_bytes: int | None = None,
+        tail_lines: int | None = None,
+        since: Time | None = None,
+        output_filter: OutputFilter | None = None,
+        view: OutputViewWord = OutputView.UNSPECIFIED,
+        include_finished: bool = False,
+        until: FollowUntilWord = FollowUntil.UNSPECIFIED,
+        after: int | Bookmark | None = None,
+        bookmark_interval: Span | None = None,
+        give_up_after: Span | None = None,
+    ) -> Follow:
+        """Streams the output of many tasks, also of tasks that start later.
+
+        Each task comes as TaskBegun, then its output as TaskOutput, then TaskEnded. A daemon that
+        restarts is waited for, without limit or for `give_up_after`.
+        """
+        _at_most_one(tail_bytes=tail_bytes, tail_lines=tail_lines, since=since)
+        request = FollowOutputRequest(
+            filter=to_message(filter),
+            cursors=cursors,
+            since=to_optional_timestamp(since),
+            output_filter=output_filter,
+            view=to_number("view", OutputView, view),
+            include_finished=include_finished,
+            until=to_number("until", FollowUntil, until),
+            bookmark_interval=to_optional_duration(bookmark_interval),
+        )
+        _set_start(request, tail_bytes=tail_bytes, tail_lines=tail_lines)
+        _set_position(request, after)
+        return Follow(self, request, to_optional_seconds(give_up_after))
+
+    async def update_task(
+        self,
+        task: TaskRef,
+        *,
+        set_patterns: Iterable[OutputPattern] = (),
+        remove_patterns: Iterable[str] = (),
+    ) -> UpdateTaskResponse:
+        """Changes the patterns that are looked for in the output of a live task."""
+        request = UpdateTaskRequest(
+            task_id=id_of(task), set_patterns=set_patterns, remove_patterns=remove_patterns
+        )
+        return await self._call(self._raw.UpdateTask, request)
 
     async def remove(self, *tasks: TaskRef, filter: Filter | None = None) -> RemoveResponse:
         """Removes finished tasks and deletes their output.
@@ -402,6 +483,22 @@ class Client(Connection):
             actor=actor,
         )
         return await self._call(self._raw.Shutdown, request, Retry.NEVER)
+
+
+def _set_start(request: ReadOutputRequest | FollowOutputRequest, **start: int | None) -> None:
+    """Sets the number that is given, if one is."""
+    for name, value in start.items():
+        if value is not None:
+            setattr(request, name, value)
+
+
+def _set_position(
+    request: WatchEventsRequest | FollowOutputRequest, after: int | Bookmark | None
+) -> None:
+    if isinstance(after, Bookmark):
+        request.after_revision, request.epoch = after.revision, after.epoch
+    elif after is not None:
+        request.after_revision = after
 
 
 def _at_most_one(**given: object) -> None:

@@ -103,7 +103,7 @@ class OutputCollector:
         self._written: dict[OutputStream, list[bytes]] = {}
 
     def add(self, chunk: Chunk) -> None:
-        """Adds a piece of output."""
+        """Adds a piece of output. A gap adds nothing."""
         self._written.setdefault(chunk.stream, []).append(chunk.data)
 
     def result(self, ended: AttachEnded, notices: Sequence[SpawnNotice]) -> RunResult:

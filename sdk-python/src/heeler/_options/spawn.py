@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from signal import Signals
 from typing import TYPE_CHECKING, TypedDict
 
 from heeler._options.check import check_options
 from heeler._options.fields import TaskRef, fill
 from heeler._options.time import Span
-from heeler.v1 import ArgvCommand, ShellCommand, SpawnRequest
+from heeler.v1 import ArgvCommand, OutputPattern, ShellCommand, SpawnRequest
 from heeler.v1.enums import (
     DisconnectActionWord,
     EnvironmentDefaultsWord,
     ExclusiveModeWord,
     ForegroundTimeoutActionWord,
     OrphanPolicyWord,
+    OutputLimitActionWord,
     StaleActionWord,
     TaskKindWord,
 )
@@ -86,6 +87,14 @@ class SessionRunOptions(TypedDict, total=False):
     """The queue in which the task waits for a slot."""
     orphan_policy: OrphanPolicyWord
     """Treatment of processes that outlive the leader. TRACK by default."""
+    max_output: int
+    """The most disk space for the output, in bytes. 64 MiB by default."""
+    output_head: int
+    """Bytes of output that are kept from the beginning when the rest rotates. 1 MiB by default."""
+    on_output_limit: OutputLimitActionWord
+    """Action when the output reaches its limit. ROTATE by default."""
+    patterns: Iterable[OutputPattern] | None
+    """Patterns to look for in the output, which MATCHED events tell of. None by default."""
 
 
 class RunOptions(SessionRunOptions, total=False):
@@ -125,6 +134,10 @@ FIELDS = {
     "on_stale": "silence.on_stale",
     "exclusive_key": "exclusive.key",
     "exclusive_mode": "exclusive.mode",
+    "max_output": "output.max_bytes",
+    "output_head": "output.head_bytes",
+    "on_output_limit": "output.on_limit",
+    "patterns": "output.patterns",
 }
 """The fields of TaskSpec that have another name here, or are in a group."""
 

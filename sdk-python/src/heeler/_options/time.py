@@ -11,6 +11,9 @@ from google.protobuf.timestamp_pb2 import Timestamp
 Span = float | timedelta
 """A length of time: seconds, or a timedelta."""
 
+Time = datetime | Timestamp
+"""A moment."""
+
 _MAX_SECONDS = 315_576_000_000
 """The longest protobuf Duration: about 10,000 years."""
 _NANOS = 1_000_000_000
@@ -37,6 +40,15 @@ def to_seconds(span: Span) -> float:
 def to_optional_seconds(span: Span | None) -> float | None:
     """Returns None for None, which stands for no limit."""
     return None if span is None else to_seconds(span)
+
+
+def to_optional_timestamp(time: Time | None) -> Timestamp | None:
+    """Returns a moment for a request. A datetime without a time zone is in local time."""
+    if time is None or isinstance(time, Timestamp):
+        return time
+    timestamp = Timestamp()
+    timestamp.FromDatetime(time.astimezone(timezone.utc))
+    return timestamp
 
 
 def to_datetime(timestamp: Timestamp) -> datetime:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from heeler._calls.pages import Pages
 from heeler._options.time import to_datetime
 from heeler.v1 import OutputChunk
-from heeler.v1.enums import OutputStream
+from heeler.v1.enums import OutputGapCause, OutputStream
 
 if TYPE_CHECKING:
     from heeler._calls.client import Client
@@ -24,20 +24,33 @@ _LONGEST_LINE = 1024 * 1024
 
 
 @dataclass(frozen=True)
+class Gap:
+    """Output that is missing."""
+
+    length: int
+    """The number of missing bytes."""
+    cause: OutputGapCause
+
+
+@dataclass(frozen=True)
 class Chunk:
-    """Bytes of one stream that arrived together."""
+    """Bytes of one stream that arrived together, or a gap."""
 
     offset: int
     """The offset of the first byte. It names the same byte for good."""
     stream: OutputStream
+    """UNSPECIFIED for a gap."""
     read_time: datetime
-    """The time at which the bytes were read from the task."""
+    """The time at which the bytes were read from the task. 1970 for a gap."""
     data: bytes
+    """Empty for a gap."""
+    gap: Gap | None = None
+    """The output that is missing from `offset` on, if this is a gap."""
 
     @property
     def end(self) -> int:
-        """The offset after the last byte: the offset to resume from."""
-        return self.offset + len(self.data)
+        """The offset after the last byte or the gap: the offset to resume from."""
+        return self.offset + (self.gap.length if self.gap else len(self.data))
 
 
 @dataclass(frozen=True)
@@ -99,6 +112,9 @@ class Lines(AsyncIterator[Line]):
         return self._ready.popleft()
 
     def _split(self, chunk: Chunk) -> Iterator[Line]:
+        if chunk.gap:
+            yield from self._rest()
+            return
         start, text = self._open.pop(chunk.stream, (chunk.offset, b""))
         *ended, rest = chunk.data.split(b"\n")
         at = chunk.offset
@@ -125,4 +141,8 @@ def _line(offset: int, stream: OutputStream, text: bytes, *, ended: bool) -> Lin
 def to_chunk(chunk: OutputChunk) -> Chunk:
     """Converts a chunk of an answer."""
     data = chunk.text.encode() if chunk.HasField("text") else chunk.data
-    return Chunk(chunk.offset, OutputStream(chunk.stream), to_datetime(chunk.read_time), data)
+    gap = None
+    if chunk.HasField("gap"):
+        gap = Gap(chunk.gap.length, OutputGapCause(chunk.gap.cause))
+    read_time = to_datetime(chunk.read_time)
+    return Chunk(chunk.offset, OutputStream(chunk.stream), read_time, data, gap)

@@ -99,6 +99,8 @@ class Client(Face[asyncio_client.Client]):
     watch_events = wrapping(Watch, asyncio_client.Client.watch_events)
     wait = blocking(asyncio_client.Client.wait)
     read_output = blocking(asyncio_client.Client.read_output)
+    follow_output = iterating(asyncio_client.Client.follow_output)
+    update_task = blocking(asyncio_client.Client.update_task)
     remove = blocking(asyncio_client.Client.remove)
     update_queue = blocking(asyncio_client.Client.update_queue)
     list_queues = blocking(asyncio_client.Client.list_queues)

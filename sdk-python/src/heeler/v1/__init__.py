@@ -49,6 +49,7 @@ from heeler.v1.error_pb2 import ERROR_REASON_SPAWN_FAILED
 from heeler.v1.error_pb2 import ERROR_REASON_STORAGE_FAILED
 from heeler.v1.error_pb2 import ERROR_REASON_STORAGE_FULL
 from heeler.v1.error_pb2 import ERROR_REASON_STORAGE_READ_ONLY
+from heeler.v1.error_pb2 import ERROR_REASON_TASK_FINISHED
 from heeler.v1.error_pb2 import ERROR_REASON_TASK_LIMIT_REACHED
 from heeler.v1.error_pb2 import ERROR_REASON_TASK_NOT_FINISHED
 from heeler.v1.error_pb2 import ERROR_REASON_TASK_NOT_FOUND
@@ -65,23 +66,39 @@ from heeler.v1.event_pb2 import TASK_EVENT_TYPE_DETACHED
 from heeler.v1.event_pb2 import TASK_EVENT_TYPE_ENDED
 from heeler.v1.event_pb2 import TASK_EVENT_TYPE_KILL_OVERDUE
 from heeler.v1.event_pb2 import TASK_EVENT_TYPE_LEADER_EXITED
+from heeler.v1.event_pb2 import TASK_EVENT_TYPE_MATCHED
+from heeler.v1.event_pb2 import TASK_EVENT_TYPE_OUTPUT_LIMIT
 from heeler.v1.event_pb2 import TASK_EVENT_TYPE_REMOVED
 from heeler.v1.event_pb2 import TASK_EVENT_TYPE_SESSION_IDLE
 from heeler.v1.event_pb2 import TASK_EVENT_TYPE_STALE
 from heeler.v1.event_pb2 import TASK_EVENT_TYPE_STARTED
 from heeler.v1.event_pb2 import TASK_EVENT_TYPE_STOPPING
 from heeler.v1.event_pb2 import TASK_EVENT_TYPE_UNSPECIFIED
+from heeler.v1.event_pb2 import TASK_EVENT_TYPE_UPDATED
 from heeler.v1.event_pb2 import TaskEvent
 from heeler.v1.event_pb2 import TaskEventType
 from heeler.v1.filter_pb2 import TaskFilter
+from heeler.v1.follow_pb2 import FOLLOW_UNTIL_FINISHED
+from heeler.v1.follow_pb2 import FOLLOW_UNTIL_FOREVER
+from heeler.v1.follow_pb2 import FOLLOW_UNTIL_UNSPECIFIED
+from heeler.v1.follow_pb2 import FollowBookmark
+from heeler.v1.follow_pb2 import FollowFinished
+from heeler.v1.follow_pb2 import FollowOutputRequest
+from heeler.v1.follow_pb2 import FollowOutputResponse
+from heeler.v1.follow_pb2 import FollowUntil
+from heeler.v1.follow_pb2 import FollowedOutput
+from heeler.v1.follow_pb2 import OutputCursor
+from heeler.v1.follow_pb2 import TaskGone
 from heeler.v1.inspect_pb2 import InspectRequest
 from heeler.v1.inspect_pb2 import InspectResponse
+from heeler.v1.inspect_pb2 import OutputInfo
 from heeler.v1.list_pb2 import ListRequest
 from heeler.v1.list_pb2 import ListResponse
 from heeler.v1.outcome_pb2 import END_REASON_CANCELLED
 from heeler.v1.outcome_pb2 import END_REASON_CLIENT_DISCONNECTED
 from heeler.v1.outcome_pb2 import END_REASON_EXITED
 from heeler.v1.outcome_pb2 import END_REASON_IDLE_TIMEOUT
+from heeler.v1.outcome_pb2 import END_REASON_OUTPUT_LIMIT
 from heeler.v1.outcome_pb2 import END_REASON_REPLACED
 from heeler.v1.outcome_pb2 import END_REASON_SERVER_SHUTDOWN
 from heeler.v1.outcome_pb2 import END_REASON_SIGNALLED
@@ -103,16 +120,30 @@ from heeler.v1.outcome_pb2 import SignalOutcome
 from heeler.v1.outcome_pb2 import SpawnError
 from heeler.v1.outcome_pb2 import SpawnStage
 from heeler.v1.outcome_pb2 import UnknownOutcome
+from heeler.v1.output_pb2 import HeadAndTail
+from heeler.v1.output_pb2 import MatchedLine
+from heeler.v1.output_pb2 import OUTPUT_GAP_CAUSE_LOST
+from heeler.v1.output_pb2 import OUTPUT_GAP_CAUSE_OMITTED
+from heeler.v1.output_pb2 import OUTPUT_GAP_CAUSE_ROTATED
+from heeler.v1.output_pb2 import OUTPUT_GAP_CAUSE_TRUNCATED
+from heeler.v1.output_pb2 import OUTPUT_GAP_CAUSE_UNSPECIFIED
 from heeler.v1.output_pb2 import OUTPUT_STREAM_STDERR
 from heeler.v1.output_pb2 import OUTPUT_STREAM_STDOUT
 from heeler.v1.output_pb2 import OUTPUT_STREAM_UNSPECIFIED
+from heeler.v1.output_pb2 import OUTPUT_VIEW_PLAIN
 from heeler.v1.output_pb2 import OUTPUT_VIEW_RAW
 from heeler.v1.output_pb2 import OUTPUT_VIEW_TEXT
 from heeler.v1.output_pb2 import OUTPUT_VIEW_UNSPECIFIED
 from heeler.v1.output_pb2 import OutputChunk
+from heeler.v1.output_pb2 import OutputFilter
+from heeler.v1.output_pb2 import OutputGap
+from heeler.v1.output_pb2 import OutputGapCause
+from heeler.v1.output_pb2 import OutputMatch
+from heeler.v1.output_pb2 import OutputPattern
 from heeler.v1.output_pb2 import OutputStream
 from heeler.v1.output_pb2 import OutputTail
 from heeler.v1.output_pb2 import OutputView
+from heeler.v1.output_pb2 import PatternMatches
 from heeler.v1.output_pb2 import ReadOutputRequest
 from heeler.v1.output_pb2 import ReadOutputResponse
 from heeler.v1.process_pb2 import CONTAINMENT_CGROUP
@@ -168,7 +199,13 @@ from heeler.v1.spec_pb2 import ORPHAN_POLICY_ABANDON
 from heeler.v1.spec_pb2 import ORPHAN_POLICY_KILL
 from heeler.v1.spec_pb2 import ORPHAN_POLICY_TRACK
 from heeler.v1.spec_pb2 import ORPHAN_POLICY_UNSPECIFIED
+from heeler.v1.spec_pb2 import OUTPUT_LIMIT_ACTION_KILL
+from heeler.v1.spec_pb2 import OUTPUT_LIMIT_ACTION_ROTATE
+from heeler.v1.spec_pb2 import OUTPUT_LIMIT_ACTION_TRUNCATE
+from heeler.v1.spec_pb2 import OUTPUT_LIMIT_ACTION_UNSPECIFIED
 from heeler.v1.spec_pb2 import OrphanPolicy
+from heeler.v1.spec_pb2 import OutputLimitAction
+from heeler.v1.spec_pb2 import OutputPolicy
 from heeler.v1.spec_pb2 import STALE_ACTION_CANCEL
 from heeler.v1.spec_pb2 import STALE_ACTION_NOTIFY
 from heeler.v1.spec_pb2 import STALE_ACTION_UNSPECIFIED
@@ -203,6 +240,11 @@ from heeler.v1.task_pb2 import DETACH_CAUSE_UNSPECIFIED
 from heeler.v1.task_pb2 import DetachCause
 from heeler.v1.task_pb2 import Detachment
 from heeler.v1.task_pb2 import Leader
+from heeler.v1.task_pb2 import OUTPUT_LIMIT_CAUSE_POLICY
+from heeler.v1.task_pb2 import OUTPUT_LIMIT_CAUSE_SERVER_BUDGET
+from heeler.v1.task_pb2 import OUTPUT_LIMIT_CAUSE_UNSPECIFIED
+from heeler.v1.task_pb2 import OutputLimit
+from heeler.v1.task_pb2 import OutputLimitCause
 from heeler.v1.task_pb2 import PLACEMENT_BACKGROUND
 from heeler.v1.task_pb2 import PLACEMENT_FOREGROUND
 from heeler.v1.task_pb2 import PLACEMENT_UNSPECIFIED
@@ -218,7 +260,12 @@ from heeler.v1.task_pb2 import TASK_STATE_STOPPING
 from heeler.v1.task_pb2 import TASK_STATE_TIMED_OUT
 from heeler.v1.task_pb2 import TASK_STATE_UNSPECIFIED
 from heeler.v1.task_pb2 import TaskState
+from heeler.v1.update_pb2 import UpdateTaskRequest
+from heeler.v1.update_pb2 import UpdateTaskResponse
+from heeler.v1.wait_pb2 import OutputSearch
+from heeler.v1.wait_pb2 import TaskMatch
 from heeler.v1.wait_pb2 import WAIT_CONDITION_FINISHED
+from heeler.v1.wait_pb2 import WAIT_CONDITION_MATCHED
 from heeler.v1.wait_pb2 import WAIT_CONDITION_OUT_OF_FOREGROUND
 from heeler.v1.wait_pb2 import WAIT_CONDITION_UNSPECIFIED
 from heeler.v1.wait_pb2 import WaitCondition
@@ -279,6 +326,7 @@ __all__ = [
     "END_REASON_CLIENT_DISCONNECTED",
     "END_REASON_EXITED",
     "END_REASON_IDLE_TIMEOUT",
+    "END_REASON_OUTPUT_LIMIT",
     "END_REASON_REPLACED",
     "END_REASON_SERVER_SHUTDOWN",
     "END_REASON_SIGNALLED",
@@ -309,6 +357,7 @@ __all__ = [
     "ERROR_REASON_STORAGE_FAILED",
     "ERROR_REASON_STORAGE_FULL",
     "ERROR_REASON_STORAGE_READ_ONLY",
+    "ERROR_REASON_TASK_FINISHED",
     "ERROR_REASON_TASK_LIMIT_REACHED",
     "ERROR_REASON_TASK_NOT_FINISHED",
     "ERROR_REASON_TASK_NOT_FOUND",
@@ -326,12 +375,22 @@ __all__ = [
     "ErrorReason",
     "ExclusiveMode",
     "ExclusivePolicy",
+    "FOLLOW_UNTIL_FINISHED",
+    "FOLLOW_UNTIL_FOREVER",
+    "FOLLOW_UNTIL_UNSPECIFIED",
     "FOREGROUND_TIMEOUT_ACTION_CANCEL",
     "FOREGROUND_TIMEOUT_ACTION_DETACH",
     "FOREGROUND_TIMEOUT_ACTION_UNSPECIFIED",
+    "FollowBookmark",
+    "FollowFinished",
+    "FollowOutputRequest",
+    "FollowOutputResponse",
+    "FollowUntil",
+    "FollowedOutput",
     "ForcedStop",
     "ForegroundPolicy",
     "ForegroundTimeoutAction",
+    "HeadAndTail",
     "InspectRequest",
     "InspectResponse",
     "Leader",
@@ -339,19 +398,45 @@ __all__ = [
     "ListQueuesResponse",
     "ListRequest",
     "ListResponse",
+    "MatchedLine",
     "ORPHAN_POLICY_ABANDON",
     "ORPHAN_POLICY_KILL",
     "ORPHAN_POLICY_TRACK",
     "ORPHAN_POLICY_UNSPECIFIED",
+    "OUTPUT_GAP_CAUSE_LOST",
+    "OUTPUT_GAP_CAUSE_OMITTED",
+    "OUTPUT_GAP_CAUSE_ROTATED",
+    "OUTPUT_GAP_CAUSE_TRUNCATED",
+    "OUTPUT_GAP_CAUSE_UNSPECIFIED",
+    "OUTPUT_LIMIT_ACTION_KILL",
+    "OUTPUT_LIMIT_ACTION_ROTATE",
+    "OUTPUT_LIMIT_ACTION_TRUNCATE",
+    "OUTPUT_LIMIT_ACTION_UNSPECIFIED",
+    "OUTPUT_LIMIT_CAUSE_POLICY",
+    "OUTPUT_LIMIT_CAUSE_SERVER_BUDGET",
+    "OUTPUT_LIMIT_CAUSE_UNSPECIFIED",
     "OUTPUT_STREAM_STDERR",
     "OUTPUT_STREAM_STDOUT",
     "OUTPUT_STREAM_UNSPECIFIED",
+    "OUTPUT_VIEW_PLAIN",
     "OUTPUT_VIEW_RAW",
     "OUTPUT_VIEW_TEXT",
     "OUTPUT_VIEW_UNSPECIFIED",
     "OrphanPolicy",
     "Outcome",
     "OutputChunk",
+    "OutputCursor",
+    "OutputFilter",
+    "OutputGap",
+    "OutputGapCause",
+    "OutputInfo",
+    "OutputLimit",
+    "OutputLimitAction",
+    "OutputLimitCause",
+    "OutputMatch",
+    "OutputPattern",
+    "OutputPolicy",
+    "OutputSearch",
     "OutputStream",
     "OutputTail",
     "OutputView",
@@ -364,6 +449,7 @@ __all__ = [
     "PROOF_METHOD_REBOOT",
     "PROOF_METHOD_SWEEP",
     "PROOF_METHOD_UNSPECIFIED",
+    "PatternMatches",
     "Placement",
     "ProcessInfo",
     "Proof",
@@ -417,12 +503,15 @@ __all__ = [
     "TASK_EVENT_TYPE_ENDED",
     "TASK_EVENT_TYPE_KILL_OVERDUE",
     "TASK_EVENT_TYPE_LEADER_EXITED",
+    "TASK_EVENT_TYPE_MATCHED",
+    "TASK_EVENT_TYPE_OUTPUT_LIMIT",
     "TASK_EVENT_TYPE_REMOVED",
     "TASK_EVENT_TYPE_SESSION_IDLE",
     "TASK_EVENT_TYPE_STALE",
     "TASK_EVENT_TYPE_STARTED",
     "TASK_EVENT_TYPE_STOPPING",
     "TASK_EVENT_TYPE_UNSPECIFIED",
+    "TASK_EVENT_TYPE_UPDATED",
     "TASK_KIND_AGENT",
     "TASK_KIND_SHELL",
     "TASK_KIND_UNSPECIFIED",
@@ -440,14 +529,19 @@ __all__ = [
     "TaskEvent",
     "TaskEventType",
     "TaskFilter",
+    "TaskGone",
     "TaskKind",
+    "TaskMatch",
     "TaskSpec",
     "TaskState",
     "UnknownOutcome",
     "Unrecorded",
     "UpdateQueueRequest",
     "UpdateQueueResponse",
+    "UpdateTaskRequest",
+    "UpdateTaskResponse",
     "WAIT_CONDITION_FINISHED",
+    "WAIT_CONDITION_MATCHED",
     "WAIT_CONDITION_OUT_OF_FOREGROUND",
     "WAIT_CONDITION_UNSPECIFIED",
     "WaitCondition",

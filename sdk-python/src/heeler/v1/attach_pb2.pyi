@@ -69,7 +69,9 @@ class AttachRequest(_message.Message):
     offset: _builtins.int
     """An absolute offset, such as the last `next_offset` before a break."""
     tail_bytes: _builtins.int
-    """This many bytes before the present end, or the first byte if there are fewer."""
+    """This many bytes before the present end, or the first byte if there are fewer. Bytes dropped by
+    TRUNCATE are not counted.
+    """
     view: _output_pb2.OutputView.ValueType
     """RAW by default."""
     foreground_only: _builtins.bool
@@ -167,10 +169,10 @@ class AttachedOutput(_message.Message):
     CHUNKS_FIELD_NUMBER: _builtins.int
     NEXT_OFFSET_FIELD_NUMBER: _builtins.int
     next_offset: _builtins.int
-    """The offset after the last byte: the offset to resume from."""
+    """The offset after the last byte or gap: the offset to resume from."""
     @_builtins.property
     def chunks(self) -> _containers.RepeatedCompositeFieldContainer[_output_pb2.OutputChunk]:
-        """In the order of arrival."""
+        """In the order of arrival, gaps included."""
 
     def __init__(
         self,

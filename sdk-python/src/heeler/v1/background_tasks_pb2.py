@@ -25,6 +25,7 @@ _sym_db = _symbol_database.Default()
 from heeler.v1 import attach_pb2 as heeler_dot_v1_dot_attach__pb2
 from heeler.v1 import cancel_pb2 as heeler_dot_v1_dot_cancel__pb2
 from heeler.v1 import detach_pb2 as heeler_dot_v1_dot_detach__pb2
+from heeler.v1 import follow_pb2 as heeler_dot_v1_dot_follow__pb2
 from heeler.v1 import inspect_pb2 as heeler_dot_v1_dot_inspect__pb2
 from heeler.v1 import list_pb2 as heeler_dot_v1_dot_list__pb2
 from heeler.v1 import output_pb2 as heeler_dot_v1_dot_output__pb2
@@ -32,11 +33,12 @@ from heeler.v1 import queue_pb2 as heeler_dot_v1_dot_queue__pb2
 from heeler.v1 import remove_pb2 as heeler_dot_v1_dot_remove__pb2
 from heeler.v1 import server_pb2 as heeler_dot_v1_dot_server__pb2
 from heeler.v1 import spawn_pb2 as heeler_dot_v1_dot_spawn__pb2
+from heeler.v1 import update_pb2 as heeler_dot_v1_dot_update__pb2
 from heeler.v1 import wait_pb2 as heeler_dot_v1_dot_wait__pb2
 from heeler.v1 import watch_pb2 as heeler_dot_v1_dot_watch__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n heeler/v1/background_tasks.proto\x12\theeler.v1\x1a\x16heeler/v1/attach.proto\x1a\x16heeler/v1/cancel.proto\x1a\x16heeler/v1/detach.proto\x1a\x17heeler/v1/inspect.proto\x1a\x14heeler/v1/list.proto\x1a\x16heeler/v1/output.proto\x1a\x15heeler/v1/queue.proto\x1a\x16heeler/v1/remove.proto\x1a\x16heeler/v1/server.proto\x1a\x15heeler/v1/spawn.proto\x1a\x14heeler/v1/wait.proto\x1a\x15heeler/v1/watch.proto2\xf8\x06\n\x0f\x42\x61\x63kgroundTasks\x12:\n\x05Spawn\x12\x17.heeler.v1.SpawnRequest\x1a\x18.heeler.v1.SpawnResponse\x12?\n\x06\x41ttach\x12\x18.heeler.v1.AttachRequest\x1a\x19.heeler.v1.AttachResponse0\x01\x12=\n\x06\x44\x65tach\x12\x18.heeler.v1.DetachRequest\x1a\x19.heeler.v1.DetachResponse\x12=\n\x06\x43\x61ncel\x12\x18.heeler.v1.CancelRequest\x1a\x19.heeler.v1.CancelResponse\x12\x37\n\x04List\x12\x16.heeler.v1.ListRequest\x1a\x17.heeler.v1.ListResponse\x12@\n\x07Inspect\x12\x19.heeler.v1.InspectRequest\x1a\x1a.heeler.v1.InspectResponse\x12N\n\x0bWatchEvents\x12\x1d.heeler.v1.WatchEventsRequest\x1a\x1e.heeler.v1.WatchEventsResponse0\x01\x12\x37\n\x04Wait\x12\x16.heeler.v1.WaitRequest\x1a\x17.heeler.v1.WaitResponse\x12I\n\nReadOutput\x12\x1c.heeler.v1.ReadOutputRequest\x1a\x1d.heeler.v1.ReadOutputResponse\x12=\n\x06Remove\x12\x18.heeler.v1.RemoveRequest\x1a\x19.heeler.v1.RemoveResponse\x12L\n\x0bUpdateQueue\x12\x1d.heeler.v1.UpdateQueueRequest\x1a\x1e.heeler.v1.UpdateQueueResponse\x12I\n\nListQueues\x12\x1c.heeler.v1.ListQueuesRequest\x1a\x1d.heeler.v1.ListQueuesResponse\x12\x43\n\x08Shutdown\x12\x1a.heeler.v1.ShutdownRequest\x1a\x1b.heeler.v1.ShutdownResponseB_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n heeler/v1/background_tasks.proto\x12\theeler.v1\x1a\x16heeler/v1/attach.proto\x1a\x16heeler/v1/cancel.proto\x1a\x16heeler/v1/detach.proto\x1a\x16heeler/v1/follow.proto\x1a\x17heeler/v1/inspect.proto\x1a\x14heeler/v1/list.proto\x1a\x16heeler/v1/output.proto\x1a\x15heeler/v1/queue.proto\x1a\x16heeler/v1/remove.proto\x1a\x16heeler/v1/server.proto\x1a\x15heeler/v1/spawn.proto\x1a\x16heeler/v1/update.proto\x1a\x14heeler/v1/wait.proto\x1a\x15heeler/v1/watch.proto2\x96\x08\n\x0f\x42\x61\x63kgroundTasks\x12:\n\x05Spawn\x12\x17.heeler.v1.SpawnRequest\x1a\x18.heeler.v1.SpawnResponse\x12?\n\x06\x41ttach\x12\x18.heeler.v1.AttachRequest\x1a\x19.heeler.v1.AttachResponse0\x01\x12=\n\x06\x44\x65tach\x12\x18.heeler.v1.DetachRequest\x1a\x19.heeler.v1.DetachResponse\x12=\n\x06\x43\x61ncel\x12\x18.heeler.v1.CancelRequest\x1a\x19.heeler.v1.CancelResponse\x12\x37\n\x04List\x12\x16.heeler.v1.ListRequest\x1a\x17.heeler.v1.ListResponse\x12@\n\x07Inspect\x12\x19.heeler.v1.InspectRequest\x1a\x1a.heeler.v1.InspectResponse\x12N\n\x0bWatchEvents\x12\x1d.heeler.v1.WatchEventsRequest\x1a\x1e.heeler.v1.WatchEventsResponse0\x01\x12\x37\n\x04Wait\x12\x16.heeler.v1.WaitRequest\x1a\x17.heeler.v1.WaitResponse\x12I\n\nReadOutput\x12\x1c.heeler.v1.ReadOutputRequest\x1a\x1d.heeler.v1.ReadOutputResponse\x12Q\n\x0c\x46ollowOutput\x12\x1e.heeler.v1.FollowOutputRequest\x1a\x1f.heeler.v1.FollowOutputResponse0\x01\x12I\n\nUpdateTask\x12\x1c.heeler.v1.UpdateTaskRequest\x1a\x1d.heeler.v1.UpdateTaskResponse\x12=\n\x06Remove\x12\x18.heeler.v1.RemoveRequest\x1a\x19.heeler.v1.RemoveResponse\x12L\n\x0bUpdateQueue\x12\x1d.heeler.v1.UpdateQueueRequest\x1a\x1e.heeler.v1.UpdateQueueResponse\x12I\n\nListQueues\x12\x1c.heeler.v1.ListQueuesRequest\x1a\x1d.heeler.v1.ListQueuesResponse\x12\x43\n\x08Shutdown\x12\x1a.heeler.v1.ShutdownRequest\x1a\x1b.heeler.v1.ShutdownResponseB_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -44,6 +46,6 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'heeler.v1.background_tasks_
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\rdev.heeler.v1P\001Z!heeler.dev/gen/heeler/v1;heelerv1\242\002\003HLR\252\002\tHeeler.V1\312\002\tHeeler\\V1\352\002\nHeeler::V1'
-  _globals['_BACKGROUNDTASKS']._serialized_start=330
-  _globals['_BACKGROUNDTASKS']._serialized_end=1218
+  _globals['_BACKGROUNDTASKS']._serialized_start=378
+  _globals['_BACKGROUNDTASKS']._serialized_end=1424
 # @@protoc_insertion_point(module_scope)

@@ -6,6 +6,7 @@ import warnings
 from heeler.v1 import attach_pb2 as heeler_dot_v1_dot_attach__pb2
 from heeler.v1 import cancel_pb2 as heeler_dot_v1_dot_cancel__pb2
 from heeler.v1 import detach_pb2 as heeler_dot_v1_dot_detach__pb2
+from heeler.v1 import follow_pb2 as heeler_dot_v1_dot_follow__pb2
 from heeler.v1 import inspect_pb2 as heeler_dot_v1_dot_inspect__pb2
 from heeler.v1 import list_pb2 as heeler_dot_v1_dot_list__pb2
 from heeler.v1 import output_pb2 as heeler_dot_v1_dot_output__pb2
@@ -13,6 +14,7 @@ from heeler.v1 import queue_pb2 as heeler_dot_v1_dot_queue__pb2
 from heeler.v1 import remove_pb2 as heeler_dot_v1_dot_remove__pb2
 from heeler.v1 import server_pb2 as heeler_dot_v1_dot_server__pb2
 from heeler.v1 import spawn_pb2 as heeler_dot_v1_dot_spawn__pb2
+from heeler.v1 import update_pb2 as heeler_dot_v1_dot_update__pb2
 from heeler.v1 import wait_pb2 as heeler_dot_v1_dot_wait__pb2
 from heeler.v1 import watch_pb2 as heeler_dot_v1_dot_watch__pb2
 
@@ -93,6 +95,16 @@ class BackgroundTasksStub(object):
                 '/heeler.v1.BackgroundTasks/ReadOutput',
                 request_serializer=heeler_dot_v1_dot_output__pb2.ReadOutputRequest.SerializeToString,
                 response_deserializer=heeler_dot_v1_dot_output__pb2.ReadOutputResponse.FromString,
+                _registered_method=True)
+        self.FollowOutput = channel.unary_stream(
+                '/heeler.v1.BackgroundTasks/FollowOutput',
+                request_serializer=heeler_dot_v1_dot_follow__pb2.FollowOutputRequest.SerializeToString,
+                response_deserializer=heeler_dot_v1_dot_follow__pb2.FollowOutputResponse.FromString,
+                _registered_method=True)
+        self.UpdateTask = channel.unary_unary(
+                '/heeler.v1.BackgroundTasks/UpdateTask',
+                request_serializer=heeler_dot_v1_dot_update__pb2.UpdateTaskRequest.SerializeToString,
+                response_deserializer=heeler_dot_v1_dot_update__pb2.UpdateTaskResponse.FromString,
                 _registered_method=True)
         self.Remove = channel.unary_unary(
                 '/heeler.v1.BackgroundTasks/Remove',
@@ -202,7 +214,8 @@ class BackgroundTasksServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Wait(self, request, context):
-        """Waits until some or all of the selected tasks are finished or out of the foreground.
+        """Waits until some or all of the selected tasks are finished, out of the foreground, or have written a
+        line that matches.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -212,6 +225,25 @@ class BackgroundTasksServicer(object):
         """Reads output from an offset and, on request, waits for it.
 
         Reading changes nothing: any number of readers see every byte.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def FollowOutput(self, request, context):
+        """Streams the output of many tasks, also of tasks that start later.
+
+        Each task comes as `task`, then its output, then `ended`. A stream that breaks is resumed from the
+        last offset of each task: see FollowOutputRequest. A client that reads slowly delays no task and no
+        other client.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UpdateTask(self, request, context):
+        """Changes the patterns that are looked for in the output of a live task. The change is durable before
+        the answer.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -297,6 +329,16 @@ def add_BackgroundTasksServicer_to_server(servicer, server):
                     servicer.ReadOutput,
                     request_deserializer=heeler_dot_v1_dot_output__pb2.ReadOutputRequest.FromString,
                     response_serializer=heeler_dot_v1_dot_output__pb2.ReadOutputResponse.SerializeToString,
+            ),
+            'FollowOutput': grpc.unary_stream_rpc_method_handler(
+                    servicer.FollowOutput,
+                    request_deserializer=heeler_dot_v1_dot_follow__pb2.FollowOutputRequest.FromString,
+                    response_serializer=heeler_dot_v1_dot_follow__pb2.FollowOutputResponse.SerializeToString,
+            ),
+            'UpdateTask': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateTask,
+                    request_deserializer=heeler_dot_v1_dot_update__pb2.UpdateTaskRequest.FromString,
+                    response_serializer=heeler_dot_v1_dot_update__pb2.UpdateTaskResponse.SerializeToString,
             ),
             'Remove': grpc.unary_unary_rpc_method_handler(
                     servicer.Remove,
@@ -566,6 +608,60 @@ class BackgroundTasks(object):
             '/heeler.v1.BackgroundTasks/ReadOutput',
             heeler_dot_v1_dot_output__pb2.ReadOutputRequest.SerializeToString,
             heeler_dot_v1_dot_output__pb2.ReadOutputResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FollowOutput(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/heeler.v1.BackgroundTasks/FollowOutput',
+            heeler_dot_v1_dot_follow__pb2.FollowOutputRequest.SerializeToString,
+            heeler_dot_v1_dot_follow__pb2.FollowOutputResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateTask(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heeler.v1.BackgroundTasks/UpdateTask',
+            heeler_dot_v1_dot_update__pb2.UpdateTaskRequest.SerializeToString,
+            heeler_dot_v1_dot_update__pb2.UpdateTaskResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -22,6 +22,7 @@ from grpc import aio as _aio
 from heeler.v1 import attach_pb2 as _attach_pb2
 from heeler.v1 import cancel_pb2 as _cancel_pb2
 from heeler.v1 import detach_pb2 as _detach_pb2
+from heeler.v1 import follow_pb2 as _follow_pb2
 from heeler.v1 import inspect_pb2 as _inspect_pb2
 from heeler.v1 import list_pb2 as _list_pb2
 from heeler.v1 import output_pb2 as _output_pb2
@@ -29,6 +30,7 @@ from heeler.v1 import queue_pb2 as _queue_pb2
 from heeler.v1 import remove_pb2 as _remove_pb2
 from heeler.v1 import server_pb2 as _server_pb2
 from heeler.v1 import spawn_pb2 as _spawn_pb2
+from heeler.v1 import update_pb2 as _update_pb2
 from heeler.v1 import wait_pb2 as _wait_pb2
 from heeler.v1 import watch_pb2 as _watch_pb2
 import abc as _abc_1
@@ -112,11 +114,24 @@ class BackgroundTasksStub:
     stream does not end by itself. To resume, watch again after the last revision received.
     """
     Wait: _grpc.UnaryUnaryMultiCallable[_wait_pb2.WaitRequest, _wait_pb2.WaitResponse]
-    """Waits until some or all of the selected tasks are finished or out of the foreground."""
+    """Waits until some or all of the selected tasks are finished, out of the foreground, or have written a
+    line that matches.
+    """
     ReadOutput: _grpc.UnaryUnaryMultiCallable[_output_pb2.ReadOutputRequest, _output_pb2.ReadOutputResponse]
     """Reads output from an offset and, on request, waits for it.
 
     Reading changes nothing: any number of readers see every byte.
+    """
+    FollowOutput: _grpc.UnaryStreamMultiCallable[_follow_pb2.FollowOutputRequest, _follow_pb2.FollowOutputResponse]
+    """Streams the output of many tasks, also of tasks that start later.
+
+    Each task comes as `task`, then its output, then `ended`. A stream that breaks is resumed from the
+    last offset of each task: see FollowOutputRequest. A client that reads slowly delays no task and no
+    other client.
+    """
+    UpdateTask: _grpc.UnaryUnaryMultiCallable[_update_pb2.UpdateTaskRequest, _update_pb2.UpdateTaskResponse]
+    """Changes the patterns that are looked for in the output of a live task. The change is durable before
+    the answer.
     """
     Remove: _grpc.UnaryUnaryMultiCallable[_remove_pb2.RemoveRequest, _remove_pb2.RemoveResponse]
     """Removes finished tasks and deletes their output."""
@@ -192,11 +207,24 @@ class BackgroundTasksAsyncStub(BackgroundTasksStub):
     stream does not end by itself. To resume, watch again after the last revision received.
     """
     Wait: _aio.UnaryUnaryMultiCallable[_wait_pb2.WaitRequest, _wait_pb2.WaitResponse]  # type: ignore[assignment]
-    """Waits until some or all of the selected tasks are finished or out of the foreground."""
+    """Waits until some or all of the selected tasks are finished, out of the foreground, or have written a
+    line that matches.
+    """
     ReadOutput: _aio.UnaryUnaryMultiCallable[_output_pb2.ReadOutputRequest, _output_pb2.ReadOutputResponse]  # type: ignore[assignment]
     """Reads output from an offset and, on request, waits for it.
 
     Reading changes nothing: any number of readers see every byte.
+    """
+    FollowOutput: _aio.UnaryStreamMultiCallable[_follow_pb2.FollowOutputRequest, _follow_pb2.FollowOutputResponse]  # type: ignore[assignment]
+    """Streams the output of many tasks, also of tasks that start later.
+
+    Each task comes as `task`, then its output, then `ended`. A stream that breaks is resumed from the
+    last offset of each task: see FollowOutputRequest. A client that reads slowly delays no task and no
+    other client.
+    """
+    UpdateTask: _aio.UnaryUnaryMultiCallable[_update_pb2.UpdateTaskRequest, _update_pb2.UpdateTaskResponse]  # type: ignore[assignment]
+    """Changes the patterns that are looked for in the output of a live task. The change is durable before
+    the answer.
     """
     Remove: _aio.UnaryUnaryMultiCallable[_remove_pb2.RemoveRequest, _remove_pb2.RemoveResponse]  # type: ignore[assignment]
     """Removes finished tasks and deletes their output."""
@@ -317,7 +345,9 @@ class BackgroundTasksServicer(metaclass=_abc_1.ABCMeta):
         request: _wait_pb2.WaitRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_wait_pb2.WaitResponse, _abc.Awaitable[_wait_pb2.WaitResponse]]:
-        """Waits until some or all of the selected tasks are finished or out of the foreground."""
+        """Waits until some or all of the selected tasks are finished, out of the foreground, or have written a
+        line that matches.
+        """
 
     @_abc_1.abstractmethod
     def ReadOutput(
@@ -328,6 +358,29 @@ class BackgroundTasksServicer(metaclass=_abc_1.ABCMeta):
         """Reads output from an offset and, on request, waits for it.
 
         Reading changes nothing: any number of readers see every byte.
+        """
+
+    @_abc_1.abstractmethod
+    def FollowOutput(
+        self,
+        request: _follow_pb2.FollowOutputRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_follow_pb2.FollowOutputResponse], _abc.AsyncIterator[_follow_pb2.FollowOutputResponse]]:
+        """Streams the output of many tasks, also of tasks that start later.
+
+        Each task comes as `task`, then its output, then `ended`. A stream that breaks is resumed from the
+        last offset of each task: see FollowOutputRequest. A client that reads slowly delays no task and no
+        other client.
+        """
+
+    @_abc_1.abstractmethod
+    def UpdateTask(
+        self,
+        request: _update_pb2.UpdateTaskRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_update_pb2.UpdateTaskResponse, _abc.Awaitable[_update_pb2.UpdateTaskResponse]]:
+        """Changes the patterns that are looked for in the output of a live task. The change is durable before
+        the answer.
         """
 
     @_abc_1.abstractmethod

@@ -12,8 +12,12 @@ __all__ = [
     "EnvironmentDefaults",
     "ErrorReason",
     "ExclusiveMode",
+    "FollowUntil",
     "ForegroundTimeoutAction",
     "OrphanPolicy",
+    "OutputGapCause",
+    "OutputLimitAction",
+    "OutputLimitCause",
     "OutputStream",
     "OutputView",
     "Placement",
@@ -183,6 +187,9 @@ class ErrorReason(OpenEnum):
     exclusive key, or is next in line for it. Metadata: exclusive_key, task_id, field (the path of the
     first difference, such as `spec.shell.script`; of an environment variable only the name)."""
 
+    TASK_FINISHED = 33
+    """FAILED_PRECONDITION: only live tasks can be changed. Metadata: task_id, state."""
+
 
 class TaskEventType(OpenEnum):
     """The kind of an event.
@@ -232,9 +239,37 @@ class TaskEventType(OpenEnum):
     ACTIVE = 12
     """A stale task has written output again."""
 
+    OUTPUT_LIMIT = 13
+    """The first byte of output was dropped by rule, or the tree is being killed for its output; see
+    `task.output_limit`. Sent once."""
 
-TaskEventTypeWord = TaskEventType | Literal["created", "started", "stopping", "leader_exited", "kill_overdue", "ended", "removed", "session_idle", "admitted", "detached", "stale", "active"]
+    MATCHED = 14
+    """Lines of the output have matched a pattern of the task; `match` has them. Sent once for each of them,
+    in their order, before ENDED."""
+
+    UPDATED = 21
+    """UpdateTask has changed the task."""
+
+
+TaskEventTypeWord = TaskEventType | Literal["created", "started", "stopping", "leader_exited", "kill_overdue", "ended", "removed", "session_idle", "admitted", "detached", "stale", "active", "output_limit", "matched", "updated"]
 """TaskEventType, or its name in lower case."""
+
+
+class FollowUntil(OpenEnum):
+    """The moment at which a stream of FollowOutput ends."""
+
+    UNSPECIFIED = 0
+    """As FOREVER."""
+
+    FOREVER = 1
+    """Never by itself."""
+
+    FINISHED = 2
+    """As soon as every task that it follows is finished and its output sent, and none is left to begin."""
+
+
+FollowUntilWord = FollowUntil | Literal["forever", "finished"]
+"""FollowUntil, or its name in lower case."""
 
 
 class SpawnStage(OpenEnum):
@@ -301,18 +336,44 @@ class EndReason(OpenEnum):
     SUPERVISION_LOST = 10
     """Its supervision broke: the shim was killed, or the machine restarted."""
 
+    OUTPUT_LIMIT = 11
+    """It wrote more output than its policy allows, with KILL."""
+
+
+class OutputGapCause(OpenEnum):
+    """The cause of a gap."""
+
+    UNSPECIFIED = 0
+    """Never sent."""
+
+    ROTATED = 1
+    """Newer output has taken its place. A later read may find that more is missing."""
+
+    TRUNCATED = 2
+    """It was beyond the limit. While the task runs, the length is up to 1 MiB behind."""
+
+    LOST = 3
+    """It is damaged or gone, or the disk had no room for it."""
+
+    OMITTED = 4
+    """It can be read, and was left out of the requested view."""
+
 
 class OutputStream(OpenEnum):
     """One of a task's output streams."""
 
     UNSPECIFIED = 0
-    """Never sent."""
+    """In a request: both. Sent with a gap only."""
 
     STDOUT = 1
     """Descriptor 1."""
 
     STDERR = 2
     """Descriptor 2."""
+
+
+OutputStreamWord = OutputStream | Literal["stdout", "stderr"]
+"""OutputStream, or its name in lower case."""
 
 
 class OutputView(OpenEnum):
@@ -327,8 +388,12 @@ class OutputView(OpenEnum):
     TEXT = 2
     """As text. An answer never ends inside a character: an incomplete one is left for the next answer."""
 
+    PLAIN = 3
+    """As TEXT, without terminal escape sequences and without control characters other than tab, line feed,
+    form feed and carriage return. Sequences of more than 4 KiB may be left in part."""
 
-OutputViewWord = OutputView | Literal["raw", "text"]
+
+OutputViewWord = OutputView | Literal["raw", "text", "plain"]
 """OutputView, or its name in lower case."""
 
 
@@ -531,6 +596,27 @@ OrphanPolicyWord = OrphanPolicy | Literal["track", "kill", "abandon"]
 """OrphanPolicy, or its name in lower case."""
 
 
+class OutputLimitAction(OpenEnum):
+    """Action when a task's output reaches its limit. An OUTPUT_LIMIT event tells of it, once."""
+
+    UNSPECIFIED = 0
+    """As ROTATE."""
+
+    ROTATE = 1
+    """The beginning and the latest output are kept; what is between them is dropped, oldest first."""
+
+    TRUNCATE = 2
+    """The output up to the limit is kept; the rest is read from the task and dropped."""
+
+    KILL = 3
+    """The whole tree is killed at once, also while no server runs. The task is FAILED, with the end reason
+    OUTPUT_LIMIT."""
+
+
+OutputLimitActionWord = OutputLimitAction | Literal["rotate", "truncate", "kill"]
+"""OutputLimitAction, or its name in lower case."""
+
+
 class ProofMethod(OpenEnum):
     """The evidence that a tree is empty: exactly what was checked.
 
@@ -562,6 +648,19 @@ class ProofMethod(OpenEnum):
 
     REBOOT = 5
     """The machine has restarted since, which no process survives."""
+
+
+class OutputLimitCause(OpenEnum):
+    """The rule by which output is dropped."""
+
+    UNSPECIFIED = 0
+    """Never sent."""
+
+    POLICY = 1
+    """The task's own policy, `spec.output`."""
+
+    SERVER_BUDGET = 2
+    """The server's limit on the output of all tasks."""
 
 
 class TaskState(OpenEnum):
@@ -647,6 +746,11 @@ class WaitCondition(OpenEnum):
     OUT_OF_FOREGROUND = 2
     """The task is in the background or finished."""
 
+    MATCHED = 3
+    """A line of the task's output matches `match`: one that is there already, or one that is written during
+    the wait. Only with ids. The wait ends, unsatisfied, as soon as too many tasks are finished without
+    such a line."""
 
-WaitConditionWord = WaitCondition | Literal["finished", "out_of_foreground"]
+
+WaitConditionWord = WaitCondition | Literal["finished", "out_of_foreground", "matched"]
 """WaitCondition, or its name in lower case."""

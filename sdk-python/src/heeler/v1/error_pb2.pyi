@@ -105,6 +105,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     exclusive key, or is next in line for it. Metadata: exclusive_key, task_id, field (the path of the
     first difference, such as `spec.shell.script`; of an environment variable only the name).
     """
+    ERROR_REASON_TASK_FINISHED: _ErrorReason.ValueType  # 33
+    """FAILED_PRECONDITION: only live tasks can be changed. Metadata: task_id, state."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """The reason in a google.rpc.ErrorInfo of domain `heeler.dev`, there without the prefix
@@ -194,4 +196,6 @@ ERROR_REASON_EXCLUSIVE_KEY_DIFFERS: ErrorReason.ValueType  # 26
 exclusive key, or is next in line for it. Metadata: exclusive_key, task_id, field (the path of the
 first difference, such as `spec.shell.script`; of an environment variable only the name).
 """
+ERROR_REASON_TASK_FINISHED: ErrorReason.ValueType  # 33
+"""FAILED_PRECONDITION: only live tasks can be changed. Metadata: task_id, state."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

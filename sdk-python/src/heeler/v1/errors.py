@@ -22,6 +22,7 @@ __all__ = [
     "StorageFailedError",
     "StorageFullError",
     "StorageReadOnlyError",
+    "TaskFinishedError",
     "TaskLimitReachedError",
     "TaskNotFinishedError",
     "TaskNotFoundError",
@@ -203,3 +204,9 @@ class ExclusiveKeyDiffersError(RefusedError):
     first difference, such as `spec.shell.script`; of an environment variable only the name)."""
 
     REASON = "EXCLUSIVE_KEY_DIFFERS"
+
+
+class TaskFinishedError(RefusedError):
+    """FAILED_PRECONDITION: only live tasks can be changed. Metadata: task_id, state."""
+
+    REASON = "TASK_FINISHED"

@@ -27,7 +27,7 @@ from heeler.v1 import output_pb2 as heeler_dot_v1_dot_output__pb2
 from heeler.v1 import task_pb2 as heeler_dot_v1_dot_task__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15heeler/v1/event.proto\x12\theeler.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16heeler/v1/output.proto\x1a\x14heeler/v1/task.proto\"\x80\x02\n\tTaskEvent\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12.\n\nevent_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12&\n\x04type\x18\x03 \x01(\x0e\x32\x18.heeler.v1.TaskEventType\x12\'\n\x04task\x18\x04 \x01(\x0b\x32\x19.heeler.v1.BackgroundTask\x12*\n\x0boutput_tail\x18\x05 \x01(\x0b\x32\x15.heeler.v1.OutputTail\x12\x34\n\x10session_activity\x18\x06 \x01(\x0b\x32\x1a.heeler.v1.SessionActivity\"K\n\x0fSessionActivity\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0e\n\x06\x61gents\x18\x02 \x01(\r\x12\x0e\n\x06shells\x18\x03 \x01(\rJ\x04\x08\x04\x10\x05*\x9a\x03\n\rTaskEventType\x12\x1f\n\x1bTASK_EVENT_TYPE_UNSPECIFIED\x10\x00\x12\x1b\n\x17TASK_EVENT_TYPE_CREATED\x10\x01\x12\x1b\n\x17TASK_EVENT_TYPE_STARTED\x10\x02\x12\x1c\n\x18TASK_EVENT_TYPE_STOPPING\x10\x03\x12!\n\x1dTASK_EVENT_TYPE_LEADER_EXITED\x10\x04\x12 \n\x1cTASK_EVENT_TYPE_KILL_OVERDUE\x10\x05\x12\x19\n\x15TASK_EVENT_TYPE_ENDED\x10\x06\x12\x1b\n\x17TASK_EVENT_TYPE_REMOVED\x10\x07\x12 \n\x1cTASK_EVENT_TYPE_SESSION_IDLE\x10\x08\x12\x1c\n\x18TASK_EVENT_TYPE_ADMITTED\x10\t\x12\x1c\n\x18TASK_EVENT_TYPE_DETACHED\x10\n\x12\x19\n\x15TASK_EVENT_TYPE_STALE\x10\x0b\x12\x1a\n\x16TASK_EVENT_TYPE_ACTIVE\x10\x0c\x42_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15heeler/v1/event.proto\x12\theeler.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16heeler/v1/output.proto\x1a\x14heeler/v1/task.proto\"\xb8\x02\n\tTaskEvent\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12.\n\nevent_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12&\n\x04type\x18\x03 \x01(\x0e\x32\x18.heeler.v1.TaskEventType\x12\'\n\x04task\x18\x04 \x01(\x0b\x32\x19.heeler.v1.BackgroundTask\x12*\n\x0boutput_tail\x18\x05 \x01(\x0b\x32\x15.heeler.v1.OutputTail\x12\x34\n\x10session_activity\x18\x06 \x01(\x0b\x32\x1a.heeler.v1.SessionActivity\x12%\n\x05match\x18\x07 \x01(\x0b\x32\x16.heeler.v1.OutputMatch\x12\x0f\n\x07summary\x18\x08 \x01(\t\"K\n\x0fSessionActivity\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0e\n\x06\x61gents\x18\x02 \x01(\r\x12\x0e\n\x06shells\x18\x03 \x01(\rJ\x04\x08\x04\x10\x05*\xf6\x03\n\rTaskEventType\x12\x1f\n\x1bTASK_EVENT_TYPE_UNSPECIFIED\x10\x00\x12\x1b\n\x17TASK_EVENT_TYPE_CREATED\x10\x01\x12\x1b\n\x17TASK_EVENT_TYPE_STARTED\x10\x02\x12\x1c\n\x18TASK_EVENT_TYPE_STOPPING\x10\x03\x12!\n\x1dTASK_EVENT_TYPE_LEADER_EXITED\x10\x04\x12 \n\x1cTASK_EVENT_TYPE_KILL_OVERDUE\x10\x05\x12\x19\n\x15TASK_EVENT_TYPE_ENDED\x10\x06\x12\x1b\n\x17TASK_EVENT_TYPE_REMOVED\x10\x07\x12 \n\x1cTASK_EVENT_TYPE_SESSION_IDLE\x10\x08\x12\x1c\n\x18TASK_EVENT_TYPE_ADMITTED\x10\t\x12\x1c\n\x18TASK_EVENT_TYPE_DETACHED\x10\n\x12\x19\n\x15TASK_EVENT_TYPE_STALE\x10\x0b\x12\x1a\n\x16TASK_EVENT_TYPE_ACTIVE\x10\x0c\x12 \n\x1cTASK_EVENT_TYPE_OUTPUT_LIMIT\x10\r\x12\x1b\n\x17TASK_EVENT_TYPE_MATCHED\x10\x0e\x12\x1b\n\x17TASK_EVENT_TYPE_UPDATED\x10\x15\x42_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,10 +35,10 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'heeler.v1.event_pb2', _glob
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\rdev.heeler.v1P\001Z!heeler.dev/gen/heeler/v1;heelerv1\242\002\003HLR\252\002\tHeeler.V1\312\002\tHeeler\\V1\352\002\nHeeler::V1'
-  _globals['_TASKEVENTTYPE']._serialized_start=452
-  _globals['_TASKEVENTTYPE']._serialized_end=862
+  _globals['_TASKEVENTTYPE']._serialized_start=508
+  _globals['_TASKEVENTTYPE']._serialized_end=1010
   _globals['_TASKEVENT']._serialized_start=116
-  _globals['_TASKEVENT']._serialized_end=372
-  _globals['_SESSIONACTIVITY']._serialized_start=374
-  _globals['_SESSIONACTIVITY']._serialized_end=449
+  _globals['_TASKEVENT']._serialized_end=428
+  _globals['_SESSIONACTIVITY']._serialized_start=430
+  _globals['_SESSIONACTIVITY']._serialized_end=505
 # @@protoc_insertion_point(module_scope)

@@ -56,6 +56,16 @@ class _TaskEventTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TaskEve
     """The task has written no output for longer than `stale_after`. Sent once per silence."""
     TASK_EVENT_TYPE_ACTIVE: _TaskEventType.ValueType  # 12
     """A stale task has written output again."""
+    TASK_EVENT_TYPE_OUTPUT_LIMIT: _TaskEventType.ValueType  # 13
+    """The first byte of output was dropped by rule, or the tree is being killed for its output; see
+    `task.output_limit`. Sent once.
+    """
+    TASK_EVENT_TYPE_MATCHED: _TaskEventType.ValueType  # 14
+    """Lines of the output have matched a pattern of the task; `match` has them. Sent once for each of them,
+    in their order, before ENDED.
+    """
+    TASK_EVENT_TYPE_UPDATED: _TaskEventType.ValueType  # 21
+    """UpdateTask has changed the task."""
 
 class TaskEventType(_TaskEventType, metaclass=_TaskEventTypeEnumTypeWrapper):
     """The kind of an event.
@@ -95,6 +105,16 @@ TASK_EVENT_TYPE_STALE: TaskEventType.ValueType  # 11
 """The task has written no output for longer than `stale_after`. Sent once per silence."""
 TASK_EVENT_TYPE_ACTIVE: TaskEventType.ValueType  # 12
 """A stale task has written output again."""
+TASK_EVENT_TYPE_OUTPUT_LIMIT: TaskEventType.ValueType  # 13
+"""The first byte of output was dropped by rule, or the tree is being killed for its output; see
+`task.output_limit`. Sent once.
+"""
+TASK_EVENT_TYPE_MATCHED: TaskEventType.ValueType  # 14
+"""Lines of the output have matched a pattern of the task; `match` has them. Sent once for each of them,
+in their order, before ENDED.
+"""
+TASK_EVENT_TYPE_UPDATED: TaskEventType.ValueType  # 21
+"""UpdateTask has changed the task."""
 Global___TaskEventType: _TypeAlias = TaskEventType  # noqa: Y015
 
 @_typing.final
@@ -109,10 +129,16 @@ class TaskEvent(_message.Message):
     TASK_FIELD_NUMBER: _builtins.int
     OUTPUT_TAIL_FIELD_NUMBER: _builtins.int
     SESSION_ACTIVITY_FIELD_NUMBER: _builtins.int
+    MATCH_FIELD_NUMBER: _builtins.int
+    SUMMARY_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """One more than the revision of the event before it. Never reused within an epoch."""
     type: Global___TaskEventType.ValueType
     """The kind of event."""
+    summary: _builtins.str
+    """The end of the task in words, with ENDED if the watcher asked for summaries: see
+    InspectResponse.summary. Empty once the task has been removed.
+    """
     @_builtins.property
     def event_time(self) -> _timestamp_pb2.Timestamp:
         """The time at which the event became durable."""
@@ -133,6 +159,10 @@ class TaskEvent(_message.Message):
         and ENDED of a task that has a session.
         """
 
+    @_builtins.property
+    def match(self) -> _output_pb2.OutputMatch:
+        """The lines that matched, with MATCHED."""
+
     def __init__(
         self,
         *,
@@ -142,10 +172,12 @@ class TaskEvent(_message.Message):
         task: _task_pb2.BackgroundTask | None = ...,
         output_tail: _output_pb2.OutputTail | None = ...,
         session_activity: Global___SessionActivity | None = ...,
+        match: _output_pb2.OutputMatch | None = ...,
+        summary: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["event_time", b"event_time", "output_tail", b"output_tail", "session_activity", b"session_activity", "task", b"task"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["event_time", b"event_time", "match", b"match", "output_tail", b"output_tail", "session_activity", b"session_activity", "task", b"task"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["event_time", b"event_time", "output_tail", b"output_tail", "revision", b"revision", "session_activity", b"session_activity", "task", b"task", "type", b"type"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["event_time", b"event_time", "match", b"match", "output_tail", b"output_tail", "revision", b"revision", "session_activity", b"session_activity", "summary", b"summary", "task", b"task", "type", b"type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -28,7 +28,7 @@ from heeler.v1 import server_pb2 as heeler_dot_v1_dot_server__pb2
 from heeler.v1 import task_pb2 as heeler_dot_v1_dot_task__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17heeler/v1/inspect.proto\x12\theeler.v1\x1a\x16heeler/v1/output.proto\x1a\x17heeler/v1/process.proto\x1a\x16heeler/v1/server.proto\x1a\x14heeler/v1/task.proto\"W\n\x0eInspectRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x1e\n\x11output_tail_bytes\x18\x02 \x01(\rH\x00\x88\x01\x01\x42\x14\n\x12_output_tail_bytes\"\xf5\x01\n\x0fInspectResponse\x12\'\n\x04task\x18\x01 \x01(\x0b\x32\x19.heeler.v1.BackgroundTask\x12)\n\tprocesses\x18\x02 \x03(\x0b\x32\x16.heeler.v1.ProcessInfo\x12)\n\tresources\x18\x03 \x01(\x0b\x32\x16.heeler.v1.ResourceUse\x12*\n\x0boutput_tail\x18\x04 \x01(\x0b\x32\x15.heeler.v1.OutputTail\x12\x10\n\x08revision\x18\x05 \x01(\x04\x12%\n\x06server\x18\x06 \x01(\x0b\x32\x15.heeler.v1.ServerInfoB_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17heeler/v1/inspect.proto\x12\theeler.v1\x1a\x16heeler/v1/output.proto\x1a\x17heeler/v1/process.proto\x1a\x16heeler/v1/server.proto\x1a\x14heeler/v1/task.proto\"W\n\x0eInspectRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x1e\n\x11output_tail_bytes\x18\x02 \x01(\rH\x00\x88\x01\x01\x42\x14\n\x12_output_tail_bytes\"\xad\x02\n\x0fInspectResponse\x12\'\n\x04task\x18\x01 \x01(\x0b\x32\x19.heeler.v1.BackgroundTask\x12)\n\tprocesses\x18\x02 \x03(\x0b\x32\x16.heeler.v1.ProcessInfo\x12)\n\tresources\x18\x03 \x01(\x0b\x32\x16.heeler.v1.ResourceUse\x12*\n\x0boutput_tail\x18\x04 \x01(\x0b\x32\x15.heeler.v1.OutputTail\x12\x10\n\x08revision\x18\x05 \x01(\x04\x12%\n\x06server\x18\x06 \x01(\x0b\x32\x15.heeler.v1.ServerInfo\x12%\n\x06output\x18\x07 \x01(\x0b\x32\x15.heeler.v1.OutputInfo\x12\x0f\n\x07summary\x18\x08 \x01(\t\"\\\n\nOutputInfo\x12\x12\n\nend_offset\x18\x01 \x01(\x04\x12\x14\n\x0cstored_bytes\x18\x02 \x01(\x04\x12$\n\x04gaps\x18\x03 \x03(\x0b\x32\x16.heeler.v1.OutputChunkB_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,5 +39,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_INSPECTREQUEST']._serialized_start=133
   _globals['_INSPECTREQUEST']._serialized_end=220
   _globals['_INSPECTRESPONSE']._serialized_start=223
-  _globals['_INSPECTRESPONSE']._serialized_end=468
+  _globals['_INSPECTRESPONSE']._serialized_end=524
+  _globals['_OUTPUTINFO']._serialized_start=526
+  _globals['_OUTPUTINFO']._serialized_end=618
 # @@protoc_insertion_point(module_scope)

@@ -62,8 +62,15 @@ class InspectResponse(_message.Message):
     OUTPUT_TAIL_FIELD_NUMBER: _builtins.int
     REVISION_FIELD_NUMBER: _builtins.int
     SERVER_FIELD_NUMBER: _builtins.int
+    OUTPUT_FIELD_NUMBER: _builtins.int
+    SUMMARY_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """The revision at which `task` was true."""
+    summary: _builtins.str
+    """The end of a finished task in words, for people and models: its outcome, its duration, the first
+    lines that look like errors, the last lines, and how to read more. At most 4 KiB, without terminal
+    escape sequences. The same text everywhere. Empty for a live task.
+    """
     @_builtins.property
     def task(self) -> _task_pb2.BackgroundTask:
         """The task."""
@@ -84,6 +91,10 @@ class InspectResponse(_message.Message):
     def server(self) -> _server_pb2.ServerInfo:
         """The server that answered."""
 
+    @_builtins.property
+    def output(self) -> Global___OutputInfo:
+        """The output, and what is missing of it."""
+
     def __init__(
         self,
         *,
@@ -93,11 +104,47 @@ class InspectResponse(_message.Message):
         output_tail: _output_pb2.OutputTail | None = ...,
         revision: _builtins.int = ...,
         server: _server_pb2.ServerInfo | None = ...,
+        output: Global___OutputInfo | None = ...,
+        summary: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["output_tail", b"output_tail", "resources", b"resources", "server", b"server", "task", b"task"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["output", b"output", "output_tail", b"output_tail", "resources", b"resources", "server", b"server", "task", b"task"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["output_tail", b"output_tail", "processes", b"processes", "resources", b"resources", "revision", b"revision", "server", b"server", "task", b"task"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["output", b"output", "output_tail", b"output_tail", "processes", b"processes", "resources", b"resources", "revision", b"revision", "server", b"server", "summary", b"summary", "task", b"task"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___InspectResponse: _TypeAlias = InspectResponse  # noqa: Y015
+
+@_typing.final
+class OutputInfo(_message.Message):
+    """A task's output as a whole."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    END_OFFSET_FIELD_NUMBER: _builtins.int
+    STORED_BYTES_FIELD_NUMBER: _builtins.int
+    GAPS_FIELD_NUMBER: _builtins.int
+    end_offset: _builtins.int
+    """Bytes of output written, missing ones included."""
+    stored_bytes: _builtins.int
+    """Bytes of disk that the task's file takes. Output in memory is not counted."""
+    @_builtins.property
+    def gaps(self) -> _containers.RepeatedCompositeFieldContainer[_output_pb2.OutputChunk]:
+        """The gaps in the output by rule, in order, and one at the end of a finished task's output that is lost.
+        The content of each is a gap. A damaged part in between is found by reading it.
+        """
+
+    def __init__(
+        self,
+        *,
+        end_offset: _builtins.int = ...,
+        stored_bytes: _builtins.int = ...,
+        gaps: _abc.Iterable[_output_pb2.OutputChunk] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["end_offset", b"end_offset", "gaps", b"gaps", "stored_bytes", b"stored_bytes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OutputInfo: _TypeAlias = OutputInfo  # noqa: Y015

@@ -89,6 +89,8 @@ class _EndReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EndReason.V
     """The server was told to stop its tasks."""
     END_REASON_SUPERVISION_LOST: _EndReason.ValueType  # 10
     """Its supervision broke: the shim was killed, or the machine restarted."""
+    END_REASON_OUTPUT_LIMIT: _EndReason.ValueType  # 11
+    """It wrote more output than its policy allows, with KILL."""
 
 class EndReason(_EndReason, metaclass=_EndReasonEnumTypeWrapper):
     """The reason for a task's end."""
@@ -115,6 +117,8 @@ END_REASON_SERVER_SHUTDOWN: EndReason.ValueType  # 9
 """The server was told to stop its tasks."""
 END_REASON_SUPERVISION_LOST: EndReason.ValueType  # 10
 """Its supervision broke: the shim was killed, or the machine restarted."""
+END_REASON_OUTPUT_LIMIT: EndReason.ValueType  # 11
+"""It wrote more output than its policy allows, with KILL."""
 Global___EndReason: _TypeAlias = EndReason  # noqa: Y015
 
 @_typing.final

@@ -25,6 +25,38 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _OutputGapCause:
+    ValueType: _TypeAlias = _builtins.int
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _OutputGapCauseEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_OutputGapCause.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    OUTPUT_GAP_CAUSE_UNSPECIFIED: _OutputGapCause.ValueType  # 0
+    """Never sent."""
+    OUTPUT_GAP_CAUSE_ROTATED: _OutputGapCause.ValueType  # 1
+    """Newer output has taken its place. A later read may find that more is missing."""
+    OUTPUT_GAP_CAUSE_TRUNCATED: _OutputGapCause.ValueType  # 2
+    """It was beyond the limit. While the task runs, the length is up to 1 MiB behind."""
+    OUTPUT_GAP_CAUSE_LOST: _OutputGapCause.ValueType  # 3
+    """It is damaged or gone, or the disk had no room for it."""
+    OUTPUT_GAP_CAUSE_OMITTED: _OutputGapCause.ValueType  # 4
+    """It can be read, and was left out of the requested view."""
+
+class OutputGapCause(_OutputGapCause, metaclass=_OutputGapCauseEnumTypeWrapper):
+    """The cause of a gap."""
+
+OUTPUT_GAP_CAUSE_UNSPECIFIED: OutputGapCause.ValueType  # 0
+"""Never sent."""
+OUTPUT_GAP_CAUSE_ROTATED: OutputGapCause.ValueType  # 1
+"""Newer output has taken its place. A later read may find that more is missing."""
+OUTPUT_GAP_CAUSE_TRUNCATED: OutputGapCause.ValueType  # 2
+"""It was beyond the limit. While the task runs, the length is up to 1 MiB behind."""
+OUTPUT_GAP_CAUSE_LOST: OutputGapCause.ValueType  # 3
+"""It is damaged or gone, or the disk had no room for it."""
+OUTPUT_GAP_CAUSE_OMITTED: OutputGapCause.ValueType  # 4
+"""It can be read, and was left out of the requested view."""
+Global___OutputGapCause: _TypeAlias = OutputGapCause  # noqa: Y015
+
 class _OutputStream:
     ValueType: _TypeAlias = _builtins.int
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -32,7 +64,7 @@ class _OutputStream:
 class _OutputStreamEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_OutputStream.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     OUTPUT_STREAM_UNSPECIFIED: _OutputStream.ValueType  # 0
-    """Never sent."""
+    """In a request: both. Sent with a gap only."""
     OUTPUT_STREAM_STDOUT: _OutputStream.ValueType  # 1
     """Descriptor 1."""
     OUTPUT_STREAM_STDERR: _OutputStream.ValueType  # 2
@@ -42,7 +74,7 @@ class OutputStream(_OutputStream, metaclass=_OutputStreamEnumTypeWrapper):
     """One of a task's output streams."""
 
 OUTPUT_STREAM_UNSPECIFIED: OutputStream.ValueType  # 0
-"""Never sent."""
+"""In a request: both. Sent with a gap only."""
 OUTPUT_STREAM_STDOUT: OutputStream.ValueType  # 1
 """Descriptor 1."""
 OUTPUT_STREAM_STDERR: OutputStream.ValueType  # 2
@@ -61,6 +93,10 @@ class _OutputViewEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_OutputView
     """Every byte as it was written."""
     OUTPUT_VIEW_TEXT: _OutputView.ValueType  # 2
     """As text. An answer never ends inside a character: an incomplete one is left for the next answer."""
+    OUTPUT_VIEW_PLAIN: _OutputView.ValueType  # 3
+    """As TEXT, without terminal escape sequences and without control characters other than tab, line feed,
+    form feed and carriage return. Sequences of more than 4 KiB may be left in part.
+    """
 
 class OutputView(_OutputView, metaclass=_OutputViewEnumTypeWrapper):
     """The form in which output is returned."""
@@ -71,6 +107,10 @@ OUTPUT_VIEW_RAW: OutputView.ValueType  # 1
 """Every byte as it was written."""
 OUTPUT_VIEW_TEXT: OutputView.ValueType  # 2
 """As text. An answer never ends inside a character: an incomplete one is left for the next answer."""
+OUTPUT_VIEW_PLAIN: OutputView.ValueType  # 3
+"""As TEXT, without terminal escape sequences and without control characters other than tab, line feed,
+form feed and carriage return. Sequences of more than 4 KiB may be left in part.
+"""
 Global___OutputView: _TypeAlias = OutputView  # noqa: Y015
 
 @_typing.final
@@ -82,26 +122,53 @@ class ReadOutputRequest(_message.Message):
     TASK_ID_FIELD_NUMBER: _builtins.int
     OFFSET_FIELD_NUMBER: _builtins.int
     TAIL_BYTES_FIELD_NUMBER: _builtins.int
+    TAIL_LINES_FIELD_NUMBER: _builtins.int
+    SINCE_FIELD_NUMBER: _builtins.int
+    HEAD_AND_TAIL_FIELD_NUMBER: _builtins.int
     MAX_BYTES_FIELD_NUMBER: _builtins.int
     WAIT_FIELD_NUMBER: _builtins.int
     VIEW_FIELD_NUMBER: _builtins.int
+    FILTER_FIELD_NUMBER: _builtins.int
+    MAX_LINES_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task. Required."""
     offset: _builtins.int
     """An absolute offset, such as the `next_offset` of the last answer."""
     tail_bytes: _builtins.int
-    """This many bytes before the present end, or the first byte if there are fewer."""
+    """This many bytes before the present end, or the first byte if there are fewer. Bytes dropped by
+    TRUNCATE are not counted.
+    """
+    tail_lines: _builtins.int
+    """This many lines before the present end, of both streams together; a last line without a line end
+    counts. With a filter: the last lines that it selects, at most 65,536.
+    """
     max_bytes: _builtins.int
-    """Maximum number of bytes to return. 0: 256 KiB. More than 1 MiB is taken as 1 MiB and, with TEXT,
-    less than 4 as 4.
+    """Maximum number of bytes to return. 0: 256 KiB. More than 1 MiB is taken as 1 MiB and, with TEXT and
+    PLAIN, less than 4 as 4. With a pattern in `filter`, the answer ends after the line that reaches it.
     """
     view: Global___OutputView.ValueType
     """RAW by default."""
+    max_lines: _builtins.int
+    """The answer ends after this many line ends. 0: no limit."""
+    @_builtins.property
+    def since(self) -> _timestamp_pb2.Timestamp:
+        """The first byte that was read from the task at this time or later."""
+
+    @_builtins.property
+    def head_and_tail(self) -> Global___HeadAndTail:
+        """The beginning and the end of the present output. Cannot be combined with `filter`, `wait`,
+        `max_bytes` and `max_lines`.
+        """
+
     @_builtins.property
     def wait(self) -> _duration_pb2.Duration:
         """Maximum time to wait for the first byte or the end, up to 5 minutes. Absent or zero: answer at
-        once.
+        once. With a filter: for the first byte or line that it selects.
         """
+
+    @_builtins.property
+    def filter(self) -> Global___OutputFilter:
+        """The part of the output to return. Absent: all of it."""
 
     def __init__(
         self,
@@ -109,19 +176,116 @@ class ReadOutputRequest(_message.Message):
         task_id: _builtins.str = ...,
         offset: _builtins.int = ...,
         tail_bytes: _builtins.int = ...,
+        tail_lines: _builtins.int = ...,
+        since: _timestamp_pb2.Timestamp | None = ...,
+        head_and_tail: Global___HeadAndTail | None = ...,
         max_bytes: _builtins.int = ...,
         wait: _duration_pb2.Duration | None = ...,
         view: Global___OutputView.ValueType = ...,
+        filter: Global___OutputFilter | None = ...,
+        max_lines: _builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["offset", b"offset", "start", b"start", "tail_bytes", b"tail_bytes", "wait", b"wait"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter", "head_and_tail", b"head_and_tail", "offset", b"offset", "since", b"since", "start", b"start", "tail_bytes", b"tail_bytes", "tail_lines", b"tail_lines", "wait", b"wait"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["max_bytes", b"max_bytes", "offset", b"offset", "start", b"start", "tail_bytes", b"tail_bytes", "task_id", b"task_id", "view", b"view", "wait", b"wait"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter", "head_and_tail", b"head_and_tail", "max_bytes", b"max_bytes", "max_lines", b"max_lines", "offset", b"offset", "since", b"since", "start", b"start", "tail_bytes", b"tail_bytes", "tail_lines", b"tail_lines", "task_id", b"task_id", "view", b"view", "wait", b"wait"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_start: _TypeAlias = _typing.Literal["offset", "tail_bytes"]  # noqa: Y015
+    _WhichOneofReturnType_start: _TypeAlias = _typing.Literal["offset", "tail_bytes", "tail_lines", "since", "head_and_tail"]  # noqa: Y015
     _WhichOneofArgType_start: _TypeAlias = _typing.Literal["start", b"start"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_start) -> _WhichOneofReturnType_start | None: ...
 
 Global___ReadOutputRequest: _TypeAlias = ReadOutputRequest  # noqa: Y015
+
+@_typing.final
+class HeadAndTail(_message.Message):
+    """The beginning and the end of a task's output. The answer has the first part, a gap with the cause
+    OMITTED and the exact number of bytes left out, and the last part; or all output, if the parts meet.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HEAD_BYTES_FIELD_NUMBER: _builtins.int
+    HEAD_LINES_FIELD_NUMBER: _builtins.int
+    TAIL_BYTES_FIELD_NUMBER: _builtins.int
+    TAIL_LINES_FIELD_NUMBER: _builtins.int
+    head_bytes: _builtins.int
+    """In bytes: at most 512 KiB."""
+    head_lines: _builtins.int
+    """In lines of both streams together, up to 512 KiB."""
+    tail_bytes: _builtins.int
+    """In bytes: at most 512 KiB."""
+    tail_lines: _builtins.int
+    """In lines of both streams together, up to 512 KiB. A last line without a line end counts."""
+    def __init__(
+        self,
+        *,
+        head_bytes: _builtins.int = ...,
+        head_lines: _builtins.int = ...,
+        tail_bytes: _builtins.int = ...,
+        tail_lines: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["head", b"head", "head_bytes", b"head_bytes", "head_lines", b"head_lines", "tail", b"tail", "tail_bytes", b"tail_bytes", "tail_lines", b"tail_lines"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["head", b"head", "head_bytes", b"head_bytes", "head_lines", b"head_lines", "tail", b"tail", "tail_bytes", b"tail_bytes", "tail_lines", b"tail_lines"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_head: _TypeAlias = _typing.Literal["head_bytes", "head_lines"]  # noqa: Y015
+    _WhichOneofArgType_head: _TypeAlias = _typing.Literal["head", b"head"]  # noqa: Y015
+    _WhichOneofReturnType_tail: _TypeAlias = _typing.Literal["tail_bytes", "tail_lines"]  # noqa: Y015
+    _WhichOneofArgType_tail: _TypeAlias = _typing.Literal["tail", b"tail"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_head) -> _WhichOneofReturnType_head | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_tail) -> _WhichOneofReturnType_tail | None: ...
+
+Global___HeadAndTail: _TypeAlias = HeadAndTail  # noqa: Y015
+
+@_typing.final
+class OutputFilter(_message.Message):
+    """A selection of output.
+
+    With `include` or `exclude` it selects lines, and each chunk of the answer is one line with its line
+    end. Each stream has lines of its own, in the order of their ends; `offset` and `read_time` of a chunk
+    are those of its first byte. A line that spans more than 64 KiB of output, its own or that of the other
+    stream, is split. A line belongs to the answer if it ends after the requested offset, so that reading
+    on from `next_offset` neither repeats nor loses one.
+
+    Patterns are regular expressions of the Rust crate `regex`, which match in linear time: up to 4 KiB
+    of text, 1 MiB when compiled. They are applied to a line without its line end and, with PLAIN, without
+    terminal escape sequences.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STREAM_FIELD_NUMBER: _builtins.int
+    INCLUDE_FIELD_NUMBER: _builtins.int
+    EXCLUDE_FIELD_NUMBER: _builtins.int
+    LINES_BEFORE_FIELD_NUMBER: _builtins.int
+    LINES_AFTER_FIELD_NUMBER: _builtins.int
+    stream: Global___OutputStream.ValueType
+    """Only this stream. Unspecified: both."""
+    include: _builtins.str
+    """Selects the lines that match. Empty: all lines."""
+    exclude: _builtins.str
+    """Drops the lines that match, before `include` and its context are considered. Empty: none."""
+    lines_before: _builtins.int
+    """Lines to return before each line that `include` selects: at most 100."""
+    lines_after: _builtins.int
+    """Lines to return after each line that `include` selects: at most 100."""
+    def __init__(
+        self,
+        *,
+        stream: Global___OutputStream.ValueType = ...,
+        include: _builtins.str = ...,
+        exclude: _builtins.str = ...,
+        lines_before: _builtins.int = ...,
+        lines_after: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["exclude", b"exclude", "include", b"include", "lines_after", b"lines_after", "lines_before", b"lines_before", "stream", b"stream"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OutputFilter: _TypeAlias = OutputFilter  # noqa: Y015
 
 @_typing.final
 class ReadOutputResponse(_message.Message):
@@ -134,16 +298,19 @@ class ReadOutputResponse(_message.Message):
     END_OFFSET_FIELD_NUMBER: _builtins.int
     COMPLETE_FIELD_NUMBER: _builtins.int
     next_offset: _builtins.int
-    """The offset to continue from: after the last byte returned; the requested offset if there was none;
-    `end_offset` if the task is finished and the rest of its output is lost.
+    """The offset to continue from: after the last byte or gap returned; the requested offset if there was
+    none. With a filter: after the output that was searched. One more than `end_offset` once a filter has
+    selected from the last line of a finished task and that line has no line end.
     """
     end_offset: _builtins.int
-    """Bytes of output written so far."""
+    """Bytes of output written so far, missing ones included."""
     complete: _builtins.bool
     """True if the task is finished: no byte will follow `end_offset`."""
     @_builtins.property
     def chunks(self) -> _containers.RepeatedCompositeFieldContainer[Global___OutputChunk]:
-        """In the order of arrival."""
+        """In the order of arrival, from the requested offset on. Missing output is a gap among them, so each one
+        begins where the one before it ends.
+        """
 
     def __init__(
         self,
@@ -163,7 +330,7 @@ Global___ReadOutputResponse: _TypeAlias = ReadOutputResponse  # noqa: Y015
 
 @_typing.final
 class OutputChunk(_message.Message):
-    """Bytes of one stream that arrived together."""
+    """Bytes of one stream that arrived together, or a gap."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -172,17 +339,22 @@ class OutputChunk(_message.Message):
     READ_TIME_FIELD_NUMBER: _builtins.int
     DATA_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
+    GAP_FIELD_NUMBER: _builtins.int
     offset: _builtins.int
-    """The offset of the first byte."""
+    """The offset of the first byte; of a gap, the first missing byte."""
     stream: Global___OutputStream.ValueType
-    """The stream that they were written to."""
+    """The stream that they were written to. Unspecified for a gap."""
     data: _builtins.bytes
     """The bytes, with RAW."""
     text: _builtins.str
-    """The text, with TEXT: valid UTF-8, each invalid sequence replaced by U+FFFD."""
+    """The text, with TEXT and PLAIN: valid UTF-8, each invalid sequence replaced by U+FFFD."""
     @_builtins.property
     def read_time(self) -> _timestamp_pb2.Timestamp:
-        """The time at which they were read from the task."""
+        """The time at which they were read from the task. Absent for a gap."""
+
+    @_builtins.property
+    def gap(self) -> Global___OutputGap:
+        """Output that is missing from `offset` on."""
 
     def __init__(
         self,
@@ -192,16 +364,49 @@ class OutputChunk(_message.Message):
         read_time: _timestamp_pb2.Timestamp | None = ...,
         data: _builtins.bytes = ...,
         text: _builtins.str = ...,
+        gap: Global___OutputGap | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "data", b"data", "read_time", b"read_time", "text", b"text"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "data", b"data", "gap", b"gap", "read_time", b"read_time", "text", b"text"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "data", b"data", "offset", b"offset", "read_time", b"read_time", "stream", b"stream", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "data", b"data", "gap", b"gap", "offset", b"offset", "read_time", b"read_time", "stream", b"stream", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_content: _TypeAlias = _typing.Literal["data", "text"]  # noqa: Y015
+    _WhichOneofReturnType_content: _TypeAlias = _typing.Literal["data", "text", "gap"]  # noqa: Y015
     _WhichOneofArgType_content: _TypeAlias = _typing.Literal["content", b"content"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_content) -> _WhichOneofReturnType_content | None: ...
 
 Global___OutputChunk: _TypeAlias = OutputChunk  # noqa: Y015
+
+@_typing.final
+class OutputGap(_message.Message):
+    """Output that the task has written and that is missing here."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LENGTH_FIELD_NUMBER: _builtins.int
+    CAUSE_FIELD_NUMBER: _builtins.int
+    LINES_FIELD_NUMBER: _builtins.int
+    length: _builtins.int
+    """The number of missing bytes."""
+    cause: Global___OutputGapCause.ValueType
+    """The cause."""
+    lines: _builtins.int
+    """The number of line ends among them. Only with OMITTED, in a HeadAndTail by lines."""
+    def __init__(
+        self,
+        *,
+        length: _builtins.int = ...,
+        cause: Global___OutputGapCause.ValueType = ...,
+        lines: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_lines", b"_lines", "lines", b"lines"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_lines", b"_lines", "cause", b"cause", "length", b"length", "lines", b"lines"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__lines: _TypeAlias = _typing.Literal["lines"]  # noqa: Y015
+    _WhichOneofArgType__lines: _TypeAlias = _typing.Literal["_lines", b"_lines"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__lines) -> _WhichOneofReturnType__lines | None: ...
+
+Global___OutputGap: _TypeAlias = OutputGap  # noqa: Y015
 
 @_typing.final
 class OutputTail(_message.Message):
@@ -215,7 +420,9 @@ class OutputTail(_message.Message):
     """Bytes of output written in all."""
     @_builtins.property
     def chunks(self) -> _containers.RepeatedCompositeFieldContainer[Global___OutputChunk]:
-        """In the order of arrival, as RAW."""
+        """In the order of arrival, as RAW, gaps included. With a truncated output: the last bytes that were kept,
+        then the gap.
+        """
 
     def __init__(
         self,
@@ -230,3 +437,170 @@ class OutputTail(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___OutputTail: _TypeAlias = OutputTail  # noqa: Y015
+
+@_typing.final
+class OutputPattern(_message.Message):
+    """A pattern to look for in the output of a task. See OutputFilter for its syntax.
+
+    A line that matches is told by a MATCHED event; more lines that match within the cool-down are told
+    together, by one event at its end. The pattern is searched for from the first byte of the output that
+    is kept, whenever it was given, unless `from_offset` says otherwise.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    REGEX_FIELD_NUMBER: _builtins.int
+    STREAM_FIELD_NUMBER: _builtins.int
+    COOLDOWN_FIELD_NUMBER: _builtins.int
+    MAX_EVENTS_FIELD_NUMBER: _builtins.int
+    FROM_OFFSET_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """The name of the pattern: 1 to 256 bytes, unique within the task. Required."""
+    regex: _builtins.str
+    """The regular expression. It is applied to a line without its line end and without terminal escape
+    sequences. Required.
+    """
+    stream: Global___OutputStream.ValueType
+    """Only this stream. Unspecified: both."""
+    max_events: _builtins.int
+    """Maximum number of MATCHED events, after which the pattern is not searched for any more. 0: 100. At
+    most 10,000.
+    """
+    from_offset: _builtins.int
+    """The offset to search from: lines that end after it."""
+    @_builtins.property
+    def cooldown(self) -> _duration_pb2.Duration:
+        """Minimum time between two MATCHED events of this pattern, up to a day. Absent: 1 s."""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        regex: _builtins.str = ...,
+        stream: Global___OutputStream.ValueType = ...,
+        cooldown: _duration_pb2.Duration | None = ...,
+        max_events: _builtins.int = ...,
+        from_offset: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_cooldown", b"_cooldown", "cooldown", b"cooldown"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cooldown", b"_cooldown", "cooldown", b"cooldown", "from_offset", b"from_offset", "max_events", b"max_events", "name", b"name", "regex", b"regex", "stream", b"stream"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__cooldown: _TypeAlias = _typing.Literal["cooldown"]  # noqa: Y015
+    _WhichOneofArgType__cooldown: _TypeAlias = _typing.Literal["_cooldown", b"_cooldown"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__cooldown) -> _WhichOneofReturnType__cooldown | None: ...
+
+Global___OutputPattern: _TypeAlias = OutputPattern  # noqa: Y015
+
+@_typing.final
+class PatternMatches(_message.Message):
+    """The lines that a pattern has matched, as of the task's revision."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    COUNT_FIELD_NUMBER: _builtins.int
+    EVENTS_FIELD_NUMBER: _builtins.int
+    LAST_OFFSET_FIELD_NUMBER: _builtins.int
+    SEARCHED_OFFSET_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """The name of the pattern."""
+    count: _builtins.int
+    """The number of lines."""
+    events: _builtins.int
+    """The number of MATCHED events."""
+    last_offset: _builtins.int
+    """The offset of the latest line. Absent: no line has matched."""
+    searched_offset: _builtins.int
+    """The output before this offset was searched. In a finished task it is less than `output_bytes` if
+    the pattern had reached its maximum, or took too long.
+    """
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        count: _builtins.int = ...,
+        events: _builtins.int = ...,
+        last_offset: _builtins.int | None = ...,
+        searched_offset: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_last_offset", b"_last_offset", "last_offset", b"last_offset"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_last_offset", b"_last_offset", "count", b"count", "events", b"events", "last_offset", b"last_offset", "name", b"name", "searched_offset", b"searched_offset"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__last_offset: _TypeAlias = _typing.Literal["last_offset"]  # noqa: Y015
+    _WhichOneofArgType__last_offset: _TypeAlias = _typing.Literal["_last_offset", b"_last_offset"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__last_offset) -> _WhichOneofReturnType__last_offset | None: ...
+
+Global___PatternMatches: _TypeAlias = PatternMatches  # noqa: Y015
+
+@_typing.final
+class OutputMatch(_message.Message):
+    """The lines that a MATCHED event tells of."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PATTERN_FIELD_NUMBER: _builtins.int
+    COUNT_FIELD_NUMBER: _builtins.int
+    SUPPRESSED_FIELD_NUMBER: _builtins.int
+    LINES_FIELD_NUMBER: _builtins.int
+    pattern: _builtins.str
+    """The name of the pattern."""
+    count: _builtins.int
+    """The number of lines that matched since the pattern's previous event."""
+    suppressed: _builtins.int
+    """The number of those that are not in `lines`."""
+    @_builtins.property
+    def lines(self) -> _containers.RepeatedCompositeFieldContainer[Global___MatchedLine]:
+        """The first of them, at most 16."""
+
+    def __init__(
+        self,
+        *,
+        pattern: _builtins.str = ...,
+        count: _builtins.int = ...,
+        suppressed: _builtins.int = ...,
+        lines: _abc.Iterable[Global___MatchedLine] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "lines", b"lines", "pattern", b"pattern", "suppressed", b"suppressed"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OutputMatch: _TypeAlias = OutputMatch  # noqa: Y015
+
+@_typing.final
+class MatchedLine(_message.Message):
+    """A line that matched."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OFFSET_FIELD_NUMBER: _builtins.int
+    STREAM_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    offset: _builtins.int
+    """The offset of its first byte."""
+    stream: Global___OutputStream.ValueType
+    """The stream that it was written to."""
+    text: _builtins.str
+    """Its first 4 KiB, as PLAIN and without its line end, read from the output when the message is sent.
+    Absent if the output is not there any more, as after a removal of the task.
+    """
+    def __init__(
+        self,
+        *,
+        offset: _builtins.int = ...,
+        stream: Global___OutputStream.ValueType = ...,
+        text: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "text", b"text"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "offset", b"offset", "stream", b"stream", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__text: _TypeAlias = _typing.Literal["text"]  # noqa: Y015
+    _WhichOneofArgType__text: _TypeAlias = _typing.Literal["_text", b"_text"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__text) -> _WhichOneofReturnType__text | None: ...
+
+Global___MatchedLine: _TypeAlias = MatchedLine  # noqa: Y015

@@ -23,9 +23,10 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
+from heeler.v1 import output_pb2 as heeler_dot_v1_dot_output__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14heeler/v1/spec.proto\x12\theeler.v1\x1a\x1egoogle/protobuf/duration.proto\"\xb7\x05\n\x08TaskSpec\x12!\n\x04kind\x18\x01 \x01(\x0e\x32\x13.heeler.v1.TaskKind\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\nsession_id\x18\x03 \x01(\t\x12\x11\n\tparent_id\x18\x04 \x01(\t\x12/\n\x06labels\x18\x05 \x03(\x0b\x32\x1f.heeler.v1.TaskSpec.LabelsEntry\x12&\n\x04\x61rgv\x18\x06 \x01(\x0b\x32\x16.heeler.v1.ArgvCommandH\x00\x12(\n\x05shell\x18\x07 \x01(\x0b\x32\x17.heeler.v1.ShellCommandH\x00\x12\x19\n\x11working_directory\x18\x08 \x01(\t\x12/\n\x0b\x65nvironment\x18\t \x01(\x0b\x32\x1a.heeler.v1.TaskEnvironment\x12*\n\x07timeout\x18\n \x01(\x0b\x32\x19.google.protobuf.Duration\x12/\n\x0cidle_timeout\x18\x0b \x01(\x0b\x32\x19.google.protobuf.Duration\x12#\n\x04stop\x18\x0c \x01(\x0b\x32\x15.heeler.v1.StopPolicy\x12/\n\nforeground\x18\r \x01(\x0b\x32\x1b.heeler.v1.ForegroundPolicy\x12)\n\x07silence\x18\x0e \x01(\x0b\x32\x18.heeler.v1.SilencePolicy\x12-\n\texclusive\x18\x0f \x01(\x0b\x32\x1a.heeler.v1.ExclusivePolicy\x12\r\n\x05queue\x18\x10 \x01(\t\x12.\n\rorphan_policy\x18\x11 \x01(\x0e\x32\x17.heeler.v1.OrphanPolicy\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\t\n\x07\x63ommand\"\x1b\n\x0b\x41rgvCommand\x12\x0c\n\x04\x61rgs\x18\x01 \x03(\t\"/\n\x0cShellCommand\x12\x0e\n\x06script\x18\x01 \x01(\t\x12\x0f\n\x07program\x18\x02 \x01(\t\"\xdb\x01\n\x0fTaskEnvironment\x12<\n\tvariables\x18\x01 \x03(\x0b\x32).heeler.v1.TaskEnvironment.VariablesEntry\x12\x0e\n\x06remove\x18\x02 \x03(\t\x12\x30\n\x08\x64\x65\x66\x61ults\x18\x03 \x01(\x0e\x32\x1e.heeler.v1.EnvironmentDefaults\x12\x16\n\x0evariable_names\x18\x04 \x03(\t\x1a\x30\n\x0eVariablesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"U\n\nStopPolicy\x12-\n\x05grace\x18\x01 \x01(\x0b\x32\x19.google.protobuf.DurationH\x00\x88\x01\x01\x12\x0e\n\x06signal\x18\x02 \x01(\tB\x08\n\x06_grace\"\xf7\x01\n\x10\x46oregroundPolicy\x12*\n\x07timeout\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x36\n\non_timeout\x18\x02 \x01(\x0e\x32\".heeler.v1.ForegroundTimeoutAction\x12\x32\n\ron_disconnect\x18\x03 \x01(\x0e\x32\x1b.heeler.v1.DisconnectAction\x12\x37\n\x0freattach_window\x18\x04 \x01(\x0b\x32\x19.google.protobuf.DurationH\x00\x88\x01\x01\x42\x12\n\x10_reattach_window\"i\n\rSilencePolicy\x12.\n\x0bstale_after\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12(\n\x08on_stale\x18\x02 \x01(\x0e\x32\x16.heeler.v1.StaleAction\"F\n\x0f\x45xclusivePolicy\x12\x0b\n\x03key\x18\x01 \x01(\t\x12&\n\x04mode\x18\x02 \x01(\x0e\x32\x18.heeler.v1.ExclusiveMode*U\n\x08TaskKind\x12\x19\n\x15TASK_KIND_UNSPECIFIED\x10\x00\x12\x13\n\x0fTASK_KIND_SHELL\x10\x01\x12\x13\n\x0fTASK_KIND_AGENT\x10\x02\"\x04\x08\x03\x10\x03*\x84\x01\n\x13\x45nvironmentDefaults\x12$\n ENVIRONMENT_DEFAULTS_UNSPECIFIED\x10\x00\x12(\n$ENVIRONMENT_DEFAULTS_NON_INTERACTIVE\x10\x01\x12\x1d\n\x19\x45NVIRONMENT_DEFAULTS_NONE\x10\x02*\x90\x01\n\x17\x46oregroundTimeoutAction\x12)\n%FOREGROUND_TIMEOUT_ACTION_UNSPECIFIED\x10\x00\x12$\n FOREGROUND_TIMEOUT_ACTION_DETACH\x10\x01\x12$\n FOREGROUND_TIMEOUT_ACTION_CANCEL\x10\x02*\x8d\x01\n\x10\x44isconnectAction\x12!\n\x1d\x44ISCONNECT_ACTION_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x44ISCONNECT_ACTION_CANCEL\x10\x01\x12\x1c\n\x18\x44ISCONNECT_ACTION_DETACH\x10\x02\x12\x1a\n\x16\x44ISCONNECT_ACTION_KEEP\x10\x03*]\n\x0bStaleAction\x12\x1c\n\x18STALE_ACTION_UNSPECIFIED\x10\x00\x12\x17\n\x13STALE_ACTION_NOTIFY\x10\x01\x12\x17\n\x13STALE_ACTION_CANCEL\x10\x02*\x9b\x01\n\rExclusiveMode\x12\x1e\n\x1a\x45XCLUSIVE_MODE_UNSPECIFIED\x10\x00\x12\x19\n\x15\x45XCLUSIVE_MODE_REJECT\x10\x01\x12\x1a\n\x16\x45XCLUSIVE_MODE_REPLACE\x10\x02\x12\x18\n\x14\x45XCLUSIVE_MODE_QUEUE\x10\x03\x12\x19\n\x15\x45XCLUSIVE_MODE_ENSURE\x10\x04*y\n\x0cOrphanPolicy\x12\x1d\n\x19ORPHAN_POLICY_UNSPECIFIED\x10\x00\x12\x17\n\x13ORPHAN_POLICY_TRACK\x10\x01\x12\x16\n\x12ORPHAN_POLICY_KILL\x10\x02\x12\x19\n\x15ORPHAN_POLICY_ABANDON\x10\x03\x42_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14heeler/v1/spec.proto\x12\theeler.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x16heeler/v1/output.proto\"\xe0\x05\n\x08TaskSpec\x12!\n\x04kind\x18\x01 \x01(\x0e\x32\x13.heeler.v1.TaskKind\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\nsession_id\x18\x03 \x01(\t\x12\x11\n\tparent_id\x18\x04 \x01(\t\x12/\n\x06labels\x18\x05 \x03(\x0b\x32\x1f.heeler.v1.TaskSpec.LabelsEntry\x12&\n\x04\x61rgv\x18\x06 \x01(\x0b\x32\x16.heeler.v1.ArgvCommandH\x00\x12(\n\x05shell\x18\x07 \x01(\x0b\x32\x17.heeler.v1.ShellCommandH\x00\x12\x19\n\x11working_directory\x18\x08 \x01(\t\x12/\n\x0b\x65nvironment\x18\t \x01(\x0b\x32\x1a.heeler.v1.TaskEnvironment\x12*\n\x07timeout\x18\n \x01(\x0b\x32\x19.google.protobuf.Duration\x12/\n\x0cidle_timeout\x18\x0b \x01(\x0b\x32\x19.google.protobuf.Duration\x12#\n\x04stop\x18\x0c \x01(\x0b\x32\x15.heeler.v1.StopPolicy\x12/\n\nforeground\x18\r \x01(\x0b\x32\x1b.heeler.v1.ForegroundPolicy\x12)\n\x07silence\x18\x0e \x01(\x0b\x32\x18.heeler.v1.SilencePolicy\x12-\n\texclusive\x18\x0f \x01(\x0b\x32\x1a.heeler.v1.ExclusivePolicy\x12\r\n\x05queue\x18\x10 \x01(\t\x12.\n\rorphan_policy\x18\x11 \x01(\x0e\x32\x17.heeler.v1.OrphanPolicy\x12\'\n\x06output\x18\x12 \x01(\x0b\x32\x17.heeler.v1.OutputPolicy\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\t\n\x07\x63ommand\"\x1b\n\x0b\x41rgvCommand\x12\x0c\n\x04\x61rgs\x18\x01 \x03(\t\"/\n\x0cShellCommand\x12\x0e\n\x06script\x18\x01 \x01(\t\x12\x0f\n\x07program\x18\x02 \x01(\t\"\xdb\x01\n\x0fTaskEnvironment\x12<\n\tvariables\x18\x01 \x03(\x0b\x32).heeler.v1.TaskEnvironment.VariablesEntry\x12\x0e\n\x06remove\x18\x02 \x03(\t\x12\x30\n\x08\x64\x65\x66\x61ults\x18\x03 \x01(\x0e\x32\x1e.heeler.v1.EnvironmentDefaults\x12\x16\n\x0evariable_names\x18\x04 \x03(\t\x1a\x30\n\x0eVariablesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"U\n\nStopPolicy\x12-\n\x05grace\x18\x01 \x01(\x0b\x32\x19.google.protobuf.DurationH\x00\x88\x01\x01\x12\x0e\n\x06signal\x18\x02 \x01(\tB\x08\n\x06_grace\"\xf7\x01\n\x10\x46oregroundPolicy\x12*\n\x07timeout\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x36\n\non_timeout\x18\x02 \x01(\x0e\x32\".heeler.v1.ForegroundTimeoutAction\x12\x32\n\ron_disconnect\x18\x03 \x01(\x0e\x32\x1b.heeler.v1.DisconnectAction\x12\x37\n\x0freattach_window\x18\x04 \x01(\x0b\x32\x19.google.protobuf.DurationH\x00\x88\x01\x01\x42\x12\n\x10_reattach_window\"i\n\rSilencePolicy\x12.\n\x0bstale_after\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12(\n\x08on_stale\x18\x02 \x01(\x0e\x32\x16.heeler.v1.StaleAction\"F\n\x0f\x45xclusivePolicy\x12\x0b\n\x03key\x18\x01 \x01(\t\x12&\n\x04mode\x18\x02 \x01(\x0e\x32\x18.heeler.v1.ExclusiveMode\"\xa5\x01\n\x0cOutputPolicy\x12\x11\n\tmax_bytes\x18\x01 \x01(\x04\x12\x17\n\nhead_bytes\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12.\n\x08on_limit\x18\x03 \x01(\x0e\x32\x1c.heeler.v1.OutputLimitAction\x12*\n\x08patterns\x18\x04 \x03(\x0b\x32\x18.heeler.v1.OutputPatternB\r\n\x0b_head_bytes*U\n\x08TaskKind\x12\x19\n\x15TASK_KIND_UNSPECIFIED\x10\x00\x12\x13\n\x0fTASK_KIND_SHELL\x10\x01\x12\x13\n\x0fTASK_KIND_AGENT\x10\x02\"\x04\x08\x03\x10\x03*\x84\x01\n\x13\x45nvironmentDefaults\x12$\n ENVIRONMENT_DEFAULTS_UNSPECIFIED\x10\x00\x12(\n$ENVIRONMENT_DEFAULTS_NON_INTERACTIVE\x10\x01\x12\x1d\n\x19\x45NVIRONMENT_DEFAULTS_NONE\x10\x02*\x90\x01\n\x17\x46oregroundTimeoutAction\x12)\n%FOREGROUND_TIMEOUT_ACTION_UNSPECIFIED\x10\x00\x12$\n FOREGROUND_TIMEOUT_ACTION_DETACH\x10\x01\x12$\n FOREGROUND_TIMEOUT_ACTION_CANCEL\x10\x02*\x8d\x01\n\x10\x44isconnectAction\x12!\n\x1d\x44ISCONNECT_ACTION_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x44ISCONNECT_ACTION_CANCEL\x10\x01\x12\x1c\n\x18\x44ISCONNECT_ACTION_DETACH\x10\x02\x12\x1a\n\x16\x44ISCONNECT_ACTION_KEEP\x10\x03*]\n\x0bStaleAction\x12\x1c\n\x18STALE_ACTION_UNSPECIFIED\x10\x00\x12\x17\n\x13STALE_ACTION_NOTIFY\x10\x01\x12\x17\n\x13STALE_ACTION_CANCEL\x10\x02*\x9b\x01\n\rExclusiveMode\x12\x1e\n\x1a\x45XCLUSIVE_MODE_UNSPECIFIED\x10\x00\x12\x19\n\x15\x45XCLUSIVE_MODE_REJECT\x10\x01\x12\x1a\n\x16\x45XCLUSIVE_MODE_REPLACE\x10\x02\x12\x18\n\x14\x45XCLUSIVE_MODE_QUEUE\x10\x03\x12\x19\n\x15\x45XCLUSIVE_MODE_ENSURE\x10\x04*y\n\x0cOrphanPolicy\x12\x1d\n\x19ORPHAN_POLICY_UNSPECIFIED\x10\x00\x12\x17\n\x13ORPHAN_POLICY_TRACK\x10\x01\x12\x16\n\x12ORPHAN_POLICY_KILL\x10\x02\x12\x19\n\x15ORPHAN_POLICY_ABANDON\x10\x03*\x98\x01\n\x11OutputLimitAction\x12#\n\x1fOUTPUT_LIMIT_ACTION_UNSPECIFIED\x10\x00\x12\x1e\n\x1aOUTPUT_LIMIT_ACTION_ROTATE\x10\x01\x12 \n\x1cOUTPUT_LIMIT_ACTION_TRUNCATE\x10\x02\x12\x1c\n\x18OUTPUT_LIMIT_ACTION_KILL\x10\x03\x42_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,38 +38,42 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TASKSPEC_LABELSENTRY']._serialized_options = b'8\001'
   _globals['_TASKENVIRONMENT_VARIABLESENTRY']._loaded_options = None
   _globals['_TASKENVIRONMENT_VARIABLESENTRY']._serialized_options = b'8\001'
-  _globals['_TASKKIND']._serialized_start=1581
-  _globals['_TASKKIND']._serialized_end=1666
-  _globals['_ENVIRONMENTDEFAULTS']._serialized_start=1669
-  _globals['_ENVIRONMENTDEFAULTS']._serialized_end=1801
-  _globals['_FOREGROUNDTIMEOUTACTION']._serialized_start=1804
-  _globals['_FOREGROUNDTIMEOUTACTION']._serialized_end=1948
-  _globals['_DISCONNECTACTION']._serialized_start=1951
-  _globals['_DISCONNECTACTION']._serialized_end=2092
-  _globals['_STALEACTION']._serialized_start=2094
-  _globals['_STALEACTION']._serialized_end=2187
-  _globals['_EXCLUSIVEMODE']._serialized_start=2190
-  _globals['_EXCLUSIVEMODE']._serialized_end=2345
-  _globals['_ORPHANPOLICY']._serialized_start=2347
-  _globals['_ORPHANPOLICY']._serialized_end=2468
-  _globals['_TASKSPEC']._serialized_start=68
-  _globals['_TASKSPEC']._serialized_end=763
-  _globals['_TASKSPEC_LABELSENTRY']._serialized_start=707
-  _globals['_TASKSPEC_LABELSENTRY']._serialized_end=752
-  _globals['_ARGVCOMMAND']._serialized_start=765
-  _globals['_ARGVCOMMAND']._serialized_end=792
-  _globals['_SHELLCOMMAND']._serialized_start=794
-  _globals['_SHELLCOMMAND']._serialized_end=841
-  _globals['_TASKENVIRONMENT']._serialized_start=844
-  _globals['_TASKENVIRONMENT']._serialized_end=1063
-  _globals['_TASKENVIRONMENT_VARIABLESENTRY']._serialized_start=1015
-  _globals['_TASKENVIRONMENT_VARIABLESENTRY']._serialized_end=1063
-  _globals['_STOPPOLICY']._serialized_start=1065
-  _globals['_STOPPOLICY']._serialized_end=1150
-  _globals['_FOREGROUNDPOLICY']._serialized_start=1153
-  _globals['_FOREGROUNDPOLICY']._serialized_end=1400
-  _globals['_SILENCEPOLICY']._serialized_start=1402
-  _globals['_SILENCEPOLICY']._serialized_end=1507
-  _globals['_EXCLUSIVEPOLICY']._serialized_start=1509
-  _globals['_EXCLUSIVEPOLICY']._serialized_end=1579
+  _globals['_TASKKIND']._serialized_start=1814
+  _globals['_TASKKIND']._serialized_end=1899
+  _globals['_ENVIRONMENTDEFAULTS']._serialized_start=1902
+  _globals['_ENVIRONMENTDEFAULTS']._serialized_end=2034
+  _globals['_FOREGROUNDTIMEOUTACTION']._serialized_start=2037
+  _globals['_FOREGROUNDTIMEOUTACTION']._serialized_end=2181
+  _globals['_DISCONNECTACTION']._serialized_start=2184
+  _globals['_DISCONNECTACTION']._serialized_end=2325
+  _globals['_STALEACTION']._serialized_start=2327
+  _globals['_STALEACTION']._serialized_end=2420
+  _globals['_EXCLUSIVEMODE']._serialized_start=2423
+  _globals['_EXCLUSIVEMODE']._serialized_end=2578
+  _globals['_ORPHANPOLICY']._serialized_start=2580
+  _globals['_ORPHANPOLICY']._serialized_end=2701
+  _globals['_OUTPUTLIMITACTION']._serialized_start=2704
+  _globals['_OUTPUTLIMITACTION']._serialized_end=2856
+  _globals['_TASKSPEC']._serialized_start=92
+  _globals['_TASKSPEC']._serialized_end=828
+  _globals['_TASKSPEC_LABELSENTRY']._serialized_start=772
+  _globals['_TASKSPEC_LABELSENTRY']._serialized_end=817
+  _globals['_ARGVCOMMAND']._serialized_start=830
+  _globals['_ARGVCOMMAND']._serialized_end=857
+  _globals['_SHELLCOMMAND']._serialized_start=859
+  _globals['_SHELLCOMMAND']._serialized_end=906
+  _globals['_TASKENVIRONMENT']._serialized_start=909
+  _globals['_TASKENVIRONMENT']._serialized_end=1128
+  _globals['_TASKENVIRONMENT_VARIABLESENTRY']._serialized_start=1080
+  _globals['_TASKENVIRONMENT_VARIABLESENTRY']._serialized_end=1128
+  _globals['_STOPPOLICY']._serialized_start=1130
+  _globals['_STOPPOLICY']._serialized_end=1215
+  _globals['_FOREGROUNDPOLICY']._serialized_start=1218
+  _globals['_FOREGROUNDPOLICY']._serialized_end=1465
+  _globals['_SILENCEPOLICY']._serialized_start=1467
+  _globals['_SILENCEPOLICY']._serialized_end=1572
+  _globals['_EXCLUSIVEPOLICY']._serialized_start=1574
+  _globals['_EXCLUSIVEPOLICY']._serialized_end=1644
+  _globals['_OUTPUTPOLICY']._serialized_start=1647
+  _globals['_OUTPUTPOLICY']._serialized_end=1812
 # @@protoc_insertion_point(module_scope)

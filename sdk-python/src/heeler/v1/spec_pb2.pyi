@@ -13,6 +13,7 @@ from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from heeler.v1 import output_pb2 as _output_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -248,6 +249,38 @@ task names them.
 """
 Global___OrphanPolicy: _TypeAlias = OrphanPolicy  # noqa: Y015
 
+class _OutputLimitAction:
+    ValueType: _TypeAlias = _builtins.int
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _OutputLimitActionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_OutputLimitAction.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    OUTPUT_LIMIT_ACTION_UNSPECIFIED: _OutputLimitAction.ValueType  # 0
+    """As ROTATE."""
+    OUTPUT_LIMIT_ACTION_ROTATE: _OutputLimitAction.ValueType  # 1
+    """The beginning and the latest output are kept; what is between them is dropped, oldest first."""
+    OUTPUT_LIMIT_ACTION_TRUNCATE: _OutputLimitAction.ValueType  # 2
+    """The output up to the limit is kept; the rest is read from the task and dropped."""
+    OUTPUT_LIMIT_ACTION_KILL: _OutputLimitAction.ValueType  # 3
+    """The whole tree is killed at once, also while no server runs. The task is FAILED, with the end reason
+    OUTPUT_LIMIT.
+    """
+
+class OutputLimitAction(_OutputLimitAction, metaclass=_OutputLimitActionEnumTypeWrapper):
+    """Action when a task's output reaches its limit. An OUTPUT_LIMIT event tells of it, once."""
+
+OUTPUT_LIMIT_ACTION_UNSPECIFIED: OutputLimitAction.ValueType  # 0
+"""As ROTATE."""
+OUTPUT_LIMIT_ACTION_ROTATE: OutputLimitAction.ValueType  # 1
+"""The beginning and the latest output are kept; what is between them is dropped, oldest first."""
+OUTPUT_LIMIT_ACTION_TRUNCATE: OutputLimitAction.ValueType  # 2
+"""The output up to the limit is kept; the rest is read from the task and dropped."""
+OUTPUT_LIMIT_ACTION_KILL: OutputLimitAction.ValueType  # 3
+"""The whole tree is killed at once, also while no server runs. The task is FAILED, with the end reason
+OUTPUT_LIMIT.
+"""
+Global___OutputLimitAction: _TypeAlias = OutputLimitAction  # noqa: Y015
+
 @_typing.final
 class TaskSpec(_message.Message):
     """A task's specification. Spawn takes one; BackgroundTask carries the same one with every default
@@ -293,6 +326,7 @@ class TaskSpec(_message.Message):
     EXCLUSIVE_FIELD_NUMBER: _builtins.int
     QUEUE_FIELD_NUMBER: _builtins.int
     ORPHAN_POLICY_FIELD_NUMBER: _builtins.int
+    OUTPUT_FIELD_NUMBER: _builtins.int
     kind: Global___TaskKind.ValueType
     """SHELL by default."""
     name: _builtins.str
@@ -357,6 +391,10 @@ class TaskSpec(_message.Message):
     def exclusive(self) -> Global___ExclusivePolicy:
         """A key that only one live task has at a time. Absent: none."""
 
+    @_builtins.property
+    def output(self) -> Global___OutputPolicy:
+        """The rules for the output: its limit, and patterns to look for. Absent: ROTATE at 64 MiB, no pattern."""
+
     def __init__(
         self,
         *,
@@ -377,10 +415,11 @@ class TaskSpec(_message.Message):
         exclusive: Global___ExclusivePolicy | None = ...,
         queue: _builtins.str = ...,
         orphan_policy: Global___OrphanPolicy.ValueType = ...,
+        output: Global___OutputPolicy | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["argv", b"argv", "command", b"command", "environment", b"environment", "exclusive", b"exclusive", "foreground", b"foreground", "idle_timeout", b"idle_timeout", "shell", b"shell", "silence", b"silence", "stop", b"stop", "timeout", b"timeout"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["argv", b"argv", "command", b"command", "environment", b"environment", "exclusive", b"exclusive", "foreground", b"foreground", "idle_timeout", b"idle_timeout", "output", b"output", "shell", b"shell", "silence", b"silence", "stop", b"stop", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["argv", b"argv", "command", b"command", "environment", b"environment", "exclusive", b"exclusive", "foreground", b"foreground", "idle_timeout", b"idle_timeout", "kind", b"kind", "labels", b"labels", "name", b"name", "orphan_policy", b"orphan_policy", "parent_id", b"parent_id", "queue", b"queue", "session_id", b"session_id", "shell", b"shell", "silence", b"silence", "stop", b"stop", "timeout", b"timeout", "working_directory", b"working_directory"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["argv", b"argv", "command", b"command", "environment", b"environment", "exclusive", b"exclusive", "foreground", b"foreground", "idle_timeout", b"idle_timeout", "kind", b"kind", "labels", b"labels", "name", b"name", "orphan_policy", b"orphan_policy", "output", b"output", "parent_id", b"parent_id", "queue", b"queue", "session_id", b"session_id", "shell", b"shell", "silence", b"silence", "stop", b"stop", "timeout", b"timeout", "working_directory", b"working_directory"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_command: _TypeAlias = _typing.Literal["argv", "shell"]  # noqa: Y015
     _WhichOneofArgType_command: _TypeAlias = _typing.Literal["command", b"command"]  # noqa: Y015
@@ -640,3 +679,46 @@ class ExclusivePolicy(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ExclusivePolicy: _TypeAlias = ExclusivePolicy  # noqa: Y015
+
+@_typing.final
+class OutputPolicy(_message.Message):
+    """The rules for a task's output. Offsets count every byte that the task has written, kept or not."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MAX_BYTES_FIELD_NUMBER: _builtins.int
+    HEAD_BYTES_FIELD_NUMBER: _builtins.int
+    ON_LIMIT_FIELD_NUMBER: _builtins.int
+    PATTERNS_FIELD_NUMBER: _builtins.int
+    max_bytes: _builtins.int
+    """The most disk space for the output, in bytes, with about 20 bytes for each write of the task. At
+    least 256 KiB. Absent or zero: 64 MiB. The server may keep less: see `heeler serve --max-output`.
+    """
+    head_bytes: _builtins.int
+    """Bytes of output that are kept from the beginning, with ROTATE: at least as many, if the task's writes
+    are not so short that describing them takes the space. At most `max_bytes` less 192 KiB. Absent: 1 MiB,
+    or a quarter of `max_bytes` if that is less.
+    """
+    on_limit: Global___OutputLimitAction.ValueType
+    """Action when the output reaches `max_bytes`. ROTATE by default."""
+    @_builtins.property
+    def patterns(self) -> _containers.RepeatedCompositeFieldContainer[_output_pb2.OutputPattern]:
+        """Patterns to look for: at most 16. UpdateTask can change them."""
+
+    def __init__(
+        self,
+        *,
+        max_bytes: _builtins.int = ...,
+        head_bytes: _builtins.int | None = ...,
+        on_limit: Global___OutputLimitAction.ValueType = ...,
+        patterns: _abc.Iterable[_output_pb2.OutputPattern] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_head_bytes", b"_head_bytes", "head_bytes", b"head_bytes"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_head_bytes", b"_head_bytes", "head_bytes", b"head_bytes", "max_bytes", b"max_bytes", "on_limit", b"on_limit", "patterns", b"patterns"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__head_bytes: _TypeAlias = _typing.Literal["head_bytes"]  # noqa: Y015
+    _WhichOneofArgType__head_bytes: _TypeAlias = _typing.Literal["_head_bytes", b"_head_bytes"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__head_bytes) -> _WhichOneofReturnType__head_bytes | None: ...
+
+Global___OutputPolicy: _TypeAlias = OutputPolicy  # noqa: Y015

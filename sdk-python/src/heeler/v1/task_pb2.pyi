@@ -11,6 +11,7 @@ from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from heeler.v1 import outcome_pb2 as _outcome_pb2
+from heeler.v1 import output_pb2 as _output_pb2
 from heeler.v1 import process_pb2 as _process_pb2
 from heeler.v1 import spec_pb2 as _spec_pb2
 from heeler.v1 import stop_pb2 as _stop_pb2
@@ -24,6 +25,30 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _OutputLimitCause:
+    ValueType: _TypeAlias = _builtins.int
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _OutputLimitCauseEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_OutputLimitCause.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    OUTPUT_LIMIT_CAUSE_UNSPECIFIED: _OutputLimitCause.ValueType  # 0
+    """Never sent."""
+    OUTPUT_LIMIT_CAUSE_POLICY: _OutputLimitCause.ValueType  # 1
+    """The task's own policy, `spec.output`."""
+    OUTPUT_LIMIT_CAUSE_SERVER_BUDGET: _OutputLimitCause.ValueType  # 2
+    """The server's limit on the output of all tasks."""
+
+class OutputLimitCause(_OutputLimitCause, metaclass=_OutputLimitCauseEnumTypeWrapper):
+    """The rule by which output is dropped."""
+
+OUTPUT_LIMIT_CAUSE_UNSPECIFIED: OutputLimitCause.ValueType  # 0
+"""Never sent."""
+OUTPUT_LIMIT_CAUSE_POLICY: OutputLimitCause.ValueType  # 1
+"""The task's own policy, `spec.output`."""
+OUTPUT_LIMIT_CAUSE_SERVER_BUDGET: OutputLimitCause.ValueType  # 2
+"""The server's limit on the output of all tasks."""
+Global___OutputLimitCause: _TypeAlias = OutputLimitCause  # noqa: Y015
 
 class _TaskState:
     ValueType: _TypeAlias = _builtins.int
@@ -154,6 +179,8 @@ class BackgroundTask(_message.Message):
     OUTPUT_BYTES_FIELD_NUMBER: _builtins.int
     CAPTURE_ERROR_FIELD_NUMBER: _builtins.int
     REVISION_FIELD_NUMBER: _builtins.int
+    OUTPUT_LIMIT_FIELD_NUMBER: _builtins.int
+    MATCHES_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Server-made id: `shell-` or `agent-` and ten characters of lower-case base32. Never reused within a
     state directory.
@@ -174,10 +201,10 @@ class BackgroundTask(_message.Message):
     end_reason: _outcome_pb2.EndReason.ValueType
     """The reason for the end. Set in terminal states only."""
     output_bytes: _builtins.int
-    """Bytes of output written by `revision`."""
+    """Bytes of output written by `revision`, dropped ones included."""
     capture_error: _builtins.str
     """The reason why output is missing: capturing it failed, for example on a full disk. Empty: nothing
-    is missing. A task whose capture failed is never COMPLETED.
+    is missing but what `output_limit` names. A task whose capture failed is never COMPLETED.
     """
     revision: _builtins.int
     """Revision of the event that produced this state."""
@@ -219,6 +246,14 @@ class BackgroundTask(_message.Message):
     def abandoned(self) -> _containers.RepeatedCompositeFieldContainer[Global___AbandonedProcess]:
         """The orphans that lived on when the task ended. With ORPHAN_POLICY_ABANDON only."""
 
+    @_builtins.property
+    def output_limit(self) -> Global___OutputLimit:
+        """Present once output was dropped by rule."""
+
+    @_builtins.property
+    def matches(self) -> _containers.RepeatedCompositeFieldContainer[_output_pb2.PatternMatches]:
+        """The matches of each pattern in `spec.output`, in the same order."""
+
     def __init__(
         self,
         *,
@@ -241,14 +276,50 @@ class BackgroundTask(_message.Message):
         output_bytes: _builtins.int = ...,
         capture_error: _builtins.str = ...,
         revision: _builtins.int = ...,
+        output_limit: Global___OutputLimit | None = ...,
+        matches: _abc.Iterable[_output_pb2.PatternMatches] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "detachment", b"detachment", "end_time", b"end_time", "leader", b"leader", "outcome", b"outcome", "spec", b"spec", "start_time", b"start_time", "stop", b"stop"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "detachment", b"detachment", "end_time", b"end_time", "leader", b"leader", "outcome", b"outcome", "output_limit", b"output_limit", "spec", b"spec", "start_time", b"start_time", "stop", b"stop"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["abandoned", b"abandoned", "capture_error", b"capture_error", "containment", b"containment", "create_time", b"create_time", "detachment", b"detachment", "end_reason", b"end_reason", "end_time", b"end_time", "id", b"id", "leader", b"leader", "outcome", b"outcome", "output_bytes", b"output_bytes", "placement", b"placement", "revision", b"revision", "spec", b"spec", "stale", b"stale", "start_time", b"start_time", "state", b"state", "stop", b"stop", "uid", b"uid"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["abandoned", b"abandoned", "capture_error", b"capture_error", "containment", b"containment", "create_time", b"create_time", "detachment", b"detachment", "end_reason", b"end_reason", "end_time", b"end_time", "id", b"id", "leader", b"leader", "matches", b"matches", "outcome", b"outcome", "output_bytes", b"output_bytes", "output_limit", b"output_limit", "placement", b"placement", "revision", b"revision", "spec", b"spec", "stale", b"stale", "start_time", b"start_time", "state", b"state", "stop", b"stop", "uid", b"uid"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___BackgroundTask: _TypeAlias = BackgroundTask  # noqa: Y015
+
+@_typing.final
+class OutputLimit(_message.Message):
+    """The moment from which on a task's output was dropped by rule. ReadOutput and Inspect say what is
+    missing now.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CAUSE_FIELD_NUMBER: _builtins.int
+    LIMIT_TIME_FIELD_NUMBER: _builtins.int
+    OFFSET_FIELD_NUMBER: _builtins.int
+    cause: Global___OutputLimitCause.ValueType
+    """The rule."""
+    offset: _builtins.int
+    """The offset of that byte."""
+    @_builtins.property
+    def limit_time(self) -> _timestamp_pb2.Timestamp:
+        """The time at which the first byte was dropped."""
+
+    def __init__(
+        self,
+        *,
+        cause: Global___OutputLimitCause.ValueType = ...,
+        limit_time: _timestamp_pb2.Timestamp | None = ...,
+        offset: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["limit_time", b"limit_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cause", b"cause", "limit_time", b"limit_time", "offset", b"offset"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OutputLimit: _TypeAlias = OutputLimit  # noqa: Y015
 
 @_typing.final
 class Leader(_message.Message):

@@ -24,10 +24,11 @@ _sym_db = _symbol_database.Default()
 
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from heeler.v1 import filter_pb2 as heeler_dot_v1_dot_filter__pb2
+from heeler.v1 import output_pb2 as heeler_dot_v1_dot_output__pb2
 from heeler.v1 import task_pb2 as heeler_dot_v1_dot_task__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14heeler/v1/wait.proto\x12\theeler.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x16heeler/v1/filter.proto\x1a\x14heeler/v1/task.proto\"\xb3\x01\n\x0bWaitRequest\x12\'\n\x05until\x18\x03 \x01(\x0e\x32\x18.heeler.v1.WaitCondition\x12\x12\n\x05\x63ount\x18\x04 \x01(\rH\x00\x88\x01\x01\x12*\n\x07timeout\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12%\n\x06\x66ilter\x18\x06 \x01(\x0b\x32\x15.heeler.v1.TaskFilterB\x08\n\x06_countJ\x04\x08\x01\x10\x02J\x04\x08\x02\x10\x03\"\x87\x01\n\x0cWaitResponse\x12\x11\n\tsatisfied\x18\x01 \x01(\x08\x12&\n\x03met\x18\x02 \x03(\x0b\x32\x19.heeler.v1.BackgroundTask\x12*\n\x07pending\x18\x03 \x03(\x0b\x32\x19.heeler.v1.BackgroundTask\x12\x10\n\x08revision\x18\x04 \x01(\x04*r\n\rWaitCondition\x12\x1e\n\x1aWAIT_CONDITION_UNSPECIFIED\x10\x00\x12\x1b\n\x17WAIT_CONDITION_FINISHED\x10\x01\x12$\n WAIT_CONDITION_OUT_OF_FOREGROUND\x10\x02\x42_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14heeler/v1/wait.proto\x12\theeler.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x16heeler/v1/filter.proto\x1a\x16heeler/v1/output.proto\x1a\x14heeler/v1/task.proto\"\xdb\x01\n\x0bWaitRequest\x12\'\n\x05until\x18\x03 \x01(\x0e\x32\x18.heeler.v1.WaitCondition\x12\x12\n\x05\x63ount\x18\x04 \x01(\rH\x00\x88\x01\x01\x12*\n\x07timeout\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12%\n\x06\x66ilter\x18\x06 \x01(\x0b\x32\x15.heeler.v1.TaskFilter\x12&\n\x05match\x18\x07 \x01(\x0b\x32\x17.heeler.v1.OutputSearchB\x08\n\x06_countJ\x04\x08\x01\x10\x02J\x04\x08\x02\x10\x03\"F\n\x0cOutputSearch\x12\r\n\x05regex\x18\x01 \x01(\t\x12\'\n\x06stream\x18\x02 \x01(\x0e\x32\x17.heeler.v1.OutputStream\"\xae\x01\n\x0cWaitResponse\x12\x11\n\tsatisfied\x18\x01 \x01(\x08\x12&\n\x03met\x18\x02 \x03(\x0b\x32\x19.heeler.v1.BackgroundTask\x12*\n\x07pending\x18\x03 \x03(\x0b\x32\x19.heeler.v1.BackgroundTask\x12\x10\n\x08revision\x18\x04 \x01(\x04\x12%\n\x07matches\x18\x05 \x03(\x0b\x32\x14.heeler.v1.TaskMatch\"B\n\tTaskMatch\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12$\n\x04line\x18\x02 \x01(\x0b\x32\x16.heeler.v1.MatchedLine*\x8e\x01\n\rWaitCondition\x12\x1e\n\x1aWAIT_CONDITION_UNSPECIFIED\x10\x00\x12\x1b\n\x17WAIT_CONDITION_FINISHED\x10\x01\x12$\n WAIT_CONDITION_OUT_OF_FOREGROUND\x10\x02\x12\x1a\n\x16WAIT_CONDITION_MATCHED\x10\x03\x42_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,10 +36,14 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'heeler.v1.wait_pb2', _globa
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\rdev.heeler.v1P\001Z!heeler.dev/gen/heeler/v1;heelerv1\242\002\003HLR\252\002\tHeeler.V1\312\002\tHeeler\\V1\352\002\nHeeler::V1'
-  _globals['_WAITCONDITION']._serialized_start=433
-  _globals['_WAITCONDITION']._serialized_end=547
-  _globals['_WAITREQUEST']._serialized_start=114
-  _globals['_WAITREQUEST']._serialized_end=293
-  _globals['_WAITRESPONSE']._serialized_start=296
-  _globals['_WAITRESPONSE']._serialized_end=431
+  _globals['_WAITCONDITION']._serialized_start=677
+  _globals['_WAITCONDITION']._serialized_end=819
+  _globals['_WAITREQUEST']._serialized_start=138
+  _globals['_WAITREQUEST']._serialized_end=357
+  _globals['_OUTPUTSEARCH']._serialized_start=359
+  _globals['_OUTPUTSEARCH']._serialized_end=429
+  _globals['_WAITRESPONSE']._serialized_start=432
+  _globals['_WAITRESPONSE']._serialized_end=606
+  _globals['_TASKMATCH']._serialized_start=608
+  _globals['_TASKMATCH']._serialized_end=674
 # @@protoc_insertion_point(module_scope)

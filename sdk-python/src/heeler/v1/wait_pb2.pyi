@@ -10,6 +10,7 @@ from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from heeler.v1 import filter_pb2 as _filter_pb2
+from heeler.v1 import output_pb2 as _output_pb2
 from heeler.v1 import task_pb2 as _task_pb2
 import builtins as _builtins
 import sys
@@ -34,6 +35,11 @@ class _WaitConditionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_WaitCon
     """The task is in a terminal state."""
     WAIT_CONDITION_OUT_OF_FOREGROUND: _WaitCondition.ValueType  # 2
     """The task is in the background or finished."""
+    WAIT_CONDITION_MATCHED: _WaitCondition.ValueType  # 3
+    """A line of the task's output matches `match`: one that is there already, or one that is written during
+    the wait. Only with ids. The wait ends, unsatisfied, as soon as too many tasks are finished without
+    such a line.
+    """
 
 class WaitCondition(_WaitCondition, metaclass=_WaitConditionEnumTypeWrapper):
     """A condition to wait for."""
@@ -44,6 +50,11 @@ WAIT_CONDITION_FINISHED: WaitCondition.ValueType  # 1
 """The task is in a terminal state."""
 WAIT_CONDITION_OUT_OF_FOREGROUND: WaitCondition.ValueType  # 2
 """The task is in the background or finished."""
+WAIT_CONDITION_MATCHED: WaitCondition.ValueType  # 3
+"""A line of the task's output matches `match`: one that is there already, or one that is written during
+the wait. Only with ids. The wait ends, unsatisfied, as soon as too many tasks are finished without
+such a line.
+"""
 Global___WaitCondition: _TypeAlias = WaitCondition  # noqa: Y015
 
 @_typing.final
@@ -56,6 +67,7 @@ class WaitRequest(_message.Message):
     COUNT_FIELD_NUMBER: _builtins.int
     TIMEOUT_FIELD_NUMBER: _builtins.int
     FILTER_FIELD_NUMBER: _builtins.int
+    MATCH_FIELD_NUMBER: _builtins.int
     until: Global___WaitCondition.ValueType
     """The condition to wait for. FINISHED by default."""
     count: _builtins.int
@@ -72,6 +84,10 @@ class WaitRequest(_message.Message):
         that start during the wait. Required.
         """
 
+    @_builtins.property
+    def match(self) -> Global___OutputSearch:
+        """The line to wait for, with MATCHED."""
+
     def __init__(
         self,
         *,
@@ -79,16 +95,43 @@ class WaitRequest(_message.Message):
         count: _builtins.int | None = ...,
         timeout: _duration_pb2.Duration | None = ...,
         filter: _filter_pb2.TaskFilter | None = ...,
+        match: Global___OutputSearch | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_count", b"_count", "count", b"count", "filter", b"filter", "timeout", b"timeout"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_count", b"_count", "count", b"count", "filter", b"filter", "match", b"match", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_count", b"_count", "count", b"count", "filter", b"filter", "timeout", b"timeout", "until", b"until"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_count", b"_count", "count", b"count", "filter", b"filter", "match", b"match", "timeout", b"timeout", "until", b"until"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__count: _TypeAlias = _typing.Literal["count"]  # noqa: Y015
     _WhichOneofArgType__count: _TypeAlias = _typing.Literal["_count", b"_count"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType__count) -> _WhichOneofReturnType__count | None: ...
 
 Global___WaitRequest: _TypeAlias = WaitRequest  # noqa: Y015
+
+@_typing.final
+class OutputSearch(_message.Message):
+    """A search for a line of output."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REGEX_FIELD_NUMBER: _builtins.int
+    STREAM_FIELD_NUMBER: _builtins.int
+    regex: _builtins.str
+    """The regular expression: see OutputPattern. Required."""
+    stream: _output_pb2.OutputStream.ValueType
+    """Only this stream. Unspecified: both."""
+    def __init__(
+        self,
+        *,
+        regex: _builtins.str = ...,
+        stream: _output_pb2.OutputStream.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["regex", b"regex", "stream", b"stream"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OutputSearch: _TypeAlias = OutputSearch  # noqa: Y015
 
 @_typing.final
 class WaitResponse(_message.Message):
@@ -100,8 +143,9 @@ class WaitResponse(_message.Message):
     MET_FIELD_NUMBER: _builtins.int
     PENDING_FIELD_NUMBER: _builtins.int
     REVISION_FIELD_NUMBER: _builtins.int
+    MATCHES_FIELD_NUMBER: _builtins.int
     satisfied: _builtins.bool
-    """False: the timeout came first."""
+    """False: the timeout came first or, with MATCHED, the condition cannot be met any more."""
     revision: _builtins.int
     """The revision at which this was true."""
     @_builtins.property
@@ -114,6 +158,10 @@ class WaitResponse(_message.Message):
     def pending(self) -> _containers.RepeatedCompositeFieldContainer[_task_pb2.BackgroundTask]:
         """The tasks that do not meet it yet."""
 
+    @_builtins.property
+    def matches(self) -> _containers.RepeatedCompositeFieldContainer[Global___TaskMatch]:
+        """With MATCHED: the first line that matches, of each task in `met`, in the same order."""
+
     def __init__(
         self,
         *,
@@ -121,11 +169,40 @@ class WaitResponse(_message.Message):
         met: _abc.Iterable[_task_pb2.BackgroundTask] | None = ...,
         pending: _abc.Iterable[_task_pb2.BackgroundTask] | None = ...,
         revision: _builtins.int = ...,
+        matches: _abc.Iterable[Global___TaskMatch] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["met", b"met", "pending", b"pending", "revision", b"revision", "satisfied", b"satisfied"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["matches", b"matches", "met", b"met", "pending", b"pending", "revision", b"revision", "satisfied", b"satisfied"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___WaitResponse: _TypeAlias = WaitResponse  # noqa: Y015
+
+@_typing.final
+class TaskMatch(_message.Message):
+    """A line of a task that matches."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_ID_FIELD_NUMBER: _builtins.int
+    LINE_FIELD_NUMBER: _builtins.int
+    task_id: _builtins.str
+    """The task."""
+    @_builtins.property
+    def line(self) -> _output_pb2.MatchedLine:
+        """The line."""
+
+    def __init__(
+        self,
+        *,
+        task_id: _builtins.str = ...,
+        line: _output_pb2.MatchedLine | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["line", b"line"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["line", b"line", "task_id", b"task_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TaskMatch: _TypeAlias = TaskMatch  # noqa: Y015

@@ -34,6 +34,7 @@ class WatchEventsRequest(_message.Message):
     FILTER_FIELD_NUMBER: _builtins.int
     TYPES_FIELD_NUMBER: _builtins.int
     BOOKMARK_INTERVAL_FIELD_NUMBER: _builtins.int
+    SUMMARIES_FIELD_NUMBER: _builtins.int
     after_revision: _builtins.int
     """Streams every event after this revision; 0: every event that is kept. Absent: from now on. A
     revision that is older than the oldest kept, or newer than the newest, is OUT_OF_RANGE with both
@@ -47,6 +48,8 @@ class WatchEventsRequest(_message.Message):
     """The epoch that `after_revision` belongs to, from a bookmark. An epoch other than the server's is
     FAILED_PRECONDITION: its revisions mean something else. Empty: not checked.
     """
+    summaries: _builtins.bool
+    """Adds a summary to ENDED events."""
     @_builtins.property
     def filter(self) -> _filter_pb2.TaskFilter:
         """The events to stream: those whose task, as the event carries it, matches. Absent: all. SESSION_IDLE
@@ -71,10 +74,11 @@ class WatchEventsRequest(_message.Message):
         filter: _filter_pb2.TaskFilter | None = ...,
         types: _abc.Iterable[_event_pb2.TaskEventType.ValueType] | None = ...,
         bookmark_interval: _duration_pb2.Duration | None = ...,
+        summaries: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_after_revision", b"_after_revision", "after_revision", b"after_revision", "bookmark_interval", b"bookmark_interval", "filter", b"filter"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after_revision", b"_after_revision", "after_revision", b"after_revision", "bookmark_interval", b"bookmark_interval", "epoch", b"epoch", "filter", b"filter", "initial_state", b"initial_state", "types", b"types"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after_revision", b"_after_revision", "after_revision", b"after_revision", "bookmark_interval", b"bookmark_interval", "epoch", b"epoch", "filter", b"filter", "initial_state", b"initial_state", "summaries", b"summaries", "types", b"types"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__after_revision: _TypeAlias = _typing.Literal["after_revision"]  # noqa: Y015
     _WhichOneofArgType__after_revision: _TypeAlias = _typing.Literal["_after_revision", b"_after_revision"]  # noqa: Y015

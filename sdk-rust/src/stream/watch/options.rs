@@ -96,6 +96,12 @@ impl WatchOptions {
         self
     }
 
+    /// Adds a summary to ENDED events.
+    pub fn summaries(mut self) -> Self {
+        self.message.summaries = true;
+        self
+    }
+
     /// Ends with an error once the daemon has been unavailable for this long. By default there is no
     /// limit.
     pub fn give_up_after(mut self, limit: Duration) -> Self {

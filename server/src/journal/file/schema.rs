@@ -14,7 +14,7 @@ use crate::{
 /// "Heel": marks the file as a journal, in the field that SQLite has for it.
 pub(super) const APPLICATION_ID: i32 = 0x4865_656c;
 /// The version of the tables, in `PRAGMA user_version`.
-pub(in crate::journal) const VERSION: i32 = 2;
+pub(in crate::journal) const VERSION: i32 = 3;
 
 /// The tables.
 ///
@@ -24,7 +24,7 @@ pub(in crate::journal) const VERSION: i32 = 2;
 /// - The columns by which a finished task is found are indexed when it ends; a live one is found in
 ///   memory. So the start of a task pays for no index but the one that start-up reads. A task is found by
 ///   its id through `seq`, which the id encodes: no index on ids can lose it.
-/// - `labels` holds those of finished tasks; `output_bytes` and `foreground` are set when a task ends.
+/// - `labels` holds those of finished tasks; `stored_bytes` and `foreground` are set when a task ends.
 ///   `foreground` is 1 for a task that finished in the foreground, and 0 for any other.
 /// - `requests` holds a digest of each request with an id, under `request_key`: enough to tell whether
 ///   another request with the id is the same one. The requests of waiting tasks, secrets included, are
@@ -67,7 +67,7 @@ CREATE TABLE tasks (
     answer_revision INTEGER,
     end_revision INTEGER,
     end_state TEXT,
-    output_bytes INTEGER,
+    stored_bytes INTEGER,
     foreground INTEGER
 );
 CREATE INDEX tasks_live ON tasks (seq) WHERE end_revision IS NULL;

@@ -13,14 +13,14 @@ use crate::task::{EventRole, Fact, Revision};
 pub(in crate::journal) struct Totals {
     oldest: AtomicU64,
     finished: AtomicI64,
-    output_bytes: AtomicI64,
+    stored_bytes: AtomicI64,
 }
 
 /// Totals over the finished tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct FinishedTotals {
     pub(crate) tasks: u64,
-    pub(crate) output_bytes: u64,
+    pub(crate) stored_bytes: u64,
 }
 
 impl Totals {
@@ -29,7 +29,7 @@ impl Totals {
         Self {
             oldest: AtomicU64::new(oldest.0),
             finished: AtomicI64::new(0),
-            output_bytes: AtomicI64::new(0),
+            stored_bytes: AtomicI64::new(0),
         }
     }
 
@@ -45,14 +45,14 @@ impl Totals {
         let count = |number: &AtomicI64| u64::try_from(number.load(Ordering::Relaxed)).unwrap_or(0);
         FinishedTotals {
             tasks: count(&self.finished),
-            output_bytes: count(&self.output_bytes),
+            stored_bytes: count(&self.stored_bytes),
         }
     }
 
     /// Counts a fact that was committed.
     pub(in crate::journal) fn count(&self, fact: &Fact) {
         let Some(event) = fact.event() else { return };
-        let bytes = signed(event.task.output_bytes);
+        let bytes = signed(event.task.stored_bytes);
         match (event.kind.role(), event.task.is_live()) {
             (EventRole::Creation | EventRole::Change, false) => self.add(1, bytes),
             (EventRole::Removal, _) => self.add(-1, -bytes),
@@ -63,17 +63,17 @@ impl Totals {
     /// Starts from zero; to be called while nothing is being committed.
     pub(super) fn begin_count(&self) {
         self.finished.store(0, Ordering::Relaxed);
-        self.output_bytes.store(0, Ordering::Relaxed);
+        self.stored_bytes.store(0, Ordering::Relaxed);
     }
 
     /// Adds the tasks that were finished when the count began.
     pub(super) fn add_counted(&self, counted: FinishedTotals) {
-        self.add(signed(counted.tasks), signed(counted.output_bytes));
+        self.add(signed(counted.tasks), signed(counted.stored_bytes));
     }
 
     fn add(&self, tasks: i64, bytes: i64) {
         self.finished.fetch_add(tasks, Ordering::Relaxed);
-        self.output_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.stored_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 

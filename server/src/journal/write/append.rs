@@ -117,7 +117,7 @@ fn change(connection: &Connection, draft: &Draft, revision: Revision) -> Result<
                     at,
                     started,
                     record::end_state_name(ended.state),
-                    int(task.output_bytes),
+                    int(task.stored_bytes),
                     task.placement() == Placement::Foreground,
                 ])
             }),

@@ -78,14 +78,18 @@ impl UseOfReserve {
     /// begin something, and for those that may come any number of times.
     pub(super) fn of(kind: EventKind) -> Self {
         match kind {
-            EventKind::Created | EventKind::Admitted | EventKind::Stale | EventKind::Active => {
-                Self::Denied
-            }
+            EventKind::Created
+            | EventKind::Admitted
+            | EventKind::Stale
+            | EventKind::Active
+            | EventKind::Matched
+            | EventKind::Updated => Self::Denied,
             EventKind::Started
             | EventKind::Stopping
             | EventKind::LeaderExited
             | EventKind::Detached
             | EventKind::KillOverdue
+            | EventKind::OutputLimit
             | EventKind::Ended
             | EventKind::Removed => Self::Allowed,
         }

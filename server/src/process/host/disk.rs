@@ -5,6 +5,7 @@ use std::{ffi::c_int, fs::File, io, ops::Range, os::fd::AsRawFd, path::Path};
 use nix::{
     fcntl::{FallocateFlags, fallocate},
     libc,
+    sys::statvfs::statvfs,
 };
 
 /// ext4's flag for a directory whose subdirectories are unrelated to one another.
@@ -18,6 +19,18 @@ pub(crate) fn allocate(file: &File, part: Range<u64>) -> io::Result<()> {
     let keep_size = FallocateFlags::FALLOC_FL_KEEP_SIZE;
     fallocate(file, keep_size, number(part.start)?, length)?;
     Ok(())
+}
+
+/// The size of the file system that has this directory.
+pub(crate) fn file_system_size(dir: &Path) -> io::Result<u64> {
+    let found = statvfs(dir)?;
+    // Their types differ between processors.
+    #[allow(
+        clippy::useless_conversion,
+        reason = "the types differ between platforms"
+    )]
+    let (blocks, size) = (u64::from(found.blocks()), u64::from(found.fragment_size()));
+    Ok(blocks.saturating_mul(size))
 }
 
 /// Asks the file system to spread the subdirectories of this directory over the disk. Otherwise ext4

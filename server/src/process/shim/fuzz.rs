@@ -9,7 +9,7 @@ use super::{Launch, ShimLink};
 use crate::{
     fuzz::{Description, Input},
     process::launch::EnvBlock,
-    task::TaskUid,
+    task::{OutputPolicy, TaskUid},
 };
 
 /// The longest text of a fuzzed description.
@@ -86,8 +86,11 @@ pub(crate) fn describe(input: &mut Input<'_>) -> Option<Description> {
     for (name, value) in &variables {
         env.push(name, value);
     }
+    let policy = OutputPolicy::with_limit(input.u64());
     let launch = Launch {
         uid,
+        output: &policy,
+        output_budget: input.u64(),
         task_file: Path::new(task_file),
         memory: memory.as_deref(),
         cgroup: cgroup.as_deref(),

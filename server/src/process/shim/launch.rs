@@ -2,14 +2,28 @@
 
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::Path};
 
-use heeler_shim::wire::Order;
+use heeler_shim::{
+    output_policy::{self, OnLimit},
+    wire::Order,
+};
 
-use crate::{process::launch::EnvBlock, task::TaskUid};
+use crate::{
+    process::launch::EnvBlock,
+    task::{OnOutputLimit, OutputPolicy, TaskUid},
+};
+
+const _: () = {
+    assert!(OutputPolicy::MIN_MAX_BYTES == output_policy::MIN_OUTPUT_BYTES);
+    assert!(OutputPolicy::MIN_TAIL_BYTES == output_policy::MIN_TAIL_BYTES);
+};
 
 /// A task for a shim to start.
 #[derive(Debug)]
 pub struct Launch<'a> {
     pub uid: TaskUid,
+    pub output: &'a OutputPolicy,
+    /// The most output on disk, whatever the policy says.
+    pub output_budget: u64,
     /// The file for records and output; it must not exist yet.
     pub task_file: &'a Path,
     /// The memory file in which the output begins; `None`: the output begins in the task file. See
@@ -36,6 +50,7 @@ impl Launch<'_> {
         let mut out = order(0).encode().to_vec();
         let header = out.len();
         out.extend_from_slice(self.uid.as_bytes());
+        out.extend_from_slice(&self.policy().encode());
         let mut text = |bytes: &[u8]| {
             out.extend_from_slice(bytes);
             out.push(0);
@@ -53,5 +68,18 @@ impl Launch<'_> {
         let bytes = (out.len() - header) as u64;
         out[..header].copy_from_slice(&order(bytes).encode());
         out
+    }
+
+    fn policy(&self) -> output_policy::OutputPolicy {
+        output_policy::OutputPolicy {
+            max_bytes: self.output.max_bytes,
+            head_bytes: self.output.head_bytes,
+            on_limit: match self.output.on_limit {
+                OnOutputLimit::Rotate => OnLimit::Rotate,
+                OnOutputLimit::Truncate => OnLimit::Truncate,
+                OnOutputLimit::Kill => OnLimit::Kill,
+            },
+            budget: self.output_budget,
+        }
     }
 }

@@ -1,116 +1,257 @@
 //! The output part of a task file or a memory file.
 
+mod blocks;
+mod frames;
+#[cfg(any(test, feature = "fuzz"))]
+pub(super) mod model;
+
 use std::{fs::File, io, os::unix::fs::FileExt};
 
-use heeler_shim::log::{
-    BLOCK_HEADER, BLOCK_SIZE, BLOCKS_START, BlockHeader, FRAME_HEADER, FrameHeader,
-    Stream as ShimStream, block_position,
+use heeler_shim::{
+    log::BLOCK_SIZE,
+    record::{OutputState, SLOT, position},
 };
 
-use super::{LastOutput, Reading};
-use crate::task::{Chunk, Moment, Stream, Tail};
+use self::{
+    blocks::{Blocks, ReadBlock},
+    frames::{block_header, cut, frames},
+};
+use super::{LastOutput, Reading, records::Slot};
+use crate::task::{Gap, GapCause, Item, Moment, Tail};
 
-/// A file with output.
-pub(super) struct Output<'a>(pub(super) &'a File);
+/// The attempts to read blocks that a shim overwrites meanwhile. Each one after the first gives up some of
+/// the oldest, which the shim overwrites next.
+const ATTEMPTS: u64 = 16;
+const SKIPPED: u64 = 4;
 
-/// A frame, the offset of its first byte, and its bytes.
-type Frame<'a> = (u64, FrameHeader, &'a [u8]);
+/// A file with output, and the task file with its records.
+pub(super) struct Output<'a> {
+    pub(super) blocks: &'a File,
+    pub(super) records: &'a File,
+}
+
+/// The end of the output.
+#[derive(Debug, Clone, Copy, Default)]
+struct End {
+    /// The offset behind the last byte in the file.
+    stored: u64,
+    /// The offset behind the last byte that was written, dropped ones included.
+    total: u64,
+    at: Option<Moment>,
+}
 
 impl Output<'_> {
     /// Reads up to `limit` bytes of output from `offset` on.
     pub(super) fn read(&self, offset: u64, limit: usize) -> io::Result<Reading> {
-        // In this order, so that every byte before the end is in one of the blocks.
-        let end = self.last()?.end;
-        let blocks = self.blocks()?;
-        let mut reading = Reading {
-            chunks: Vec::new(),
-            end,
-        };
-        if offset >= end {
-            return Ok(reading);
+        self.stable(|blocks, state| {
+            // The end first, so that every byte before it is in one of the blocks.
+            let end = end(blocks, state)?;
+            Cursor::at(offset, end, blocks, state)?.read(blocks, limit)
+        })
+    }
+
+    /// Reads the last `limit` bytes in the file, and what follows them.
+    pub(super) fn tail(&self, limit: usize) -> io::Result<Tail> {
+        self.stable(|blocks, state| {
+            let end = end(blocks, state)?;
+            let from = end.stored.saturating_sub(limit as u64);
+            let reading = Cursor::at(from, end, blocks, state)?.read(blocks, limit)?;
+            Ok(reading.map(|Reading { items, end }| Tail { items, end }))
+        })
+    }
+
+    /// Finds the last output, dropped bytes included.
+    pub(super) fn last(&self) -> io::Result<LastOutput> {
+        self.stable(|blocks, state| {
+            let End { total, at, .. } = end(blocks, state)?;
+            let dropped = (state.dropped > 0).then(|| Moment::from(state.last_dropped));
+            Ok(Some(LastOutput {
+                at: dropped.or(at),
+                end: total,
+            }))
+        })
+    }
+
+    /// The offset behind the last byte in the file.
+    pub(super) fn stored_end(&self) -> io::Result<u64> {
+        self.stable(|blocks, state| Ok(Some(end(blocks, state)?.stored)))
+    }
+
+    /// The output that is missing by rule.
+    pub(super) fn gaps(&self) -> io::Result<Vec<Gap>> {
+        self.stable(|blocks, state| {
+            let end = end(blocks, state)?;
+            let kept = head_end(blocks)?;
+            let mut cursor = Cursor::at(kept, end, blocks, state)?;
+            cursor.skip_to(cursor.rotated.min(end.stored));
+            cursor.at = cursor.at.max(end.stored);
+            cursor.skip_to(end.total);
+            Ok(Some(cursor.gaps()))
+        })
+    }
+
+    /// Repeats a read until the shim has not changed the blocks that it used.
+    fn stable<T>(
+        &self,
+        read: impl Fn(&Blocks<'_>, &OutputState) -> io::Result<Option<T>>,
+    ) -> io::Result<T> {
+        for attempt in 0..ATTEMPTS {
+            let state = self.state()?;
+            let blocks = Blocks::new(self.blocks, &state, attempt * SKIPPED)?;
+            if let Some(result) = read(&blocks, &state)?
+                && self.state()?.ring == state.ring
+            {
+                return Ok(result);
+            }
         }
+        let problem = "the output is overwritten faster than it can be read";
+        Err(io::Error::new(io::ErrorKind::ResourceBusy, problem))
+    }
+
+    fn state(&self) -> io::Result<OutputState> {
+        let mut bytes = [0; 2 * SLOT];
+        read_up_to(self.records, &mut bytes, position::OUTPUT[0])?;
+        Ok(Slot::of_output(&bytes).whole().unwrap_or_default())
+    }
+}
+
+/// Finds the end: the offset in the last readable block, the time in the last one with a frame.
+fn end(blocks: &Blocks<'_>, state: &OutputState) -> io::Result<End> {
+    let mut stored = None;
+    let mut at = None;
+    let mut buffer = Vec::new();
+    for index in (0..blocks.count()).rev() {
+        buffer.resize(BLOCK_SIZE, 0);
+        let ReadBlock::Whole(block) = blocks.read(index, &mut buffer)? else {
+            continue;
+        };
+        let last = frames(block).last();
+        let first = block_header(block).map(|header| header.first_offset);
+        let end = last.map(|(at, _, bytes)| at + bytes.len() as u64).or(first);
+        stored = stored.or(end);
+        if let Some((_, frame, _)) = last {
+            at = Some(Moment::from(frame.time));
+            break;
+        }
+    }
+    let stored = stored.unwrap_or(0);
+    Ok(End {
+        stored,
+        total: stored.saturating_add(state.dropped),
+        at,
+    })
+}
+
+/// The offset of the head's end.
+fn head_end(blocks: &Blocks<'_>) -> io::Result<u64> {
+    let mut buffer = vec![0; BLOCK_SIZE];
+    let Some(last) = blocks.head().checked_sub(1) else {
+        return Ok(0);
+    };
+    Ok(match blocks.read(last, &mut buffer)? {
+        ReadBlock::Whole(block) => {
+            let end = frames(block)
+                .last()
+                .map(|(at, _, bytes)| at + bytes.len() as u64);
+            end.unwrap_or(0)
+        }
+        ReadBlock::Damaged | ReadBlock::Overwritten => 0,
+    })
+}
+
+/// A read from an offset on: what it has found, and where it is.
+struct Cursor {
+    at: u64,
+    end: End,
+    /// The offset before which missing output was rotated out, and the cause of that.
+    rotated: u64,
+    cause: GapCause,
+    items: Vec<Item>,
+}
+
+impl Cursor {
+    fn at(offset: u64, end: End, blocks: &Blocks<'_>, state: &OutputState) -> io::Result<Self> {
+        let oldest = blocks.first_offset(blocks.head(), blocks.count())?;
+        Ok(Self {
+            at: offset,
+            end,
+            rotated: oldest.filter(|_| state.ring.is_some()).unwrap_or(0),
+            // A ring without a limit is that of a full disk.
+            cause: match state.limit {
+                Some(_) => GapCause::Rotated,
+                None => GapCause::Lost,
+            },
+            items: Vec::new(),
+        })
+    }
+
+    /// Reads up to `limit` bytes; `None` if the shim has overwritten the first block to be read.
+    fn read(mut self, blocks: &Blocks<'_>, limit: usize) -> io::Result<Option<Reading>> {
         let mut left = limit;
         let mut buffer = vec![0; BLOCK_SIZE];
-        for index in self.block_of(offset, blocks)?..blocks {
-            if left == 0 {
-                break;
-            }
-            let read = read_up_to(self.0, &mut buffer, block_position(index))?;
-            for frame in frames(&buffer[..read]) {
-                if let Some(chunk) = cut(frame, offset, end, left) {
-                    left -= chunk.data.len();
-                    reading.chunks.push(chunk);
+        if self.at < self.end.stored {
+            for index in blocks.containing(self.at)?..blocks.count() {
+                if left == 0 {
+                    break;
+                }
+                match blocks.read(index, &mut buffer)? {
+                    ReadBlock::Whole(block) => self.take(block, &mut left),
+                    ReadBlock::Damaged => {}
+                    ReadBlock::Overwritten if self.items.is_empty() => return Ok(None),
+                    ReadBlock::Overwritten => left = 0,
                 }
             }
         }
-        Ok(reading)
-    }
-
-    /// Reads the last `limit` bytes of output.
-    pub(super) fn tail(&self, limit: usize) -> io::Result<Tail> {
-        let end = self.last()?.end;
-        let reading = self.read(end.saturating_sub(limit as u64), limit)?;
-        Ok(Tail {
-            chunks: reading.chunks,
-            end: reading.end,
-        })
-    }
-
-    /// Finds the last output: the end in the last readable block, the time in the last one with a frame.
-    pub(super) fn last(&self) -> io::Result<LastOutput> {
-        let mut end = None;
-        let mut buffer = Vec::new();
-        for index in (0..self.blocks()?).rev() {
-            buffer.resize(BLOCK_SIZE, 0);
-            let read = read_up_to(self.0, &mut buffer, block_position(index))?;
-            let Some(header) = block_header(&buffer[..read]) else {
-                continue;
-            };
-            if let Some((at, frame, bytes)) = frames(&buffer[..read]).last() {
-                return Ok(LastOutput {
-                    at: Some(Moment::from(frame.time)),
-                    end: end.unwrap_or(at + bytes.len() as u64),
-                });
-            }
-            end = end.or(Some(header.first_offset));
+        if left > 0 {
+            self.skip_to(self.end.stored);
         }
-        Ok(LastOutput {
-            at: None,
-            end: end.unwrap_or(0),
-        })
+        if self.at >= self.end.stored && limit > 0 {
+            self.skip_to(self.end.total);
+        }
+        Ok(Some(Reading {
+            items: self.items,
+            end: self.end.total,
+        }))
     }
 
-    /// The number of blocks that have begun.
-    fn blocks(&self) -> io::Result<u64> {
-        let size = self.0.metadata()?.len();
-        Ok(size
-            .saturating_sub(BLOCKS_START)
-            .div_ceil(BLOCK_SIZE as u64))
-    }
-
-    /// Finds the last block that begins at or before the offset. A damaged block counts as beginning where
-    /// the next readable one does.
-    fn block_of(&self, offset: u64, blocks: u64) -> io::Result<u64> {
-        let (mut low, mut high) = (0, blocks);
-        while low + 1 < high {
-            let middle = low + (high - low) / 2;
-            match self.first_offset(middle, high)? {
-                Some(first) if first <= offset => low = middle,
-                Some(_) | None => high = middle,
+    fn take(&mut self, block: &[u8], left: &mut usize) {
+        for frame in frames(block) {
+            if let Some(chunk) = cut(frame, self.at, self.end.stored, *left) {
+                self.skip_to(chunk.offset);
+                self.at = chunk.offset + chunk.data.len() as u64;
+                *left -= chunk.data.len();
+                self.items.push(Item::Chunk(chunk));
             }
         }
-        Ok(low)
     }
 
-    fn first_offset(&self, from: u64, to: u64) -> io::Result<Option<u64>> {
-        for index in from..to {
-            let mut bytes = [0; BLOCK_HEADER];
-            read_up_to(self.0, &mut bytes, block_position(index))?;
-            if let Some(header) = BlockHeader::decode(&bytes) {
-                return Ok(Some(header.first_offset));
+    /// Notes the output up to an offset as missing.
+    fn skip_to(&mut self, offset: u64) {
+        let parts = [
+            (self.rotated, self.cause),
+            (self.end.stored, GapCause::Lost),
+            (self.end.total, GapCause::Truncated),
+        ];
+        for (until, cause) in parts {
+            let until = until.min(offset);
+            if until > self.at {
+                self.items.push(Item::Gap(Gap {
+                    offset: self.at,
+                    length: until - self.at,
+                    cause,
+                    lines: None,
+                }));
+                self.at = until;
             }
         }
-        Ok(None)
+    }
+
+    fn gaps(self) -> Vec<Gap> {
+        let gap = |item| match item {
+            Item::Gap(gap) => Some(gap),
+            Item::Chunk(_) => None,
+        };
+        self.items.into_iter().filter_map(gap).collect()
     }
 }
 
@@ -127,120 +268,5 @@ pub(super) fn read_up_to(file: &File, buffer: &mut [u8], position: u64) -> io::R
     Ok(filled)
 }
 
-fn block_header(block: &[u8]) -> Option<BlockHeader> {
-    BlockHeader::decode(block.first_chunk()?)
-}
-
-/// Iterates over the frames of a block. The last one may have fewer bytes than its header says: they are
-/// still being written, or never will be.
-fn frames(block: &[u8]) -> impl Iterator<Item = Frame<'_>> {
-    let mut offset = block_header(block).map(|header| header.first_offset);
-    let mut rest = block.get(BLOCK_HEADER..).unwrap_or_default();
-    std::iter::from_fn(move || {
-        let at = offset?;
-        let frame = FrameHeader::decode(rest.first_chunk()?)?;
-        let body = &rest[FRAME_HEADER..];
-        let bytes = &body[..body.len().min(frame.len as usize)];
-        rest = &body[bytes.len()..];
-        // A task can write its own file: a block may claim to begin at the end of all numbers.
-        offset = Some(at.checked_add(bytes.len() as u64)?);
-        (!bytes.is_empty()).then_some((at, frame, bytes))
-    })
-}
-
-/// Cuts a frame to the part between `from` and `to`, and to `limit` bytes; `None` if nothing is left.
-fn cut((at, frame, bytes): Frame<'_>, from: u64, to: u64, limit: usize) -> Option<Chunk> {
-    let index = |offset: u64| {
-        let index = usize::try_from(offset.saturating_sub(at)).unwrap_or(usize::MAX);
-        index.min(bytes.len())
-    };
-    let (skip, until) = (index(from), index(to));
-    let wanted = &bytes[skip.min(until)..until];
-    let data = &wanted[..wanted.len().min(limit)];
-    (!data.is_empty()).then(|| Chunk {
-        offset: at + skip as u64,
-        stream: match frame.stream {
-            ShimStream::Stdout => Stream::Stdout,
-            ShimStream::Stderr => Stream::Stderr,
-        },
-        at: Moment::from(frame.time).wall,
-        data: data.to_vec(),
-    })
-}
-
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-mod tests {
-    use std::io::Write;
-
-    use heeler_shim::{layout::Tail as Layout, stamp::Stamp};
-
-    use super::*;
-    use crate::task::{Monotonic, Timestamp};
-
-    fn stamp(micros: u64) -> Stamp {
-        Stamp {
-            wall_micros: 1000 + micros,
-            monotonic_micros: micros,
-        }
-    }
-
-    fn write(file: &mut File, layout: &mut Layout, micros: u64, mut bytes: &[u8]) {
-        while !bytes.is_empty() {
-            let piece = layout.piece(ShimStream::Stdout, stamp(micros), bytes.len());
-            let (now, later) = bytes.split_at(piece.output());
-            file.write_all(piece.head().as_bytes()).unwrap();
-            file.write_all(now).unwrap();
-            *layout = layout.advance(&piece);
-            bytes = later;
-        }
-    }
-
-    /// T6
-    #[test]
-    fn the_last_output_has_the_time_of_its_frame_by_both_clocks() {
-        let mut file = tempfile::tempfile().unwrap();
-        assert_eq!(Output(&file).last().unwrap(), LastOutput::default());
-        file.write_all(&vec![0; BLOCKS_START as usize]).unwrap();
-        let mut layout = Layout::EMPTY;
-        for (micros, len) in [(1, 5), (2, 200_000), (3, 1), (4, BLOCK_SIZE)] {
-            write(&mut file, &mut layout, micros, &vec![b'x'; len]);
-            let last = Output(&file).last().unwrap();
-            assert_eq!(last.end, layout.offset());
-            let at = last.at.unwrap();
-            assert_eq!(at.mono, Monotonic(micros));
-            assert_eq!(at.wall, Timestamp(1000 + micros));
-        }
-    }
-
-    /// R4
-    #[test]
-    fn a_block_that_claims_to_begin_at_the_end_of_all_numbers_has_no_frame() {
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(&vec![0; BLOCKS_START as usize]).unwrap();
-        write(&mut file, &mut { Layout::EMPTY }, 1, b"output");
-        let first_offset = u64::MAX - 3;
-        let header = BlockHeader { first_offset };
-        file.write_all_at(&header.encode(), BLOCKS_START).unwrap();
-        let output = Output(&file);
-        assert_eq!(output.last().unwrap().end, first_offset);
-        assert_eq!(output.read(0, 10).unwrap().chunks, []);
-        assert_eq!(output.tail(10).unwrap().chunks, []);
-    }
-
-    /// T6: the shim was killed after it had begun a block.
-    #[test]
-    fn a_block_without_a_frame_does_not_hide_the_last_time() {
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(&vec![0; BLOCKS_START as usize]).unwrap();
-        let mut layout = Layout::EMPTY;
-        let full = BLOCK_SIZE - BLOCK_HEADER - FRAME_HEADER;
-        write(&mut file, &mut layout, 7, &vec![b'x'; full]);
-        let first_offset = layout.offset();
-        let header = BlockHeader { first_offset };
-        file.write_all(&header.encode()).unwrap();
-        let last = Output(&file).last().unwrap();
-        assert_eq!(last.end, full as u64);
-        assert_eq!(last.at.unwrap().mono, Monotonic(7));
-    }
-}
+mod tests;

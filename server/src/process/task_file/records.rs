@@ -2,10 +2,12 @@
 
 use heeler_shim::{
     log::BLOCKS_START,
-    record::{SLOT, SlotBytes, Unreadable, VERSION, position},
+    record::{SLOT, Unreadable, VERSION, position},
 };
 
-pub(crate) use heeler_shim::record::{CgroupPath, Identity, LeaderExit, Stage};
+pub(crate) use heeler_shim::record::{
+    CgroupPath, Identity, LeaderExit, Limit, LimitCause, OutputState, Stage,
+};
 pub use heeler_shim::record::{Exit, Start, TreeEnd};
 
 /// The page with the records.
@@ -31,6 +33,7 @@ pub struct Records {
     pub start: Slot<Start>,
     pub leader_exit: Slot<LeaderExit>,
     pub tree_end: Slot<TreeEnd>,
+    pub output: Slot<OutputState>,
 }
 
 impl<T: Copy> Slot<T> {
@@ -42,11 +45,19 @@ impl<T: Copy> Slot<T> {
         }
     }
 
-    fn read(page: &HeaderPage, at: u64, decode: fn(&SlotBytes) -> Result<T, Unreadable>) -> Self {
+    fn read<const SIZE: usize>(
+        page: &HeaderPage,
+        at: u64,
+        decode: fn(&[u8; SIZE]) -> Result<T, Unreadable>,
+    ) -> Self {
         let at = at as usize;
-        let mut bytes = [0; SLOT];
-        bytes.copy_from_slice(&page[at..at + SLOT]);
-        match decode(&bytes) {
+        let mut bytes = [0; SIZE];
+        bytes.copy_from_slice(&page[at..at + SIZE]);
+        Self::of(decode(&bytes))
+    }
+
+    fn of(decoded: Result<T, Unreadable>) -> Self {
+        match decoded {
             Ok(record) => Self::Whole(record),
             Err(Unreadable::Empty) => Self::Empty,
             Err(Unreadable::Damaged) => Self::Damaged,
@@ -65,13 +76,36 @@ impl<T: Copy> Slot<T> {
     }
 }
 
+impl Slot<OutputState> {
+    /// The newer one of the two records, which are written in turn.
+    pub(super) fn of_output(slots: &[u8; 2 * SLOT]) -> Self {
+        let (one, other) = slots.split_at(SLOT);
+        let decode = |slot: &[u8]| match slot.try_into() {
+            Ok(slot) => Self::of(OutputState::decode(slot)),
+            Err(_) => Self::Damaged,
+        };
+        match (decode(one), decode(other)) {
+            (Self::Whole(one), Self::Whole(other)) if other.number > one.number => {
+                Self::Whole(other)
+            }
+            (whole @ Self::Whole(_), _) | (_, whole @ Self::Whole(_)) => whole,
+            (Self::Empty, other) => other,
+            (one @ (Self::Damaged | Self::UnknownVersion(_)), _) => one,
+        }
+    }
+}
+
 impl Records {
     pub(super) fn read(page: &HeaderPage) -> Self {
+        let mut output = [0; 2 * SLOT];
+        let at = position::OUTPUT[0] as usize;
+        output.copy_from_slice(&page[at..at + 2 * SLOT]);
         Self {
             identity: Slot::read(page, position::IDENTITY, Identity::decode),
             start: Slot::read(page, position::START, Start::decode),
             leader_exit: Slot::read(page, position::LEADER_EXIT, LeaderExit::decode),
             tree_end: Slot::read(page, position::TREE_END, TreeEnd::decode),
+            output: Slot::of_output(&output),
         }
     }
 
@@ -93,6 +127,7 @@ impl Records {
             self.start.problem("start"),
             self.leader_exit.problem("leader's exit"),
             self.tree_end.problem("tree's end"),
+            self.output.problem("output's state"),
         ];
         problems.into_iter().flatten().collect()
     }
@@ -116,14 +151,36 @@ mod tests {
     #[test]
     fn damage_to_one_record_costs_no_other() {
         let mut page = [0; BLOCKS_START as usize];
-        page[1024..2048].copy_from_slice(&failed().encode());
-        page[2048] = 1;
+        page[1024..1536].copy_from_slice(&failed().encode());
+        page[1536] = 1;
         let records = Records::read(&page);
         assert_eq!(records.start, Slot::Whole(failed()));
         assert_eq!(records.identity, Slot::Empty);
         assert_eq!(records.leader_exit, Slot::Damaged);
         assert_eq!(records.unreadable(), ["leader's exit: damaged"]);
         assert!(!records.are_blank());
+    }
+
+    /// O17
+    #[test]
+    fn the_newer_whole_one_of_two_output_states_counts() {
+        let state = |number| OutputState {
+            number,
+            ..OutputState::default()
+        };
+        let slots = |one: &[u8], other: &[u8]| {
+            let mut slots = [0; 2 * SLOT];
+            slots[..one.len()].copy_from_slice(one);
+            slots[SLOT..SLOT + other.len()].copy_from_slice(other);
+            Slot::of_output(&slots)
+        };
+        let (one, two, three) = (state(1).encode(), state(2).encode(), state(3).encode());
+        assert_eq!(slots(&[], &[]), Slot::Empty);
+        assert_eq!(slots(&one, &[]), Slot::Whole(state(1)));
+        assert_eq!(slots(&one, &two), Slot::Whole(state(2)));
+        assert_eq!(slots(&three, &two), Slot::Whole(state(3)));
+        assert_eq!(slots(&three[..100], &two), Slot::Whole(state(2)));
+        assert_eq!(slots(&one[..100], &[]), Slot::Damaged);
     }
 
     /// R8
@@ -135,12 +192,12 @@ mod tests {
         let sum = crc32(&slot[..8 + len]);
         slot[SLOT - 4..].copy_from_slice(&sum.to_le_bytes());
         let mut page = [0; BLOCKS_START as usize];
-        page[1024..2048].copy_from_slice(&slot);
+        page[1024..1536].copy_from_slice(&slot);
         let records = Records::read(&page);
         assert_eq!(records.start, Slot::UnknownVersion(9));
         assert_eq!(
             records.unreadable(),
-            ["start: format version 9, this server reads version 1"]
+            ["start: format version 9, this server reads version 2"]
         );
         assert!(!records.are_blank());
     }

@@ -6,23 +6,24 @@
 
 use std::sync::Arc;
 
-use heeler_proto::v1::{self, attach_request, attach_response::Item, read_output_request::Start};
+use heeler_proto::v1::{self, attach_request::Start, attach_response::Item};
 use prost::Message;
 use tokio::task::yield_now;
 
-use super::read_output::{self, Read};
+use super::reader::{Reader, Shown, unreadable};
 use crate::{
     service::{
         Service,
         transport::Call,
         wire::{
             check,
+            output::{Selection, View},
             refusal::Refusal,
             stream::{Messages, Source},
             task,
         },
     },
-    supervisor::{AttachedClient, Handle},
+    supervisor::{AttachedClient, Extent, Handle, OutputStart, PieceLimits},
     task::{AttachEnd, Placement, Task},
 };
 
@@ -35,7 +36,9 @@ const SMALL_PIECE: usize = 4 * 1024;
 #[derive(Debug)]
 pub(crate) struct Attachment {
     service: Service,
-    read: Read,
+    reader: Reader,
+    /// Bytes that are read at a time.
+    piece: usize,
     stage: Stage,
     expects: Expectation,
     /// Present while the task is in the foreground.
@@ -74,21 +77,19 @@ pub(super) async fn attach(
     call: Call,
 ) -> Result<Messages<Attachment>, Refusal> {
     let start = match request.start {
-        None => Start::Offset(0),
-        Some(attach_request::Start::Offset(offset)) => Start::Offset(offset),
-        Some(attach_request::Start::TailBytes(bytes)) => Start::TailBytes(bytes),
+        None => OutputStart::Offset(0),
+        Some(Start::Offset(offset)) => OutputStart::Offset(offset),
+        Some(Start::TailBytes(bytes)) => OutputStart::TailBytes(bytes),
     };
-    let read = Read {
-        id: check::task_id("task_id", &request.task_id)?,
-        start,
-        max_bytes: PIECE,
-        view: check::enumerated("view", request.view)?,
-    };
+    let id = check::task_id("task_id", &request.task_id)?;
+    let view = View::read("view", request.view)?;
+    let reader = Reader::new(id, start, Selection::All, view);
     // An unknown task is refused before the stream begins.
-    service.find(&read.id).await?;
+    service.find(reader.id()).await?;
     Ok(Messages::of(Attachment {
         service: service.clone(),
-        read,
+        reader,
+        piece: PIECE,
         stage: Stage::New,
         expects: match request.foreground_only {
             true => Expectation::Foreground,
@@ -103,7 +104,7 @@ impl Source for Attachment {
     type Message = v1::AttachResponse;
 
     async fn next(&mut self) -> Result<Vec<v1::AttachResponse>, Refusal> {
-        if self.read.max_bytes == SMALL_PIECE {
+        if self.piece == SMALL_PIECE {
             // tonic gathers pieces as long as there are more: here it must send the one it has.
             yield_now().await;
         }
@@ -116,7 +117,7 @@ impl Source for Attachment {
             };
             if item.is_some() {
                 let message = v1::AttachResponse { item };
-                self.read.max_bytes = match self.call.hold(message.encoded_len()) {
+                self.piece = match self.call.hold(message.encoded_len()) {
                     true => PIECE,
                     false => SMALL_PIECE,
                 };
@@ -128,10 +129,10 @@ impl Source for Attachment {
 
 impl Attachment {
     async fn begin(&mut self) -> Result<Item, Refusal> {
-        if let Some(handle) = self.service.supervisor.live(&self.read.id) {
+        if let Some(handle) = self.service.supervisor.live(self.reader.id()) {
             self.client = Some(handle.attach());
         }
-        let task = self.service.find(&self.read.id).await?;
+        let task = self.service.find(self.reader.id()).await?;
         if task.placement() == Placement::Background {
             self.client = None;
         }
@@ -147,13 +148,14 @@ impl Attachment {
 
     /// Returns the next piece of output; `None` if the stage changed or there was nothing to send.
     async fn follow(&mut self, from: Placement) -> Result<Option<Item>, Refusal> {
-        let handle = self.service.supervisor.live(&self.read.id);
+        let handle = self.service.supervisor.live(self.reader.id());
         // The end is checked before the output is read, so that `finish` sends all of it.
-        let task = self.service.find(&self.read.id).await?;
+        let task = self.service.find(self.reader.id()).await?;
         if let Some(end) = task.attach_end(from) {
             let reason = reason(end);
-            let until = self.service.supervisor.output_end(&self.read.id).await;
-            let until = until.map_err(|error| read_output::unreadable(&error))?;
+            let extent = Extent::of(&task);
+            let until = self.service.supervisor.output_end(self.reader.id(), extent);
+            let until = until.await.map_err(|error| unreadable(&error))?;
             self.stage = Stage::Ending {
                 task,
                 reason,
@@ -161,12 +163,22 @@ impl Attachment {
             };
             return Ok(None);
         }
-        let piece = read_output::piece(&self.service, &mut self.read, false).await?;
-        if piece.chunks.is_empty() {
-            self.grown(handle, from, piece.end_offset).await?;
-            return Ok(None);
+        match self.next_piece(Extent::Growing).await? {
+            Some(piece) if piece.chunks.is_empty() => {
+                self.grown(handle, from, piece.end_offset).await?;
+                Ok(None)
+            }
+            piece => Ok(piece.map(output_item)),
         }
-        Ok(Some(output_item(piece)))
+    }
+
+    async fn next_piece(&mut self, extent: Extent) -> Result<Option<Shown>, Refusal> {
+        let limits = PieceLimits {
+            bytes: self.piece,
+            lines: None,
+        };
+        let (service, call) = (&self.service, &self.call);
+        self.reader.next(service, extent, limits, call).await
     }
 
     /// Waits for more output or for the end.
@@ -193,10 +205,10 @@ impl Attachment {
 
     /// Sends the output written before the end, then `ended`.
     async fn finish(&mut self, until: u64) -> Result<Option<Item>, Refusal> {
-        if self.read.offset() < until {
-            let complete = !self.service.find(&self.read.id).await?.is_live();
-            let piece = read_output::piece(&self.service, &mut self.read, complete).await?;
-            if !piece.chunks.is_empty() {
+        if self.reader.offset().is_none_or(|offset| offset < until) {
+            let extent = Extent::of(&*self.service.find(self.reader.id()).await?);
+            let piece = self.next_piece(extent).await?;
+            if let Some(piece) = piece.filter(|piece| !piece.chunks.is_empty()) {
                 return Ok(Some(output_item(piece)));
             }
         }
@@ -221,7 +233,7 @@ fn reason(end: AttachEnd) -> v1::AttachEndReason {
     }
 }
 
-fn output_item(piece: v1::ReadOutputResponse) -> Item {
+fn output_item(piece: Shown) -> Item {
     Item::Output(v1::AttachedOutput {
         chunks: piece.chunks,
         next_offset: piece.next_offset,

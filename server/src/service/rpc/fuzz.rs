@@ -4,11 +4,15 @@ use heeler_proto::v1::{self, output_chunk::Content};
 use prost::Message;
 use tonic::{Code, Status};
 
-use super::{cancel, list, read_output, wait, watch_events};
+use super::{bookmarks, cancel, follow_output, list, read_output, update_task, wait};
 use crate::{
     fuzz::Input,
+    output::select::Escapes,
     service::wire::{check, filter, page_token, refusal::Refusal, spec, task, text as text_view},
-    task::{Chunk, Command, IdKey, Kind, Seq, SpawnRequest, Stream, Task, Timestamp, ampersand},
+    supervisor::Piece,
+    task::{
+        Chunk, Command, IdKey, Item, Kind, Seq, SpawnRequest, Stream, Task, Timestamp, ampersand,
+    },
 };
 
 /// Clients limit the headers that an error comes in to 8 KiB by default; base64 takes a third more.
@@ -19,20 +23,23 @@ pub fn request(bytes: &[u8]) {
     let Some((rpc, body)) = bytes.split_first() else {
         return;
     };
-    let refused = match rpc % 8 {
+    let refused = match rpc % 10 {
         0 => decoded(body, |request| spec::request(request).map(accepted)),
         1 => decoded(body, |request: v1::ListRequest| {
             page_token::read(&request.page_token, list::fingerprint(&request))?;
             filter::reading(request.filter).map(drop)
         }),
         2 => decoded(body, |request: v1::WatchEventsRequest| {
-            watch_events::bookmark_interval(request.bookmark_interval)?;
+            bookmarks::interval(request.bookmark_interval)?;
             let filter = filter::reading(request.filter)?;
             filter::event_kinds(&request.types, &filter).map(drop)
         }),
         3 => decoded(body, |request: v1::WaitRequest| {
             check::enumerated::<v1::WaitCondition>("until", request.until)?;
             check::optional_duration("timeout", request.timeout)?;
+            if request.r#match.is_some() {
+                wait::matched::check(request.r#match.clone())?;
+            }
             wait::goal(request).map(drop)
         }),
         4 => decoded(body, |request: v1::CancelRequest| {
@@ -46,11 +53,16 @@ pub fn request(bytes: &[u8]) {
             filter::selecting(request.filter).map(drop)
         }),
         6 => decoded(body, |request: v1::ReadOutputRequest| {
-            read_output::wait(&request)?;
             read_output::check(request).map(drop)
         }),
-        _ => decoded(body, |request: v1::RemoveRequest| {
+        7 => decoded(body, |request: v1::RemoveRequest| {
             filter::acting(request.filter).map(drop)
+        }),
+        8 => decoded(body, |request: v1::FollowOutputRequest| {
+            follow_output::check(request).map(drop)
+        }),
+        _ => decoded(body, |request: v1::UpdateTaskRequest| {
+            update_task::check(request).map(drop)
         }),
     };
     if let Some(refusal) = refused {
@@ -110,13 +122,22 @@ pub fn text(bytes: &[u8]) {
     let mut input = Input(bytes);
     let piece = usize::from(input.byte()) + 4;
     let chunks = chunks(&mut input);
-    let last = chunks.last();
-    let end = last.map_or(0, |chunk| chunk.offset + chunk.data.len() as u64);
+    let end = chunks.last().map_or(0, Chunk::end);
     let mut offset = 0;
     let mut texts = [String::new(), String::new()];
     while offset < end {
-        let read = read(&chunks, offset, piece);
-        let (shown, next) = text_view::view(offset, read, |next| next >= end);
+        let items: Vec<_> = read(&chunks, offset, piece)
+            .into_iter()
+            .map(Item::Chunk)
+            .collect();
+        let piece = Piece {
+            offset,
+            next: items.last().map_or(offset, Item::end),
+            items,
+            end,
+            ..Piece::default()
+        };
+        let (shown, next) = text_view::view(piece, Escapes::Kept, true);
         assert!(
             next > offset && next <= end,
             "from {offset} to {next} of {end}"
@@ -125,7 +146,7 @@ pub fn text(bytes: &[u8]) {
             let stream = usize::from(chunk.stream() == v1::OutputStream::Stderr);
             match chunk.content {
                 Some(Content::Text(text)) => texts[stream] += &text,
-                Some(Content::Data(_)) | None => panic!("not text"),
+                Some(Content::Data(_) | Content::Gap(_)) | None => panic!("not text"),
             }
         }
         offset = next;

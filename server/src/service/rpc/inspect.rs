@@ -6,10 +6,10 @@ use crate::{
     service::{
         Service,
         transport::Call,
-        wire::{check, convert, refusal::Refusal},
+        wire::{check, convert, encodings, refusal::Refusal},
     },
-    supervisor::{Observed, Tree},
-    task::Task,
+    supervisor::{ExcerptKind, Observed, Tree},
+    task::{Gap, GapCause, Task},
 };
 
 const DEFAULT_TAIL: u32 = 4096;
@@ -31,9 +31,21 @@ pub(super) async fn inspect(
     let task = service.find(&id).await?;
     call.reserve(tail_bytes as usize + WITHOUT_TAIL).await;
     let observed = service.supervisor.observe(&task, tail_bytes as usize).await;
-    let Observed { mut tail, tree } =
-        observed.map_err(|error| Refusal::storage("read the task's file", &error))?;
+    let Observed {
+        mut tail,
+        tree,
+        stored_bytes,
+        mut gaps,
+    } = observed.map_err(|error| Refusal::storage("read the task's file", &error))?;
     // Output that is lost, as after a restart of the machine, still counts.
+    if !task.is_live() && tail.end < task.output_bytes {
+        gaps.push(Gap {
+            offset: tail.end,
+            length: task.output_bytes - tail.end,
+            cause: GapCause::Lost,
+            lines: None,
+        });
+    }
     tail.end = tail.end.max(task.output_bytes);
     service.note_delivered(&task);
     let rest = v1::InspectResponse {
@@ -43,8 +55,20 @@ pub(super) async fn inspect(
         output_tail: Some(convert::tail(&tail)),
         revision: task.revision.0,
         server: Some(service.info()),
+        output: Some(v1::OutputInfo {
+            end_offset: tail.end,
+            stored_bytes,
+            gaps: gaps.into_iter().map(convert::gap).collect(),
+        }),
+        summary: String::new(),
     };
-    Ok(Encoded::from_parts(&[service.encodings.task(&task)], &rest))
+    let mut parts = vec![service.encodings.task(&task)];
+    if !task.is_live() {
+        let wanted = vec![(task, ExcerptKind::Summary)];
+        let summary = service.supervisor.excerpts(wanted, encodings::excerpt);
+        parts.extend(summary.await.into_iter().flatten());
+    }
+    Ok(Encoded::from_parts(&parts, &rest))
 }
 
 fn resources(task: &Task, tree: &Tree) -> v1::ResourceUse {

@@ -5,6 +5,7 @@ use heeler_proto::v1;
 use crate::{
     service::{
         Service,
+        transport::Call,
         wire::{refusal::Refusal, spec, task},
     },
     supervisor::Notice,
@@ -14,8 +15,17 @@ use crate::{
 pub(super) async fn spawn(
     service: &Service,
     request: v1::SpawnRequest,
+    call: &Call,
 ) -> Result<v1::SpawnResponse, Refusal> {
-    let spawned = service.supervisor.spawn(spec::request(request)?).await?;
+    let output = request.spec.as_ref().and_then(|spec| spec.output.as_ref());
+    let request = match output.is_some_and(|output| !output.patterns.is_empty()) {
+        true => {
+            let check = move || spec::request(request);
+            service.check_patterns(call, check).await?
+        }
+        false => spec::request(request)?,
+    };
+    let spawned = service.supervisor.spawn(request).await?;
     let task = &spawned.task;
     let notices = spawned.notices.iter().map(|notice| show(*notice, &task.id));
     Ok(v1::SpawnResponse {

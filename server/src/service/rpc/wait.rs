@@ -1,4 +1,7 @@
-//! Wait: a long poll until tasks are finished or out of the foreground. Its end never ends a task.
+//! Wait: a long poll until tasks are finished, out of the foreground, or have written a line that matches.
+//! Its end never ends a task.
+
+pub(super) mod matched;
 
 use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
 
@@ -43,14 +46,32 @@ pub(super) async fn wait(
     request: v1::WaitRequest,
     call: &Call,
 ) -> Result<v1::WaitResponse, Refusal> {
-    let until = match check::enumerated("until", request.until)? {
-        v1::WaitCondition::Unspecified | v1::WaitCondition::Finished => Until::Finished,
-        v1::WaitCondition::OutOfForeground => Until::OutOfForeground,
-    };
     let timeout = check::optional_duration("timeout", request.timeout)?;
-    let waited = match goal(request)? {
-        Goal::Tasks { ids, count } => wait_for_tasks(service, &ids, count, until, timeout).await,
-        Goal::Session(filter) => wait_for_session(service, &filter, until, timeout).await,
+    let search = request.r#match.clone();
+    let until = match check::enumerated("until", request.until)? {
+        v1::WaitCondition::Unspecified | v1::WaitCondition::Finished => Some(Until::Finished),
+        v1::WaitCondition::OutOfForeground => Some(Until::OutOfForeground),
+        v1::WaitCondition::Matched => None,
+    };
+    let waited = match (goal(request)?, until) {
+        (_, Some(_)) if search.is_some() => {
+            Err(Refusal::field("match", "needs the condition MATCHED"))
+        }
+        (Goal::Tasks { ids, count }, Some(until)) => {
+            wait_for_tasks(service, &ids, count, until, timeout).await
+        }
+        (Goal::Session(filter), Some(until)) => {
+            wait_for_session(service, &filter, until, timeout).await
+        }
+        (Goal::Tasks { ids, count }, None) => {
+            let check = move || matched::check(search);
+            let filter = service.check_patterns(call, check).await?;
+            matched::wait_for_lines(service, &ids, count, &filter, timeout, call).await
+        }
+        (Goal::Session(_), None) => Err(Refusal::field(
+            "filter.session_id",
+            "is not allowed with MATCHED: use filter.task_ids",
+        )),
     }?;
     let tasks = waited.met.len() + waited.pending.len();
     call.reserve(tasks * TASK_BYTES).await;
@@ -58,10 +79,13 @@ pub(super) async fn wait(
 }
 
 /// The tasks of an answer.
+#[derive(Default)]
 struct Tasks {
     met: Vec<Arc<Task>>,
     pending: Vec<Arc<Task>>,
     satisfied: bool,
+    /// The lines of the tasks in `met`, if lines were waited for.
+    lines: Vec<v1::TaskMatch>,
 }
 
 impl Until {
@@ -148,6 +172,7 @@ async fn wait_for_tasks(
         satisfied: met.len() >= count,
         met,
         pending,
+        lines: Vec::new(),
     })
 }
 
@@ -195,6 +220,7 @@ async fn wait_for_session(
         satisfied: waited == Waited::Met,
         met,
         pending,
+        lines: Vec::new(),
     })
 }
 
@@ -281,6 +307,7 @@ impl Tasks {
             met: show(&self.met),
             pending: show(&self.pending),
             revision: service.revision(),
+            matches: self.lines.clone(),
         }
     }
 }

@@ -4,34 +4,31 @@
 //! them as fast as its client reads. A client that stops reading costs the few messages that were read
 //! ahead. The stream ends only if the server shuts down or the journal cannot be read.
 
-use std::{collections::VecDeque, pin::Pin, sync::Arc, time::Duration, vec};
+use std::{collections::VecDeque, sync::Arc, vec};
 
 use heeler_proto::{
     Encoded,
     v1::{self, watch_events_response::Item},
 };
 use prost::Message as _;
-use tokio::{
-    sync::watch,
-    task::yield_now,
-    time::{Instant, Sleep},
-};
+use tokio::{sync::watch, task::yield_now};
 
+use super::bookmarks::{self, Bookmarks};
 use crate::{
     journal::Journal,
+    output::summary::SUMMARY_BYTES,
     service::{
         Closing, Service,
         transport::Call,
         wire::{
-            check,
             encodings::{self, Encodings},
             filter,
             refusal::Refusal,
             stream::{Messages, Source},
         },
     },
-    supervisor::{Supervisor, TAIL_BYTES},
-    task::{Fact, FactKind, Filter, Revision, Task},
+    supervisor::{ExcerptKind, LINE_BYTES, Supervisor, TAIL_BYTES},
+    task::{Event, EventKind, Fact, FactKind, Filter, Revision, Task},
 };
 
 /// Events that are read at a time.
@@ -40,10 +37,6 @@ const BATCH: usize = 256;
 const AHEAD: usize = 64 << 10;
 /// The expected size of an event that was read and not sent.
 const EVENT_BYTES: usize = 1024;
-const DEFAULT_BOOKMARK: Duration = Duration::from_secs(15);
-const SHORTEST_BOOKMARK: Duration = Duration::from_millis(100);
-/// A longer interval is shortened, so that the timer's arithmetic cannot overflow.
-const LONGEST_BOOKMARK: Duration = Duration::from_secs(24 * 3600);
 
 type Message = Encoded<v1::WatchEventsResponse>;
 
@@ -55,16 +48,15 @@ pub(crate) struct Watcher {
     encodings: Arc<Encodings>,
     filter: Filter,
     kinds: Vec<FactKind>,
+    /// Ends come with a summary.
+    summaries: bool,
     /// The initial state, until it is sent.
     initial: Option<vec::IntoIter<Arc<Task>>>,
     cursor: Revision,
     head: watch::Receiver<Revision>,
     /// Events that were read and not sent, beginning right after the cursor.
     unsent: VecDeque<Fact>,
-    bookmark_every: Duration,
-    bookmark_due: Instant,
-    /// Fires at `bookmark_due` or earlier: each event moves the former, and few need to reset the timer.
-    alarm: Pin<Box<Sleep>>,
+    bookmarks: Bookmarks,
     closing: Closing,
     call: Call,
     unread: Unread,
@@ -122,7 +114,7 @@ pub(super) async fn watch_events(
     }
     let filter = filter::reading(request.filter)?;
     let kinds = filter::event_kinds(&request.types, &filter)?;
-    let bookmark_every = bookmark_interval(request.bookmark_interval)?;
+    let bookmark_interval = bookmarks::interval(request.bookmark_interval)?;
     let (initial, cursor) = match (request.initial_state, request.after_revision) {
         (true, Some(_)) => {
             return Err(Refusal::field(
@@ -138,7 +130,6 @@ pub(super) async fn watch_events(
         }
         (false, None) => (Vec::new(), journal.head()),
     };
-    let bookmark_due = Instant::now() + bookmark_every;
     Ok(Messages::of(Watcher {
         head: journal.watch(),
         supervisor: service.supervisor.clone(),
@@ -146,12 +137,11 @@ pub(super) async fn watch_events(
         encodings: Arc::clone(&service.encodings),
         filter,
         kinds,
+        summaries: request.summaries,
         initial: Some(initial.into_iter()),
         cursor,
         unsent: VecDeque::new(),
-        bookmark_every,
-        bookmark_due,
-        alarm: Box::pin(tokio::time::sleep_until(bookmark_due)),
+        bookmarks: Bookmarks::new(bookmark_interval),
         closing: service.closing.clone(),
         unread: Unread {
             bytes: 0,
@@ -159,20 +149,6 @@ pub(super) async fn watch_events(
         },
         call,
     }))
-}
-
-pub(super) fn bookmark_interval(value: Option<prost_types::Duration>) -> Result<Duration, Refusal> {
-    let Some(value) = value else {
-        return Ok(DEFAULT_BOOKMARK);
-    };
-    let span = check::duration("bookmark_interval", value)?;
-    if span < SHORTEST_BOOKMARK {
-        return Err(Refusal::field(
-            "bookmark_interval",
-            "is shorter than 100 ms",
-        ));
-    }
-    Ok(span.min(LONGEST_BOOKMARK))
 }
 
 impl Source for Watcher {
@@ -198,11 +174,11 @@ impl Source for Watcher {
             self.read().await?;
             let events = self.wanted_events().await;
             if !events.is_empty() {
-                self.bookmark_due = Instant::now() + self.bookmark_every;
+                self.bookmarks.postpone();
                 self.count(&events);
                 return Ok(events);
             }
-            if Instant::now() >= self.bookmark_due {
+            if self.bookmarks.is_due() {
                 return Ok(vec![self.bookmark()]);
             }
             if !self.has_sent_all() {
@@ -213,7 +189,7 @@ impl Source for Watcher {
             }
             tokio::select! {
                 _ = self.head.changed() => {}
-                () = self.alarm.as_mut() => self.alarm.as_mut().reset(self.bookmark_due),
+                () = self.bookmarks.may_be_due() => {}
                 () = self.closing.begun() => {}
             }
         }
@@ -263,7 +239,8 @@ impl Watcher {
     /// Returns as many events as are prepared at a time.
     async fn wanted_events(&mut self) -> Vec<Message> {
         let mut messages = Vec::new();
-        let (mut with_tail, mut tasks) = (Vec::new(), Vec::new());
+        // The excerpts, each with the number of its event.
+        let (mut events, mut excerpts) = (Vec::new(), Vec::new());
         let mut bytes = 0;
         while bytes < self.unread.pace.ahead()
             && let Some(fact) = self.unsent.pop_front()
@@ -272,10 +249,10 @@ impl Watcher {
             if self.wants(&fact) {
                 if let Some(event) = fact.event() {
                     self.journal.note_delivered(&event.task);
-                    if event.has_output_tail() {
-                        bytes += TAIL_BYTES.min(event.task.output_bytes as usize);
-                        with_tail.push(messages.len());
-                        tasks.push(Arc::clone(&event.task));
+                    for kind in self.excerpts_of(event) {
+                        bytes += excerpt_bytes(kind, &event.task);
+                        events.push(messages.len());
+                        excerpts.push((Arc::clone(&event.task), kind));
                     }
                 }
                 let message = self.encodings.event(&fact);
@@ -283,15 +260,57 @@ impl Watcher {
                 messages.push(message);
             }
         }
-        if !tasks.is_empty() {
-            let tails = self.supervisor.tails(tasks, encodings::tail).await;
-            for (index, tail) in with_tail.into_iter().zip(tails) {
-                if let Some(tail) = tail {
-                    messages[index] = encodings::with_tail(messages[index].clone(), &tail);
+        self.add_excerpts(&mut messages, events, excerpts).await;
+        messages
+    }
+
+    /// The excerpts of output that the event is delivered with.
+    fn excerpts_of(&self, event: &Event) -> Vec<ExcerptKind> {
+        let mut kinds = Vec::new();
+        if event.has_output_tail() {
+            kinds.push(ExcerptKind::Tail);
+        }
+        match event.kind {
+            EventKind::Ended => kinds.extend(self.summaries.then_some(ExcerptKind::Summary)),
+            EventKind::Matched => kinds.push(ExcerptKind::Match),
+            EventKind::Created
+            | EventKind::Admitted
+            | EventKind::Started
+            | EventKind::Stopping
+            | EventKind::LeaderExited
+            | EventKind::Detached
+            | EventKind::Stale
+            | EventKind::Active
+            | EventKind::KillOverdue
+            | EventKind::OutputLimit
+            | EventKind::Updated
+            | EventKind::Removed => {}
+        }
+        kinds
+    }
+
+    async fn add_excerpts(
+        &self,
+        messages: &mut [Message],
+        events: Vec<usize>,
+        wanted: Vec<(Arc<Task>, ExcerptKind)>,
+    ) {
+        if wanted.is_empty() {
+            return;
+        }
+        let read = self.supervisor.excerpts(wanted.clone(), encodings::excerpt);
+        for ((index, excerpt), (task, kind)) in events.into_iter().zip(read.await).zip(wanted) {
+            let excerpt = match kind {
+                // Its place and its number are told even if its text is gone.
+                ExcerptKind::Match => {
+                    Some(excerpt.unwrap_or_else(|| encodings::match_without_text(&task)))
                 }
+                ExcerptKind::Tail | ExcerptKind::Summary => excerpt,
+            };
+            if let Some(excerpt) = excerpt {
+                messages[index] = encodings::with_excerpt(messages[index].clone(), &excerpt);
             }
         }
-        messages
     }
 
     fn wants(&self, fact: &Fact) -> bool {
@@ -299,7 +318,7 @@ impl Watcher {
     }
 
     fn bookmark(&mut self) -> Message {
-        self.bookmark_due = Instant::now() + self.bookmark_every;
+        self.bookmarks.postpone();
         let bookmark = v1::Bookmark {
             revision: self.cursor.0,
             epoch: self.journal.epoch().to_string(),
@@ -307,5 +326,18 @@ impl Watcher {
         Encoded::new(&v1::WatchEventsResponse {
             item: Some(Item::Bookmark(bookmark)),
         })
+    }
+}
+
+/// The expected size of an excerpt.
+fn excerpt_bytes(kind: ExcerptKind, task: &Task) -> usize {
+    match kind {
+        ExcerptKind::Tail => TAIL_BYTES.min(task.output_bytes as usize),
+        ExcerptKind::Summary => SUMMARY_BYTES,
+        ExcerptKind::Match => {
+            let lines = task.last_match.iter().flat_map(|matched| &matched.lines);
+            let sizes = lines.map(|line| LINE_BYTES.min((line.end - line.offset) as usize));
+            sizes.sum()
+        }
     }
 }

@@ -5,6 +5,7 @@
 
 use std::{
     future::ready,
+    hash::{DefaultHasher, Hash, Hasher},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -15,6 +16,7 @@ use prost::bytes::Bytes;
 use tonic::{Status, body::Body};
 
 use super::shares::{Caller, Share, Shares};
+use crate::supervisor::SearchKey;
 
 /// The memory that a short answer is expected to need.
 const SHORT_ANSWER: usize = 4 << 10;
@@ -52,6 +54,13 @@ impl Call {
     pub(crate) fn of(extensions: &Extensions) -> Result<Self, Status> {
         let call = extensions.get::<Self>().cloned();
         call.ok_or_else(|| Status::internal("the call came without its place"))
+    }
+
+    /// The party that searches of this call are done for.
+    pub(crate) fn search_key(&self) -> SearchKey {
+        let mut hasher = DefaultHasher::new();
+        self.0.caller.hash(&mut hasher);
+        SearchKey::Client(hasher.finish())
     }
 
     /// Waits until the client may have a short answer.

@@ -21,7 +21,7 @@ pub(super) enum Pool {
     Stream,
 }
 
-const METHODS: [(&str, Pool); 13] = [
+const METHODS: [(&str, Pool); 15] = [
     ("Spawn", Pool::Start),
     ("Attach", Pool::Stream),
     ("Detach", Pool::Short),
@@ -31,6 +31,8 @@ const METHODS: [(&str, Pool); 13] = [
     ("WatchEvents", Pool::Stream),
     ("Wait", Pool::Poll),
     ("ReadOutput", Pool::Poll),
+    ("FollowOutput", Pool::Stream),
+    ("UpdateTask", Pool::Short),
     ("Remove", Pool::Short),
     ("UpdateQueue", Pool::Short),
     ("ListQueues", Pool::Short),

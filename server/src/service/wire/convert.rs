@@ -7,7 +7,10 @@ use heeler_proto::v1;
 use super::task;
 use crate::{
     supervisor::{Process, signal_name},
-    task::{Activity, Chunk, Containment, Event, EventKind, Fact, Signal, Stream, Tail, Timestamp},
+    task::{
+        Activity, Chunk, Containment, Event, EventKind, Fact, Gap, GapCause, Item, Signal, Stream,
+        Tail, Timestamp,
+    },
 };
 
 pub(crate) fn fact(fact: &Fact) -> v1::TaskEvent {
@@ -20,6 +23,8 @@ pub(crate) fn fact(fact: &Fact) -> v1::TaskEvent {
             task: None,
             output_tail: None,
             session_activity: Some(activity(&idle.session_id, Activity::default())),
+            r#match: None,
+            summary: String::new(),
         },
     }
 }
@@ -33,6 +38,8 @@ fn task_event(event: &Event) -> v1::TaskEvent {
         task: Some(task::show(&event.task)),
         output_tail: event.ended_silent().then(v1::OutputTail::default),
         session_activity: event.activity.map(|counts| activity(session, counts)),
+        r#match: None,
+        summary: String::new(),
     }
 }
 
@@ -56,6 +63,9 @@ fn event_type(kind: EventKind) -> v1::TaskEventType {
         EventKind::Stale => v1::TaskEventType::Stale,
         EventKind::Active => v1::TaskEventType::Active,
         EventKind::KillOverdue => v1::TaskEventType::KillOverdue,
+        EventKind::OutputLimit => v1::TaskEventType::OutputLimit,
+        EventKind::Matched => v1::TaskEventType::Matched,
+        EventKind::Updated => v1::TaskEventType::Updated,
         EventKind::Ended => v1::TaskEventType::Ended,
         EventKind::Removed => v1::TaskEventType::Removed,
     }
@@ -63,17 +73,52 @@ fn event_type(kind: EventKind) -> v1::TaskEventType {
 
 pub(crate) fn tail(tail: &Tail) -> v1::OutputTail {
     v1::OutputTail {
-        chunks: tail.chunks.iter().cloned().map(raw_chunk).collect(),
+        chunks: tail.items.iter().cloned().map(raw).collect(),
         end_offset: tail.end,
     }
 }
 
-pub(crate) fn raw_chunk(chunk: Chunk) -> v1::OutputChunk {
+pub(crate) fn raw(item: Item) -> v1::OutputChunk {
+    match item {
+        Item::Chunk(chunk) => raw_chunk(chunk),
+        Item::Gap(gap) => self::gap(gap),
+    }
+}
+
+pub(crate) fn gap(gap: Gap) -> v1::OutputChunk {
+    v1::OutputChunk {
+        offset: gap.offset,
+        stream: v1::OutputStream::Unspecified.into(),
+        read_time: None,
+        content: Some(v1::output_chunk::Content::Gap(v1::OutputGap {
+            length: gap.length,
+            cause: match gap.cause {
+                GapCause::Rotated => v1::OutputGapCause::Rotated,
+                GapCause::Truncated => v1::OutputGapCause::Truncated,
+                GapCause::Lost => v1::OutputGapCause::Lost,
+                GapCause::Omitted => v1::OutputGapCause::Omitted,
+            }
+            .into(),
+            lines: gap.lines,
+        })),
+    }
+}
+
+fn raw_chunk(chunk: Chunk) -> v1::OutputChunk {
     v1::OutputChunk {
         offset: chunk.offset,
         stream: stream(chunk.stream).into(),
         read_time: Some(timestamp(chunk.at)),
         content: Some(v1::output_chunk::Content::Data(chunk.data.into())),
+    }
+}
+
+pub(crate) fn text_chunk(chunk: &Chunk, offset: u64, text: String) -> v1::OutputChunk {
+    v1::OutputChunk {
+        offset,
+        stream: stream(chunk.stream).into(),
+        read_time: Some(timestamp(chunk.at)),
+        content: Some(v1::output_chunk::Content::Text(text)),
     }
 }
 

@@ -16,8 +16,11 @@ use prost::{
     encoding::{decode_key, encode_key, encode_varint},
 };
 
-use super::{convert, task};
-use crate::task::{Fact, Revision, Seq, Tail, Task};
+use super::{convert, pattern, task};
+use crate::{
+    supervisor::Excerpt,
+    task::{Fact, Revision, Seq, Task},
+};
 
 /// As many entries as the largest page, or as one Remove produces.
 const SLOTS: usize = 1024;
@@ -44,7 +47,7 @@ impl Default for Encodings {
 }
 
 impl Encodings {
-    /// An event as a message of WatchEvents, without its output tail: that is never kept here.
+    /// An event as a message of WatchEvents, without excerpts of output: they are never kept here.
     pub(crate) fn event(&self, fact: &Fact) -> Encoded<v1::WatchEventsResponse> {
         let encode = || {
             let item = Some(Item::Event(convert::fact(fact)));
@@ -71,30 +74,42 @@ impl Encodings {
     }
 }
 
-/// The output tail of an ENDED event, as a field of it.
-pub(crate) fn tail(tail: &Tail) -> Bytes {
-    let event = v1::TaskEvent {
-        output_tail: Some(convert::tail(tail)),
-        ..v1::TaskEvent::default()
-    };
+/// An excerpt of output as a field of its event. A summary has the same field in InspectResponse.
+pub(crate) fn excerpt(task: &Task, excerpt: Excerpt) -> Bytes {
+    let mut event = v1::TaskEvent::default();
+    match excerpt {
+        Excerpt::Tail(tail) => event.output_tail = Some(convert::tail(&tail)),
+        Excerpt::Match(texts) => event.r#match = shown_match(task, &texts),
+        Excerpt::Summary(summary) => event.summary = summary,
+    }
     event.encode_to_vec().into()
 }
 
-/// Adds an encoded tail to an event. The event stays one field of the message: some decoders replace a
+/// The match of a MATCHED event without the text of its lines, as a field of it.
+pub(crate) fn match_without_text(task: &Task) -> Bytes {
+    excerpt(task, Excerpt::Match(Vec::new()))
+}
+
+fn shown_match(task: &Task, texts: &[Option<String>]) -> Option<v1::OutputMatch> {
+    let matched = task.last_match.as_ref()?;
+    Some(pattern::show_match(matched, texts))
+}
+
+/// Adds an encoded excerpt to an event. The event stays one field of the message: some decoders replace a
 /// field that occurs twice instead of merging it.
-pub(crate) fn with_tail(
+pub(crate) fn with_excerpt(
     message: Encoded<v1::WatchEventsResponse>,
-    tail: &Bytes,
+    excerpt: &Bytes,
 ) -> Encoded<v1::WatchEventsResponse> {
     let mut event = message.into_bytes();
     let (field, wire_type) = decode_key(&mut event).expect("a message of this server");
     decode_length_delimiter(&mut event).expect("its only field, the event, has a length");
-    let len = event.len() + tail.len();
+    let len = event.len() + excerpt.len();
     let mut bytes = Vec::with_capacity(len + 2 * MAX_VARINT);
     encode_key(field, wire_type, &mut bytes);
     encode_varint(len as u64, &mut bytes);
     bytes.extend_from_slice(&event);
-    bytes.extend_from_slice(tail);
+    bytes.extend_from_slice(excerpt);
     Encoded::from_bytes(bytes.into())
 }
 
@@ -129,7 +144,7 @@ mod tests {
     use std::{collections::BTreeMap, sync::Arc};
 
     use super::*;
-    use crate::task::{Chunk, Command, Event, EventKind, IdKey, Spec, Stream, Timestamp};
+    use crate::task::{Chunk, Command, Event, EventKind, IdKey, Spec, Stream, Tail, Timestamp};
 
     fn numbered(seq: u64, revision: u64) -> Task {
         named(format!("task {seq}"), seq, revision)
@@ -219,10 +234,11 @@ mod tests {
             data: b"tail".to_vec(),
         };
         let read = Tail {
-            chunks: vec![chunk],
+            items: vec![crate::task::Item::Chunk(chunk)],
             end: 6,
         };
-        let message = with_tail(encodings.event(&event), &tail(&read));
+        let tail = excerpt(&numbered(1, 9), Excerpt::Tail(read.clone()));
+        let message = with_excerpt(encodings.event(&event), &tail);
         let events = fields_of(&message.encode_to_vec());
         assert_eq!(events, 1, "one field");
         let decoded = v1::WatchEventsResponse::decode(&*message.encode_to_vec());

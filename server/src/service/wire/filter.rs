@@ -186,6 +186,9 @@ fn event_kind(kind: v1::TaskEventType) -> Option<FactKind> {
         v1::TaskEventType::Stale => EventKind::Stale,
         v1::TaskEventType::Active => EventKind::Active,
         v1::TaskEventType::KillOverdue => EventKind::KillOverdue,
+        v1::TaskEventType::OutputLimit => EventKind::OutputLimit,
+        v1::TaskEventType::Matched => EventKind::Matched,
+        v1::TaskEventType::Updated => EventKind::Updated,
         v1::TaskEventType::Ended => EventKind::Ended,
         v1::TaskEventType::Removed => EventKind::Removed,
     }))

@@ -8,14 +8,14 @@ use std::{collections::BTreeMap, time::Duration};
 use heeler_proto::v1::{self, task_spec::Command as CommandMessage};
 use tonic::Code;
 
-use super::{check, convert, refusal::Refusal};
+use super::{check, convert, pattern, refusal::Refusal};
 use crate::{
     supervisor::RESERVED_PREFIX,
     task::{
         Command, DEFAULT_FOREGROUND_TIMEOUT, DEFAULT_GRACE, DEFAULT_REATTACH_WINDOW, Environment,
         EnvironmentDefaults, Exclusive, ExclusiveMode, Foreground, Kind, OnDisconnect,
-        OnForegroundTimeout, OnStale, OrphanPolicy, Silence, SpawnRequest, Spec, StopPolicy,
-        TaskId,
+        OnForegroundTimeout, OnOutputLimit, OnStale, OrphanPolicy, OutputPolicy, Silence,
+        SpawnRequest, Spec, StopPolicy, TaskId,
     },
 };
 
@@ -65,6 +65,7 @@ pub(crate) fn request(request: v1::SpawnRequest) -> Result<SpawnRequest, Refusal
             "spec.orphan_policy",
             message.orphan_policy,
         )?),
+        output: output(message.output.unwrap_or_default())?,
         had_ampersand: false,
     };
     Ok(SpawnRequest {
@@ -97,6 +98,7 @@ pub(crate) fn show(spec: &Spec) -> v1::TaskSpec {
         exclusive: spec.exclusive.as_ref().map(show_exclusive),
         queue: spec.queue.clone().unwrap_or_default(),
         orphan_policy: show_orphan_policy(spec.orphan_policy).into(),
+        output: Some(show_output(&spec.output)),
     }
 }
 
@@ -368,5 +370,50 @@ fn show_orphan_policy(policy: OrphanPolicy) -> v1::OrphanPolicy {
         OrphanPolicy::Track => v1::OrphanPolicy::Track,
         OrphanPolicy::Kill => v1::OrphanPolicy::Kill,
         OrphanPolicy::Abandon => v1::OrphanPolicy::Abandon,
+    }
+}
+
+fn output(policy: v1::OutputPolicy) -> Result<OutputPolicy, Refusal> {
+    let on_limit = check::enumerated("spec.output.on_limit", policy.on_limit)?;
+    let by_default = match policy.max_bytes {
+        0 => OutputPolicy::default(),
+        bytes @ ..OutputPolicy::MIN_MAX_BYTES => {
+            let problem = format_args!("is {bytes}, less than 256 KiB");
+            return Err(Refusal::field("spec.output.max_bytes", problem));
+        }
+        bytes => OutputPolicy::with_limit(bytes),
+    };
+    let head_bytes = policy.head_bytes.unwrap_or(by_default.head_bytes);
+    if head_bytes > by_default.max_bytes - OutputPolicy::MIN_TAIL_BYTES {
+        return Err(Refusal::field(
+            "spec.output.head_bytes",
+            "leaves less than 192 KiB of max_bytes for the latest output",
+        ));
+    }
+    Ok(OutputPolicy {
+        max_bytes: by_default.max_bytes,
+        head_bytes,
+        on_limit: match on_limit {
+            v1::OutputLimitAction::Unspecified | v1::OutputLimitAction::Rotate => {
+                OnOutputLimit::Rotate
+            }
+            v1::OutputLimitAction::Truncate => OnOutputLimit::Truncate,
+            v1::OutputLimitAction::Kill => OnOutputLimit::Kill,
+        },
+        patterns: pattern::read_all("spec.output.patterns", policy.patterns)?,
+    })
+}
+
+fn show_output(policy: &OutputPolicy) -> v1::OutputPolicy {
+    v1::OutputPolicy {
+        max_bytes: policy.max_bytes,
+        head_bytes: Some(policy.head_bytes),
+        on_limit: match policy.on_limit {
+            OnOutputLimit::Rotate => v1::OutputLimitAction::Rotate,
+            OnOutputLimit::Truncate => v1::OutputLimitAction::Truncate,
+            OnOutputLimit::Kill => v1::OutputLimitAction::Kill,
+        }
+        .into(),
+        patterns: policy.patterns.iter().map(pattern::show).collect(),
     }
 }

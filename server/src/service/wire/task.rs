@@ -6,12 +6,12 @@ use heeler_proto::v1;
 
 use super::{
     convert::{self, duration, timestamp},
-    spec,
+    pattern, spec,
 };
 use crate::task::{
-    Actor, DetachCause, Detached, EndReason, EndState, Outcome, Placement, Proof, ProofMethod,
-    ProofResult, SentSignal, SignalTarget, SpawnFailure, SpawnStage, State, Stop, StopCause,
-    StopMode, Survivor, Task,
+    Actor, DetachCause, Detached, EndReason, EndState, Outcome, OutputLimit, OutputLimitCause,
+    Placement, Proof, ProofMethod, ProofResult, SentSignal, SignalTarget, SpawnFailure, SpawnStage,
+    State, Stop, StopCause, StopMode, Survivor, Task,
 };
 
 /// Shows a task.
@@ -43,6 +43,20 @@ pub(crate) fn show(task: &Task) -> v1::BackgroundTask {
         output_bytes: task.output_bytes,
         capture_error: task.capture_error.clone().unwrap_or_default(),
         revision: task.revision.0,
+        output_limit: task.output_limit.as_ref().map(output_limit),
+        matches: pattern::show_matches(task),
+    }
+}
+
+fn output_limit(limit: &OutputLimit) -> v1::OutputLimit {
+    v1::OutputLimit {
+        cause: match limit.cause {
+            OutputLimitCause::Policy => v1::OutputLimitCause::Policy,
+            OutputLimitCause::ServerBudget => v1::OutputLimitCause::ServerBudget,
+        }
+        .into(),
+        limit_time: Some(timestamp(limit.at)),
+        offset: limit.offset,
     }
 }
 
@@ -90,6 +104,7 @@ fn end_reason(reason: EndReason) -> v1::EndReason {
         EndReason::ClientDisconnected => v1::EndReason::ClientDisconnected,
         EndReason::Replaced => v1::EndReason::Replaced,
         EndReason::ServerShutdown => v1::EndReason::ServerShutdown,
+        EndReason::OutputLimit => v1::EndReason::OutputLimit,
         EndReason::SupervisionLost => v1::EndReason::SupervisionLost,
     }
 }
@@ -146,6 +161,7 @@ fn stop(stop: &Stop) -> v1::StopRecord {
             StopCause::IdleTimeout => v1::EndReason::IdleTimeout,
             StopCause::ClientDisconnected => v1::EndReason::ClientDisconnected,
             StopCause::Replaced => v1::EndReason::Replaced,
+            StopCause::OutputLimit => v1::EndReason::OutputLimit,
         }
         .into(),
         actor: Some(actor(&stop.actor)),

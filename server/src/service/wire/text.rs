@@ -1,92 +1,159 @@
-//! Output as text: valid UTF-8 that never begins or ends inside a character.
+//! Output as text: valid UTF-8 that never ends inside a character.
 //!
 //! Each stream is decoded separately: a character that the other stream interrupts is returned whole, in
 //! the chunk that completes it. An incomplete character at the end of an answer is left for the next
-//! read, unless no byte will follow.
+//! read, unless no byte will follow, or a gap does.
 
 use heeler_proto::v1;
 
 use super::convert;
-use crate::task::{Chunk, Stream};
-
-/// Maximum length of an incomplete character.
-const LONGEST_PARTIAL: usize = 3;
+use crate::{
+    output::{
+        plain::{LONGEST_PARTIAL, Stripper, incomplete_tail},
+        select::Escapes,
+    },
+    supervisor::Piece,
+    task::{Chunk, Item, Stream},
+};
 
 /// An incomplete character of one stream.
 struct Partial {
-    stream: Stream,
     offset: u64,
     bytes: Vec<u8>,
 }
 
-/// Returns the text of `chunks`, which were read from `offset`, and the offset to continue from.
-/// `is_end` is true for an offset that no byte will follow.
+/// Returns a piece of output as text, and the offset to continue from. `is_complete`: no byte will follow
+/// the end.
 pub(crate) fn view(
-    offset: u64,
-    mut chunks: Vec<Chunk>,
-    is_end: impl Fn(u64) -> bool,
+    piece: Piece,
+    escapes: Escapes,
+    is_complete: bool,
 ) -> (Vec<v1::OutputChunk>, u64) {
-    let last = chunks.last();
-    let mut next = last.map_or(offset, |chunk| chunk.offset + chunk.data.len() as u64);
-    if !is_end(next)
-        && let Some(held) = first_partial(&chunks)
+    let Piece {
+        lead,
+        offset,
+        mut items,
+        mut next,
+        end,
+        ..
+    } = piece;
+    let is_end = is_complete && next >= end;
+    if !is_end
+        && let Some(held) = first_partial(&items)
         // A stream that stops inside a character must not delay the other one for good.
         && (held > offset || next - held <= LONGEST_PARTIAL as u64)
     {
-        cut(&mut chunks, held);
+        cut(&mut items, held);
         next = held;
     }
-    (decode(chunks), next)
+    let strippers = match escapes {
+        Escapes::Kept => None,
+        Escapes::Removed => Some(strippers_after(&lead)),
+    };
+    (Decoder::new(strippers).decode(items), next)
 }
 
-/// The offset of the earliest incomplete character.
-fn first_partial(chunks: &[Chunk]) -> Option<u64> {
-    let open = [Stream::Stdout, Stream::Stderr].map(|stream| {
-        let mut partial: Option<Partial> = None;
-        for chunk in chunks.iter().filter(|chunk| chunk.stream == stream) {
-            partial = split(partial, chunk).1;
+/// The offset of the earliest incomplete character. One before a gap will never be completed.
+fn first_partial(items: &[Item]) -> Option<u64> {
+    let mut open: [Option<Partial>; 2] = [None, None];
+    for item in items {
+        match item {
+            Item::Chunk(chunk) => {
+                let slot = &mut open[chunk.stream as usize];
+                *slot = split(slot.take(), chunk).1;
+            }
+            Item::Gap(_) => open = [None, None],
         }
-        partial.map(|partial| partial.offset)
-    });
-    open.into_iter().flatten().min()
+    }
+    let offsets = open.into_iter().flatten().map(|partial| partial.offset);
+    offsets.min()
 }
 
-fn cut(chunks: &mut Vec<Chunk>, at: u64) {
-    chunks.retain_mut(|chunk| {
-        let keep = at.saturating_sub(chunk.offset).min(chunk.data.len() as u64);
-        chunk.data.truncate(keep as usize);
-        !chunk.data.is_empty()
+fn cut(items: &mut Vec<Item>, at: u64) {
+    items.retain_mut(|item| match item {
+        Item::Chunk(chunk) => {
+            let keep = at.saturating_sub(chunk.offset).min(chunk.data.len() as u64);
+            chunk.data.truncate(keep as usize);
+            !chunk.data.is_empty()
+        }
+        Item::Gap(gap) => gap.offset < at,
     });
 }
 
-fn decode(chunks: Vec<Chunk>) -> Vec<v1::OutputChunk> {
-    let mut partials: [Option<Partial>; 2] = [None, None];
-    let mut out: Vec<v1::OutputChunk> = Vec::with_capacity(chunks.len());
-    for chunk in &chunks {
-        let slot = &mut partials[chunk.stream as usize];
-        let (whole, partial) = split(slot.take(), chunk);
+/// The state of escape sequences after some output.
+fn strippers_after(lead: &[Item]) -> [Stripper; 2] {
+    let mut strippers = [Stripper::default(); 2];
+    for item in lead {
+        match item {
+            Item::Chunk(chunk) => drop(strippers[chunk.stream as usize].strip(&chunk.data)),
+            Item::Gap(_) => strippers = [Stripper::default(); 2],
+        }
+    }
+    strippers
+}
+
+struct Decoder {
+    partials: [Option<Partial>; 2],
+    /// The latest chunk of each stream, without its data.
+    latest: [Option<Chunk>; 2],
+    strippers: Option<[Stripper; 2]>,
+    out: Vec<v1::OutputChunk>,
+}
+
+impl Decoder {
+    fn new(strippers: Option<[Stripper; 2]>) -> Self {
+        Self {
+            partials: [None, None],
+            latest: [None, None],
+            strippers,
+            out: Vec::new(),
+        }
+    }
+
+    fn decode(mut self, items: Vec<Item>) -> Vec<v1::OutputChunk> {
+        for item in items {
+            match item {
+                Item::Chunk(chunk) => self.take(chunk),
+                Item::Gap(gap) => {
+                    self.end_partials();
+                    self.out.push(convert::gap(gap));
+                }
+            }
+        }
+        self.end_partials();
+        self.out
+    }
+
+    fn take(&mut self, mut chunk: Chunk) {
+        let slot = &mut self.partials[chunk.stream as usize];
+        let (whole, partial) = split(slot.take(), &chunk);
         *slot = partial;
-        if !whole.is_empty() {
-            out.push(text_chunk(chunk, chunk.offset, &whole));
-        }
+        self.push(&chunk, chunk.offset, &whole);
+        chunk.data.clear();
+        let stream = chunk.stream as usize;
+        self.latest[stream] = Some(chunk);
     }
-    // A character that is still incomplete will never be completed.
-    for partial in partials.into_iter().flatten() {
-        if let Some(chunk) = chunks.iter().rfind(|chunk| chunk.stream == partial.stream) {
-            out.push(text_chunk(chunk, partial.offset, &partial.bytes));
-        }
-    }
-    out
-}
 
-fn text_chunk(chunk: &Chunk, offset: u64, bytes: &[u8]) -> v1::OutputChunk {
-    v1::OutputChunk {
-        offset,
-        stream: convert::stream(chunk.stream).into(),
-        read_time: Some(convert::timestamp(chunk.at)),
-        content: Some(v1::output_chunk::Content::Text(
-            String::from_utf8_lossy(bytes).into_owned(),
-        )),
+    /// Replaces characters that are incomplete and will never be completed.
+    fn end_partials(&mut self) {
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            let partial = self.partials[stream as usize].take();
+            if let (Some(partial), Some(chunk)) = (partial, self.latest[stream as usize].take()) {
+                self.push(&chunk, partial.offset, &partial.bytes);
+            }
+        }
+    }
+
+    fn push(&mut self, chunk: &Chunk, offset: u64, bytes: &[u8]) {
+        let stripped = self.strippers.as_mut().map(|strippers| {
+            let stripper = &mut strippers[chunk.stream as usize];
+            stripper.strip(bytes)
+        });
+        let shown = stripped.as_deref().unwrap_or(bytes);
+        if !shown.is_empty() {
+            let text = String::from_utf8_lossy(shown).into_owned();
+            self.out.push(convert::text_chunk(chunk, offset, text));
+        }
     }
 }
 
@@ -104,25 +171,10 @@ fn split(open: Option<Partial>, chunk: &Chunk) -> (Vec<u8>, Option<Partial>) {
         false => start,
     };
     let partial = (!rest.is_empty()).then_some(Partial {
-        stream: chunk.stream,
         offset,
         bytes: rest,
     });
     (bytes, partial)
-}
-
-/// The number of bytes at the end that begin an incomplete character.
-fn incomplete_tail(bytes: &[u8]) -> usize {
-    for len in 1..=LONGEST_PARTIAL.min(bytes.len()) {
-        let tail = &bytes[bytes.len() - len..];
-        if let Err(error) = str::from_utf8(tail)
-            && error.valid_up_to() == 0
-            && error.error_len().is_none()
-        {
-            return len;
-        }
-    }
-    0
 }
 
 #[cfg(test)]
@@ -130,7 +182,7 @@ mod tests {
     use v1::output_chunk::Content;
 
     use super::*;
-    use crate::task::Timestamp;
+    use crate::task::{Gap, GapCause, Timestamp};
 
     fn chunk(offset: u64, stream: Stream, data: &[u8]) -> Chunk {
         Chunk {
@@ -141,10 +193,26 @@ mod tests {
         }
     }
 
+    /// The text of output that was read from offset 0 to its present end.
+    fn shown(
+        chunks: Vec<Chunk>,
+        escapes: Escapes,
+        is_complete: bool,
+    ) -> (Vec<v1::OutputChunk>, u64) {
+        let end = chunks.last().map_or(0, Chunk::end);
+        let piece = Piece {
+            items: chunks.into_iter().map(Item::Chunk).collect(),
+            next: end,
+            end,
+            ..Piece::default()
+        };
+        view(piece, escapes, is_complete)
+    }
+
     fn texts(chunks: &[v1::OutputChunk]) -> Vec<String> {
         let text = |chunk: &v1::OutputChunk| match &chunk.content {
             Some(Content::Text(text)) => text.clone(),
-            Some(Content::Data(_)) | None => panic!("not text"),
+            Some(Content::Data(_) | Content::Gap(_)) | None => panic!("not text"),
         };
         chunks.iter().map(text).collect()
     }
@@ -154,7 +222,8 @@ mod tests {
     fn an_answer_never_ends_inside_a_character() {
         let bytes = "aé€🐕".as_bytes();
         for len in 1..=bytes.len() {
-            let (chunks, next) = view(0, vec![chunk(0, Stream::Stdout, &bytes[..len])], |_| false);
+            let output = vec![chunk(0, Stream::Stdout, &bytes[..len])];
+            let (chunks, next) = shown(output, Escapes::Kept, false);
             let whole: String = texts(&chunks).concat();
             assert!("aé€🐕".starts_with(&whole), "{len}: {whole:?}");
             assert_eq!(next, whole.len() as u64, "{len}");
@@ -169,7 +238,7 @@ mod tests {
             chunk(2, Stream::Stderr, b"!"),
             chunk(3, Stream::Stdout, &[0xA9, b'b']),
         ];
-        let (chunks, next) = view(0, chunks, |_| false);
+        let (chunks, next) = shown(chunks, Escapes::Kept, false);
         assert_eq!(texts(&chunks), ["a", "!", "éb"]);
         assert_eq!(next, 5);
     }
@@ -177,11 +246,49 @@ mod tests {
     /// O5
     #[test]
     fn an_incomplete_character_at_the_end_of_the_output_is_replaced() {
-        let (chunks, next) = view(0, vec![chunk(0, Stream::Stdout, &[b'a', 0xC3])], |_| true);
+        let (chunks, next) = shown(
+            vec![chunk(0, Stream::Stdout, &[b'a', 0xC3])],
+            Escapes::Kept,
+            true,
+        );
         assert_eq!(texts(&chunks).concat(), "a\u{FFFD}");
         assert_eq!(next, 2);
-        let (chunks, _) = view(0, vec![chunk(0, Stream::Stdout, &[0xFF, b'a'])], |_| false);
+        let (chunks, _) = shown(
+            vec![chunk(0, Stream::Stdout, &[0xFF, b'a'])],
+            Escapes::Kept,
+            false,
+        );
         assert_eq!(texts(&chunks).concat(), "\u{FFFD}a");
+    }
+
+    /// O5, O8
+    #[test]
+    fn a_character_that_a_gap_interrupts_is_replaced_on_both_sides() {
+        let gap = Gap {
+            offset: 2,
+            length: 10,
+            cause: GapCause::Rotated,
+            lines: None,
+        };
+        let items = vec![
+            Item::Chunk(chunk(0, Stream::Stdout, &[b'a', 0xC3])),
+            Item::Gap(gap),
+            Item::Chunk(chunk(12, Stream::Stdout, &[0xA9, b'b', 0xC3])),
+        ];
+        let piece = Piece {
+            items,
+            next: 15,
+            end: 15,
+            ..Piece::default()
+        };
+        let (chunks, next) = view(piece, Escapes::Kept, false);
+        let [a, cut, missing, b] = &chunks[..] else {
+            panic!("{chunks:?}");
+        };
+        assert_eq!(missing, &convert::gap(gap));
+        assert_eq!(texts(&[a.clone(), cut.clone()]).concat(), "a\u{FFFD}");
+        assert_eq!(texts(std::slice::from_ref(b)), ["\u{FFFD}b"]);
+        assert_eq!(next, 14);
     }
 
     #[test]
@@ -190,8 +297,60 @@ mod tests {
             chunk(0, Stream::Stdout, &[0xC3]),
             chunk(1, Stream::Stderr, b"errors"),
         ];
-        let (chunks, next) = view(0, chunks, |_| false);
+        let (chunks, next) = shown(chunks, Escapes::Kept, false);
         assert_eq!(texts(&chunks), ["errors", "\u{FFFD}"]);
         assert_eq!(next, 7);
+    }
+
+    /// O5
+    #[test]
+    fn a_plain_view_knows_the_escape_sequence_that_began_before_it() {
+        let output = b"one\x1b[1;31mtwo\x1b[0m\xC3\xA9three";
+        for cut in 0..output.len() as u64 {
+            let before = &output[..cut as usize];
+            let piece = |lead: Vec<Item>, offset: u64, data: &[u8]| Piece {
+                lead,
+                offset,
+                items: vec![Item::Chunk(chunk(offset, Stream::Stdout, data))],
+                next: offset + data.len() as u64,
+                end: output.len() as u64,
+                is_caught_up: true,
+            };
+            let (first, next) = view(piece(Vec::new(), 0, before), Escapes::Removed, false);
+            let after = &output[next as usize..];
+            let lead = vec![Item::Chunk(chunk(
+                0,
+                Stream::Stdout,
+                &output[..next as usize],
+            ))];
+            let (second, _) = view(piece(lead, next, after), Escapes::Removed, true);
+            let text = texts(&first).concat() + &texts(&second).concat();
+            assert_eq!(text, "onetwoéthree", "{cut}");
+        }
+    }
+
+    /// O8
+    #[test]
+    fn a_character_before_a_gap_is_not_waited_for() {
+        let gap = Gap {
+            offset: 2,
+            length: 10,
+            cause: GapCause::Lost,
+            lines: None,
+        };
+        let piece = Piece {
+            items: vec![
+                Item::Chunk(chunk(0, Stream::Stdout, &[b'a', 0xC3])),
+                Item::Gap(gap),
+                Item::Chunk(chunk(12, Stream::Stdout, &[0xA9, b'b'])),
+            ],
+            next: 14,
+            end: 14,
+            ..Piece::default()
+        };
+        let (mut chunks, next) = view(piece, Escapes::Kept, false);
+        assert_eq!(chunks.remove(2), convert::gap(gap));
+        assert_eq!(texts(&chunks).concat(), "a\u{FFFD}\u{FFFD}b");
+        assert_eq!(next, 14);
     }
 }

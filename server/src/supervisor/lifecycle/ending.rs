@@ -131,6 +131,7 @@ fn verdict(task: &Task) -> (EndState, EndReason) {
             StopCause::Shutdown => (EndState::Cancelled, EndReason::ServerShutdown),
             StopCause::ClientDisconnected => (EndState::Cancelled, EndReason::ClientDisconnected),
             StopCause::Replaced => (EndState::Cancelled, EndReason::Replaced),
+            StopCause::OutputLimit => (EndState::Failed, EndReason::OutputLimit),
         };
     }
     let is_captured = task.capture_error.is_none();

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::{Children, Effect, KILL_DEADLINE, Life};
 use crate::task::{
-    Actor, EventKind, Moment, OrphanPolicy, Proof, SentSignal, Signal, SignalTarget, Stop,
-    StopCause, StopMode, Survivor,
+    Actor, EventKind, Moment, OrphanPolicy, OutputLimit, Proof, SentSignal, Signal, SignalTarget,
+    Stop, StopCause, StopMode, Survivor,
 };
 
 const SIGKILL: Signal = Signal(9);
@@ -67,10 +67,28 @@ impl Life {
             cause,
             actor: Actor::heeler(),
             reason: None,
-            mode: StopMode::Graceful(self.task.spec.stop),
+            mode: match cause {
+                // The shim has begun the kill.
+                StopCause::OutputLimit => StopMode::Force,
+                StopCause::Cancel
+                | StopCause::Timeout
+                | StopCause::Shutdown
+                | StopCause::IdleTimeout
+                | StopCause::ClientDisconnected
+                | StopCause::Replaced => StopMode::Graceful(self.task.spec.stop),
+            },
             cascade: false,
         };
         self.begin_stop(request, now)
+    }
+
+    /// Records the limit of the output, once.
+    pub(super) fn output_limited(&mut self, limit: OutputLimit) -> Vec<Effect> {
+        if self.task.output_limit.is_some() {
+            return Vec::new();
+        }
+        self.task.output_limit = Some(limit);
+        vec![Effect::Record(EventKind::OutputLimit)]
     }
 
     fn begin_stop(&mut self, request: StopRequest, now: Moment) -> Vec<Effect> {

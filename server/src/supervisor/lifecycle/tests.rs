@@ -6,8 +6,8 @@ mod properties;
 use super::*;
 use crate::task::{
     Command, Containment, EndReason, EndState, Foreground, IdKey, Kind, OnDisconnect,
-    OnForegroundTimeout, OrphanPolicy, Outcome, ProofResult, Queued, Seq, SignalTarget, Spec,
-    State, Stop, StopMode, StopPolicy, Timestamp,
+    OnForegroundTimeout, OrphanPolicy, Outcome, OutputLimitCause, ProofResult, Queued, Seq,
+    SignalTarget, Spec, State, Stop, StopMode, StopPolicy, Timestamp,
 };
 
 const GRACE: Duration = Duration::from_secs(5);
@@ -97,6 +97,14 @@ fn queued() -> Life {
     life.task.spec = spec.into();
     life.task.queued = Some(Queued { admitted: None });
     life
+}
+
+fn output_limited() -> Input {
+    Input::OutputLimited(OutputLimit {
+        cause: OutputLimitCause::Policy,
+        at: Timestamp(15),
+        offset: 1000,
+    })
 }
 
 fn end_of(life: &Life) -> Option<(EndState, EndReason)> {
@@ -412,4 +420,44 @@ fn a_running_task_ignores_inputs_of_the_queue() {
     assert_eq!(life.step(Input::StoppedWhileQueued, moment(20)), []);
     life.step(stop(graceful(GRACE), false), moment(30));
     assert_eq!(life.step(Input::StoppedWhileQueued, moment(40)), []);
+}
+
+/// O8
+#[test]
+fn a_limit_of_output_is_recorded_once_and_changes_nothing_else() {
+    let mut life = running();
+    let effects = life.step(output_limited(), moment(20));
+    assert_eq!(effects, [Effect::Record(EventKind::OutputLimit)]);
+    assert_eq!(life.step(output_limited(), moment(30)), []);
+    assert_eq!(life.task.state(), State::Running);
+    life.step(tree_ended(0), moment(40));
+    let end = (EndState::Completed, EndReason::Exited);
+    assert_eq!(end_of(&life), Some(end));
+}
+
+/// O8
+#[test]
+fn a_task_that_its_shim_kills_for_its_output_has_failed() {
+    let mut life = running();
+    let effects = life.step(Input::OutputKill, moment(20));
+    assert_eq!(effects, [Effect::Record(EventKind::Stopping), Effect::Kill]);
+    assert_eq!(life.step(Input::OutputKill, moment(30)), []);
+    assert_eq!(life.stop_order(), Some(StopOrder::Kill), "sent again");
+    life.step(tree_ended(0), moment(40));
+    let end = (EndState::Failed, EndReason::OutputLimit);
+    assert_eq!(end_of(&life), Some(end));
+    let stop = life.task.stop.expect("a stop");
+    assert_eq!(stop.signals.len(), 1);
+    assert!(stop.proof.is_some());
+}
+
+/// O8, C8
+#[test]
+fn a_task_that_is_being_stopped_keeps_the_cause_of_that() {
+    let mut life = running();
+    life.step(stop(graceful(GRACE), false), moment(20));
+    assert_eq!(life.step(Input::OutputKill, moment(30)), []);
+    life.step(tree_ended(0), moment(40));
+    let end = (EndState::Cancelled, EndReason::Cancelled);
+    assert_eq!(end_of(&life), Some(end));
 }

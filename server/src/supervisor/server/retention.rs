@@ -5,11 +5,13 @@
 //! | --- | --- |
 //! | `pruner` | keeps finished tasks and events within the limits |
 //! | `limits` | the choice of the tasks to remove: pure |
+//! | `output_budget` | the disk space for output, and the live tasks that take too much of it |
 //! | `memory_room` | removes finished foreground tasks when new ones need their memory |
 //! | `removal` | the removal itself |
 
 mod limits;
 mod memory_room;
+mod output_budget;
 mod pruner;
 mod removal;
 
@@ -23,6 +25,7 @@ use crate::{
 };
 
 pub(in crate::supervisor) use memory_room::MemoryRoom;
+pub(in crate::supervisor) use output_budget::OutputBudget;
 
 impl Supervisor {
     /// Removes finished tasks, then deletes their output. It runs to its end though the caller leaves.

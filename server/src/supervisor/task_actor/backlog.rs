@@ -48,11 +48,12 @@ impl Backlog {
         self.events.push_back((kind, task));
     }
 
-    /// Drops events about silence before an event of another kind: that one may use the reserve of a full
+    /// Drops events about output before an event of another kind: that one may use the reserve of a full
     /// disk, and they may not. The task has all that they would have told.
     pub(super) fn make_way_for(&mut self, kind: EventKind) {
-        if !is_silence(kind) {
-            self.events.retain(|(waiting, _)| !is_silence(*waiting));
+        if !is_about_output(kind) {
+            self.events
+                .retain(|(waiting, _)| !is_about_output(*waiting));
         }
     }
 
@@ -111,6 +112,10 @@ impl Backlog {
 
 fn is_silence(kind: EventKind) -> bool {
     matches!(kind, EventKind::Stale | EventKind::Active)
+}
+
+fn is_about_output(kind: EventKind) -> bool {
+    is_silence(kind) || kind == EventKind::Matched
 }
 
 /// True if the later event makes the earlier one, right before it, superfluous.

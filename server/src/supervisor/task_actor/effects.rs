@@ -60,6 +60,7 @@ impl TaskActor {
     /// without it where the disk refuses it.
     async fn record_end(&mut self) {
         let admitted = self.shared.registry.free_admission(&self.life.task.id);
+        self.life.task.stored_bytes = self.stored_output();
         self.record(EventKind::Ended).await;
         crash::point("queue.freed");
         admitted.notify();

@@ -3,17 +3,18 @@
 
 use std::sync::Arc;
 
-use super::TaskActor;
+use super::{TaskActor, matching::Matching};
 use crate::{
     crash,
     journal::JournalError,
     supervisor::{
         CancelOutcome, CancelRequest, Cancelled, Cascade, DetachOutcome, DetachRequest, Detached,
+        PatternChange, UpdateOutcome, Updated,
         handle::Standing,
         lifecycle::{Input, StopRequest},
         requests::{Answer, Reply},
     },
-    task::{Placement, Survivor},
+    task::{MOST_PATTERNS, Placement, Survivor},
 };
 
 #[derive(Debug)]
@@ -26,8 +27,14 @@ pub(in crate::supervisor) enum Message {
         request: DetachRequest,
         reply: Reply<DetachOutcome>,
     },
+    ChangePatterns {
+        change: PatternChange,
+        reply: Reply<UpdateOutcome>,
+    },
     /// Publish the next output beyond this offset.
     FollowOutput { beyond: u64 },
+    /// Keep the output within so many bytes of disk.
+    LimitOutput { bytes: u64 },
     /// The kill of a child task is overdue.
     ChildKillOverdue(Vec<Survivor>),
     /// A child task is gone, and the journal refuses its end.
@@ -46,7 +53,12 @@ impl TaskActor {
                 let answer = self.detach(request).await;
                 let _ = reply.send(answer);
             }
+            Message::ChangePatterns { change, reply } => {
+                let answer = self.change_patterns(change).await;
+                let _ = reply.send(answer);
+            }
             Message::FollowOutput { beyond } => self.follow_output(beyond).await,
+            Message::LimitOutput { bytes } => self.limit_output(bytes).await,
             Message::ChildKillOverdue(survivors) => {
                 self.apply(Input::ChildKillOverdue(survivors)).await;
             }
@@ -82,6 +94,24 @@ impl TaskActor {
         crash::point("detach.before-intent");
         self.apply_or_undo(Input::Detach(request)).await?;
         Ok(self.answer(outcome))
+    }
+
+    async fn change_patterns(
+        &mut self,
+        change: PatternChange,
+    ) -> Result<Updated, Arc<JournalError>> {
+        if self.life.is_tree_gone() {
+            return Ok(self.answer(UpdateOutcome::AlreadyFinished));
+        }
+        let patterns = change.apply(&self.life.task.spec.output.patterns);
+        if patterns.len() > MOST_PATTERNS {
+            return Ok(self.answer(UpdateOutcome::TooManyPatterns(patterns.len())));
+        }
+        if patterns != self.life.task.spec.output.patterns {
+            self.apply_or_undo(Input::ChangePatterns(change)).await?;
+            self.matching = Matching::of(&self.life.task);
+        }
+        Ok(self.answer(UpdateOutcome::Updated))
     }
 
     fn answer<O>(&self, outcome: O) -> Answer<O> {

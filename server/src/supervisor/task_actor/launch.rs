@@ -185,6 +185,8 @@ impl TaskActor {
         );
         let launch = Launch {
             uid: task.uid,
+            output: &task.spec.output,
+            output_budget: self.shared.output_budget.most_of_one_task(),
             task_file: &task_file,
             memory: prepared.memory.as_deref(),
             cgroup: cgroup.as_deref(),

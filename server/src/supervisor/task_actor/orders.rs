@@ -64,10 +64,18 @@ impl TaskActor {
         self.shim.send(ShimOrder::Follow { beyond }).await;
     }
 
+    /// Keeps the output within so many bytes of disk, from now on.
+    pub(super) async fn limit_output(&mut self, bytes: u64) {
+        let bytes = self.output_limit.map_or(bytes, |limit| limit.min(bytes));
+        self.output_limit = Some(bytes);
+        self.shim.send(ShimOrder::LimitOutput { bytes }).await;
+    }
+
     /// Takes a new connection. Readers look at the output again, and repeat their waits.
     pub(super) fn use_link(&mut self, link: ShimLink) {
         self.shim = ShimConnection::Connected(link);
         self.channels.output_end.send_modify(|_| {});
+        self.search_output();
     }
 
     /// Sends the orders again that an earlier connection or server may not have delivered.
@@ -84,6 +92,9 @@ impl TaskActor {
         }
         if self.life.task.stale.is_some() {
             self.follow_output(self.life.task.output_bytes).await;
+        }
+        if let Some(bytes) = self.output_limit {
+            self.limit_output(bytes).await;
         }
     }
 

@@ -35,6 +35,17 @@ impl TaskActor {
         file.map_or(Ok(LastOutput::default()), |file| file.last_output())
     }
 
+    /// The bytes of disk that the task's file takes; zero if there is none.
+    pub(super) fn stored_output(&self) -> u64 {
+        let task = &self.life.task;
+        let file = self.shared.parts.task_dir.open_own(&task.id, task.uid);
+        let stored = file.and_then(|file| file.map_or(Ok(0), |file| file.stored()));
+        stored.unwrap_or_else(|error| {
+            tracing::warn!(task = %task.id, %error, "cannot tell the size of the output");
+            0
+        })
+    }
+
     /// Cleans up the output of a finished foreground task: its share of memory shrinks to the size of
     /// the output. That of a task that left the foreground goes to disk, if its shim has not moved it.
     pub(super) async fn settle_output(&self) {

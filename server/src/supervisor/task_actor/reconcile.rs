@@ -84,12 +84,15 @@ impl TaskActor {
         if let Some(start @ Start::Running { .. }) = finding.records.start.whole() {
             self.apply_start(start).await;
         }
+        self.apply_output_limit(&finding.records).await;
         let output_bytes = finding.output_bytes;
         match finding.case {
             Case::Ended { end, leader } => self.apply_tree_end(end, leader).await,
             Case::StartFailed { stage, errno } => self.start_failed(stage, errno).await,
             Case::ShimAlive => {
                 self.is_of_this_boot = true;
+                let stored = self.stored_output();
+                self.shared.output_budget.set(&self.life.task.id, stored);
                 self.connect().await;
             }
             Case::NeverStarted(NotStarted::Prevented)
@@ -327,6 +330,7 @@ impl TaskActor {
         method: ProofMethod,
         output_bytes: u64,
     ) {
+        self.finish_matching(output_bytes).await;
         crash::point("end.swept");
         let unknown = || LeaderEnd {
             outcome: Outcome::Unknown(lost),

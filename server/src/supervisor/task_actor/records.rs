@@ -7,7 +7,10 @@ use crate::{
     crash,
     process::{
         errno_text,
-        task_file::{CgroupPath, Exit, Identity, LeaderExit, Records, Stage, Start, TreeEnd},
+        task_file::{
+            CgroupPath, Exit, Identity, LeaderExit, Limit, LimitCause, Records, Stage, Start,
+            TreeEnd,
+        },
         tree::{
             self,
             sweep::{SearchedMarks, SweepTarget, Swept},
@@ -15,8 +18,9 @@ use crate::{
     },
     supervisor::lifecycle::{Input, TreeEnded},
     task::{
-        Command, Containment, LeaderEnd, Moment, OrphanPolicy, Outcome, Proof, ProofMethod, Signal,
-        SpawnFailure, SpawnStage, Started, Survivor, Task, Timestamp,
+        Command, Containment, LeaderEnd, Moment, OrphanPolicy, Outcome, OutputLimit,
+        OutputLimitCause, Proof, ProofMethod, Signal, SpawnFailure, SpawnStage, Started, Survivor,
+        Task, Timestamp,
     },
 };
 
@@ -51,6 +55,7 @@ impl TaskActor {
         if let (None, Some(start)) = (&self.life.task.started, records.start.whole()) {
             self.apply_start(start).await;
         }
+        self.apply_output_limit(&records).await;
         let identity = records.identity.whole();
         match (records.tree_end.whole(), records.leader_exit.whole()) {
             (Some(end), leader) => self.apply_tree_end(end, leader).await,
@@ -130,6 +135,19 @@ impl TaskActor {
         }
     }
 
+    /// Applies the limit of the output, if it was reached.
+    pub(super) async fn apply_output_limit(&mut self, records: &Records) {
+        let limit = records.output.whole().and_then(|state| state.limit);
+        if let Some(limit) = limit {
+            crash::point("limit.seen");
+            self.apply(Input::OutputLimited(output_limit(&limit))).await;
+            // The events are recorded one after the other: each has the task as it is after it.
+            if limit.kills {
+                self.apply(Input::OutputKill).await;
+            }
+        }
+    }
+
     pub(super) async fn apply_tree_end(&mut self, end: TreeEnd, leader: Option<LeaderExit>) {
         if self.life.is_tree_gone() {
             return;
@@ -159,6 +177,7 @@ impl TaskActor {
                 Err(error) => return self.retry_later(&error),
             }
         }
+        self.finish_matching(end.output_end).await;
         crash::point("end.seen");
         let ended = TreeEnded {
             leader: Some(leader.map_or_else(lost_leader, leader_end)),
@@ -249,6 +268,17 @@ fn lost_leader() -> LeaderEnd {
     LeaderEnd {
         outcome,
         at: Moment::now(),
+    }
+}
+
+fn output_limit(limit: &Limit) -> OutputLimit {
+    OutputLimit {
+        cause: match limit.cause {
+            LimitCause::Policy => OutputLimitCause::Policy,
+            LimitCause::ServerBudget => OutputLimitCause::ServerBudget,
+        },
+        at: Moment::from(limit.time).wall,
+        offset: limit.offset,
     }
 }
 

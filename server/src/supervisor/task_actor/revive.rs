@@ -22,7 +22,9 @@ use std::{
 
 use tokio::{sync::mpsc, task::JoinSet};
 
-use super::{SpawnReply, TaskActor, reconcile::SweepDeadline, silent_shim::Silence};
+use super::{
+    SpawnReply, TaskActor, matching::Matching, reconcile::SweepDeadline, silent_shim::Silence,
+};
 use crate::{
     process::launch::Executable,
     supervisor::lifecycle::Life,
@@ -129,6 +131,7 @@ impl TaskActor {
     fn forget(&mut self, task: &Arc<Task>) {
         self.is_of_this_boot = task.started.is_none() && task.stop.is_none();
         self.life = Life::new(Task::clone(task), Monotonic::now());
+        self.matching = Matching::of(task);
         self.shim.forget();
         self.is_admission_refused = false;
         self.silence = Silence::new();

@@ -10,7 +10,8 @@ use std::collections::BTreeSet;
 
 use super::{Command, Spec};
 use crate::task::{
-    Environment, Exclusive, Foreground, Silence, StopPolicy, ValueDigest, filter::normalised,
+    Environment, Exclusive, Foreground, OutputPolicy, Silence, StopPolicy, ValueDigest,
+    filter::normalised,
 };
 
 impl Spec {
@@ -35,6 +36,7 @@ impl Spec {
             exclusive,
             queue,
             orphan_policy,
+            output,
             had_ampersand: _,
         } = self;
         let directories =
@@ -51,7 +53,8 @@ impl Spec {
             .or_else(|| group("foreground", *foreground, other.foreground, in_foreground))
             .or_else(|| group("silence", *silence, other.silence, in_silence))
             .or_else(|| plain("queue", *queue == other.queue))
-            .or_else(|| plain("orphan_policy", *orphan_policy == other.orphan_policy));
+            .or_else(|| plain("orphan_policy", *orphan_policy == other.orphan_policy))
+            .or_else(|| output.first_difference(&other.output).map(str::to_owned));
         difference.map(|path| format!("spec.{path}"))
     }
 }
@@ -130,6 +133,23 @@ impl StopPolicy {
         first_unequal(&[
             ("stop.grace", grace == other.grace),
             ("stop.signal", signal == other.signal),
+        ])
+    }
+}
+
+impl OutputPolicy {
+    fn first_difference(&self, other: &Self) -> Option<&'static str> {
+        let Self {
+            max_bytes,
+            head_bytes,
+            on_limit,
+            patterns,
+        } = self;
+        first_unequal(&[
+            ("output.max_bytes", *max_bytes == other.max_bytes),
+            ("output.head_bytes", *head_bytes == other.head_bytes),
+            ("output.on_limit", *on_limit == other.on_limit),
+            ("output.patterns", *patterns == other.patterns),
         ])
     }
 }

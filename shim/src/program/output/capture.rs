@@ -5,7 +5,7 @@
 
 use heeler_shim::log::Stream;
 
-use super::writer::{Loss, Writer};
+use super::{log_file::Loss, writer::Writer};
 use crate::program::{
     pages::{BUFFER, Buffer},
     sys::{Fd, file, signals::Poll},

@@ -1,11 +1,11 @@
 //! The description of the task to start, in pages of its own.
 //!
 //! ```text
-//!  received                                                                  computed
-//! ┌──────┬──────┬────────┬────────┬───────────┬─────────┬───────────┬───────────┬────────────────┐
-//! │ uuid │ file │ memory │ cgroup │ directory │ program │ arguments │ variables │ lists of texts │
-//! └──────┴──────┴────────┴────────┴───────────┴─────────┴───────────┴───────────┴────────────────┘
-//!   for the shim                   for the leader
+//!  received                                                                           computed
+//! ┌──────┬────────┬──────┬────────┬────────┬───────────┬─────────┬───────────┬───────────┬────────────────┐
+//! │ uuid │ policy │ file │ memory │ cgroup │ directory │ program │ arguments │ variables │ lists of texts │
+//! └──────┴────────┴──────┴────────┴────────┴───────────┴─────────┴───────────┴───────────┴────────────────┘
+//!   for the shim                            for the leader
 //! ```
 
 use core::{
@@ -13,12 +13,16 @@ use core::{
     mem,
 };
 
+use heeler_shim::output_policy::{OUTPUT_POLICY, OutputPolicy};
+
 use super::connection::Connection;
 use crate::program::pages::Pages;
 
 /// The longest description: more than the kernel accepts for an exec.
 const LONGEST: u64 = 32 * 1024 * 1024;
 const UID: usize = 16;
+/// The bytes before the texts.
+const NUMBERS: usize = UID + OUTPUT_POLICY;
 /// The texts for the shim: the task file, the memory file, the cgroup.
 const SHIM_TEXTS: usize = 3;
 /// The working directory and the program.
@@ -36,6 +40,7 @@ pub(super) struct Size {
 /// A complete, well-formed description.
 pub(super) struct Assignment {
     pages: Pages,
+    output: OutputPolicy,
     /// The number of received bytes.
     len: usize,
     /// The position of the leader's part.
@@ -47,6 +52,7 @@ pub(super) struct Assignment {
 #[derive(Clone, Copy)]
 pub(super) struct Task<'a> {
     pub(super) uid: [u8; UID],
+    pub(super) output: OutputPolicy,
     pub(super) file: &'a CStr,
     /// The file in which the output begins, if not the task file.
     pub(super) memory: Option<&'a CStr>,
@@ -72,9 +78,12 @@ impl Assignment {
         let lists = (texts as usize + 2) * POINTER;
         let mut pages = Pages::new(lists_at(len) + lists).ok()?;
         connection.receive_all(pages.bytes().get_mut(..len)?)?;
+        let numbers = pages.shared().get(..len)?;
+        let output = OutputPolicy::decode(numbers.get(UID..)?.first_chunk()?)?;
         let leader = point(pages.bytes(), len, arguments)?;
         Some(Self {
             pages,
+            output,
             len,
             leader,
             arguments,
@@ -83,13 +92,14 @@ impl Assignment {
 
     pub(super) fn task(&self) -> Option<Task<'_>> {
         let bytes = self.pages.shared();
-        let (uid, texts) = bytes.get(..self.len)?.split_at_checked(UID)?;
+        let (numbers, texts) = bytes.get(..self.len)?.split_at_checked(NUMBERS)?;
         let mut texts = Texts(texts);
         let (file, memory, cgroup) = (texts.next()?, texts.next()?, texts.next()?);
         let (directory, program) = (texts.next()?, texts.next()?);
         let lists: *const *const c_char = bytes.get(lists_at(self.len)..)?.as_ptr().cast();
         Some(Task {
-            uid: uid.try_into().ok()?,
+            uid: *numbers.first_chunk()?,
+            output: self.output,
             file,
             memory: (!memory.is_empty()).then_some(memory),
             cgroup: (!cgroup.is_empty()).then_some(cgroup),
@@ -121,7 +131,7 @@ fn lists_at(len: usize) -> usize {
 /// `None` if the number of texts is wrong.
 fn point(bytes: &mut [u8], len: usize, arguments: usize) -> Option<usize> {
     let (texts, lists) = bytes.split_at_mut_checked(lists_at(len))?;
-    let mut texts = Texts(texts.get(UID..len)?);
+    let mut texts = Texts(texts.get(NUMBERS..len)?);
     for _ in 0..SHIM_TEXTS {
         texts.next()?;
     }

@@ -4,7 +4,9 @@
 //! not read them is closed: it finds everything in the task file. Other users are refused, and so is a
 //! server that speaks another version of the protocol.
 
-use heeler_shim::wire::{AfterTask, MESSAGE, Order, Report, UnknownMessage, socket_name};
+use heeler_shim::wire::{
+    AfterTask, MESSAGE, Order, Report, STORED_STEP, UnknownMessage, socket_name,
+};
 
 use super::assignment::{Assignment, Size};
 use crate::program::{
@@ -44,6 +46,8 @@ pub(super) struct Connection {
     filled: usize,
     /// The offset beyond which output is to be reported.
     follow: Option<u64>,
+    /// The size of stored output from which on it is reported.
+    stored_report: u64,
     origin: Origin,
 }
 
@@ -65,6 +69,7 @@ impl Connection {
             inbox: [0; MESSAGE],
             filled: 0,
             follow: None,
+            stored_report: STORED_STEP,
             origin: Origin::Parent,
         }
     }
@@ -77,6 +82,7 @@ impl Connection {
         self.listener = None;
         self.accept_from = None;
         self.follow = None;
+        self.forget_stored();
         process::at_parent_end(ParentEnd::Kills).ok()?;
         if self.is_server_gone() {
             return None;
@@ -101,7 +107,8 @@ impl Connection {
                     | Order::Kill { .. }
                     | Order::Follow { .. }
                     | Order::Spill
-                    | Order::Abandon,
+                    | Order::Abandon
+                    | Order::LimitOutput { .. },
                 ) => {}
                 None => self.wait(),
             }
@@ -198,6 +205,7 @@ impl Connection {
         self.origin = Origin::Successor;
         self.filled = 0;
         self.follow = None;
+        self.forget_stored();
         let [started, exited] = hints;
         self.send([
             Some(Report::Hello {
@@ -260,6 +268,19 @@ impl Connection {
     /// Reports the next output beyond this offset, once.
     pub(super) fn follow(&mut self, beyond: u64) {
         self.follow = Some(beyond);
+    }
+
+    /// Reports the size of stored output, if it has grown enough.
+    pub(super) fn report_stored(&mut self, bytes: u64) {
+        if bytes >= self.stored_report {
+            self.stored_report = bytes + STORED_STEP.max(bytes / 16);
+            self.send([Some(Report::Stored { bytes })]);
+        }
+    }
+
+    /// Reports the size of stored output again, if it is not small.
+    pub(super) fn forget_stored(&mut self) {
+        self.stored_report = STORED_STEP;
     }
 
     /// Reports output up to `end`, if the server waits for it.

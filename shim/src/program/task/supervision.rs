@@ -16,7 +16,7 @@ use super::{
 };
 use crate::program::{
     clock::{self, Moment},
-    output::capture::Capture,
+    output::{capture::Capture, limits::News},
     sys::{
         Fd, file,
         signals::{self, Poll, Timeout},
@@ -40,6 +40,8 @@ const UNSIGNALLED_MILLIS: u64 = 10;
 const CGROUP_CHECKS: u32 = 20;
 /// The most orders handled in one wake-up.
 const ORDERS: usize = 8;
+/// The time after which a kill for the output's limit is overdue.
+const KILL_MILLIS: u64 = 10_000;
 
 /// The supervision of a task whose leader was started.
 pub(super) struct Supervision<'a> {
@@ -119,13 +121,14 @@ impl<'a> Supervision<'a> {
                 let cpu_micros = self.tree.cpu_micros();
                 return End { after, cpu_micros };
             }
-            self.wait(timeout.min(self.timeout()).min(self.connection.timeout()));
+            let idle = self.timeout();
+            self.wait(timeout.min(idle).min(self.connection.timeout()));
             timeout = self.reap_or_kill();
         }
     }
 
     /// The longest wait that misses nothing.
-    fn timeout(&self) -> Timeout {
+    fn timeout(&mut self) -> Timeout {
         let is_end_unknown = self.file.tree_end.is_unknown();
         if self.tree.awaits_status() || (self.tree.is_empty() && is_end_unknown) {
             Timeout::Millis(1)
@@ -135,7 +138,7 @@ impl<'a> Supervision<'a> {
             Timeout::Millis(UNSIGNALLED_MILLIS)
         } else if self.file.is_due() || self.capture.is_due_on_disk() {
             Timeout::Millis(RETRY_MILLIS)
-        } else if self.capture.has_memory_to_release() || self.pace.is_hurried() {
+        } else if self.has_idle_work() || self.pace.is_hurried() {
             Timeout::Millis(IDLE_MILLIS)
         } else {
             Timeout::Never
@@ -151,12 +154,13 @@ impl<'a> Supervision<'a> {
         if !signals::poll(&mut polls, timeout) {
             if timeout >= Timeout::Millis(IDLE_MILLIS) {
                 self.capture.release_memory();
+                self.capture.writer().settle(self.file.fd());
             }
             return;
         }
         let [child, stdout, stderr, next_server, order] = polls;
         self.capture.read_ready(&[stdout, stderr], self.file.fd());
-        self.connection.report_output(self.capture.end());
+        self.report_output();
         if child.is_ready() {
             // One signal stands for any number of ended children.
             let _ = file::read(self.child_signals, &mut [0; 128]);
@@ -182,19 +186,50 @@ impl<'a> Supervision<'a> {
                     self.await_orphans();
                     self.signal(number);
                 }
-                Order::Kill { within_millis } => {
-                    self.await_orphans();
-                    let cgroup = self.cgroup.as_ref();
-                    self.kill = Some(Kill::begin(within_millis, cgroup, &self.tree, &self.pace));
-                }
+                Order::Kill { within_millis } => self.begin_kill(within_millis),
                 Order::Follow { beyond } => {
                     self.connection.follow(beyond);
                     self.connection.report_output(self.capture.end());
                 }
                 Order::Spill => self.capture.writer().spill(self.file.fd()),
                 Order::Abandon => self.abandon_orphans(),
+                Order::LimitOutput { bytes } => self.limit_output(bytes),
             }
         }
+    }
+
+    fn begin_kill(&mut self, within_millis: u64) {
+        self.await_orphans();
+        let cgroup = self.cgroup.as_ref();
+        self.kill = Some(Kill::begin(within_millis, cgroup, &self.tree, &self.pace));
+    }
+
+    /// Reports new output, and acts on its limit: the kill needs no server.
+    fn report_output(&mut self) {
+        self.connection.report_output(self.capture.end());
+        match self.capture.writer().take_news() {
+            News::None => {}
+            News::LimitReached => self.connection.send([Some(Report::OutputLimit)]),
+            News::KillDue => {
+                self.connection.send([Some(Report::OutputLimit)]);
+                if self.kill.is_none() {
+                    self.begin_kill(KILL_MILLIS);
+                }
+            }
+        }
+        self.connection
+            .report_stored(self.capture.writer().stored());
+    }
+
+    fn limit_output(&mut self, bytes: u64) {
+        self.capture.writer().limit(bytes, self.file.fd());
+        self.connection.forget_stored();
+        self.report_output();
+    }
+
+    /// Returns whether there is work for a silence.
+    fn has_idle_work(&mut self) -> bool {
+        self.capture.has_memory_to_release() || self.capture.writer().is_behind()
     }
 
     /// A task that is being stopped does not abandon its orphans, unless it already has.
@@ -258,7 +293,8 @@ impl<'a> Supervision<'a> {
         let finish = self.finish();
         if exited.is_some() || finish.is_some() {
             self.capture.drain(self.file.fd());
-            self.connection.report_output(self.capture.end());
+            self.capture.writer().settle(self.file.fd());
+            self.report_output();
         }
         if self.capture.is_due_on_disk() {
             self.capture.writer().spill(self.file.fd());

@@ -6,7 +6,9 @@
 
 use heeler_shim::{
     log::BLOCKS_START,
-    record::{CgroupPath, Identity, LeaderExit, SLOT, SlotBytes, Start, TreeEnd, position},
+    record::{
+        CgroupPath, IDENTITY_SLOT, Identity, LeaderExit, SlotBytes, Start, TreeEnd, position,
+    },
     wire::{AfterTask, Report},
 };
 
@@ -168,7 +170,7 @@ impl<T> Fact<T> {
 /// the task's end: a disk may be full by then, and its blocks smaller than the header.
 fn write_header(fd: &Fd, identity: &Identity) -> Result<()> {
     let mut header = [0; BLOCKS_START as usize];
-    header[..SLOT].copy_from_slice(&identity.encode());
+    header[..IDENTITY_SLOT].copy_from_slice(&identity.encode());
     match file::write_at(fd, &header, position::IDENTITY)? {
         len if len == header.len() => Ok(()),
         _ => Err(Errno::ENOSPC),

@@ -46,7 +46,8 @@ export type AttachRequest = Message<"heeler.v1.AttachRequest"> & {
     case: "offset";
   } | {
     /**
-     * This many bytes before the present end, or the first byte if there are fewer.
+     * This many bytes before the present end, or the first byte if there are fewer. Bytes dropped by
+     * TRUNCATE are not counted.
      *
      * @generated from field: uint64 tail_bytes = 3;
      */
@@ -151,14 +152,14 @@ export const AttachedSchema: GenMessage<Attached> = /*@__PURE__*/
  */
 export type AttachedOutput = Message<"heeler.v1.AttachedOutput"> & {
   /**
-   * In the order of arrival.
+   * In the order of arrival, gaps included.
    *
    * @generated from field: repeated heeler.v1.OutputChunk chunks = 1;
    */
   chunks: OutputChunk[];
 
   /**
-   * The offset after the last byte: the offset to resume from.
+   * The offset after the last byte or gap: the offset to resume from.
    *
    * @generated from field: uint64 next_offset = 2;
    */

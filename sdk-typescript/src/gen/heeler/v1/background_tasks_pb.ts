@@ -25,6 +25,8 @@ import type { CancelRequestSchema, CancelResponseSchema } from "./cancel_pb.js";
 import { file_heeler_v1_cancel } from "./cancel_pb.js";
 import type { DetachRequestSchema, DetachResponseSchema } from "./detach_pb.js";
 import { file_heeler_v1_detach } from "./detach_pb.js";
+import type { FollowOutputRequestSchema, FollowOutputResponseSchema } from "./follow_pb.js";
+import { file_heeler_v1_follow } from "./follow_pb.js";
 import type { InspectRequestSchema, InspectResponseSchema } from "./inspect_pb.js";
 import { file_heeler_v1_inspect } from "./inspect_pb.js";
 import type { ListRequestSchema, ListResponseSchema } from "./list_pb.js";
@@ -39,6 +41,8 @@ import type { ShutdownRequestSchema, ShutdownResponseSchema } from "./server_pb.
 import { file_heeler_v1_server } from "./server_pb.js";
 import type { SpawnRequestSchema, SpawnResponseSchema } from "./spawn_pb.js";
 import { file_heeler_v1_spawn } from "./spawn_pb.js";
+import type { UpdateTaskRequestSchema, UpdateTaskResponseSchema } from "./update_pb.js";
+import { file_heeler_v1_update } from "./update_pb.js";
 import type { WaitRequestSchema, WaitResponseSchema } from "./wait_pb.js";
 import { file_heeler_v1_wait } from "./wait_pb.js";
 import type { WatchEventsRequestSchema, WatchEventsResponseSchema } from "./watch_pb.js";
@@ -48,7 +52,7 @@ import { file_heeler_v1_watch } from "./watch_pb.js";
  * Describes the file heeler/v1/background_tasks.proto.
  */
 export const file_heeler_v1_background_tasks: GenFile = /*@__PURE__*/
-  fileDesc("CiBoZWVsZXIvdjEvYmFja2dyb3VuZF90YXNrcy5wcm90bxIJaGVlbGVyLnYxMvgGCg9CYWNrZ3JvdW5kVGFza3MSOgoFU3Bhd24SFy5oZWVsZXIudjEuU3Bhd25SZXF1ZXN0GhguaGVlbGVyLnYxLlNwYXduUmVzcG9uc2USPwoGQXR0YWNoEhguaGVlbGVyLnYxLkF0dGFjaFJlcXVlc3QaGS5oZWVsZXIudjEuQXR0YWNoUmVzcG9uc2UwARI9CgZEZXRhY2gSGC5oZWVsZXIudjEuRGV0YWNoUmVxdWVzdBoZLmhlZWxlci52MS5EZXRhY2hSZXNwb25zZRI9CgZDYW5jZWwSGC5oZWVsZXIudjEuQ2FuY2VsUmVxdWVzdBoZLmhlZWxlci52MS5DYW5jZWxSZXNwb25zZRI3CgRMaXN0EhYuaGVlbGVyLnYxLkxpc3RSZXF1ZXN0GhcuaGVlbGVyLnYxLkxpc3RSZXNwb25zZRJACgdJbnNwZWN0EhkuaGVlbGVyLnYxLkluc3BlY3RSZXF1ZXN0GhouaGVlbGVyLnYxLkluc3BlY3RSZXNwb25zZRJOCgtXYXRjaEV2ZW50cxIdLmhlZWxlci52MS5XYXRjaEV2ZW50c1JlcXVlc3QaHi5oZWVsZXIudjEuV2F0Y2hFdmVudHNSZXNwb25zZTABEjcKBFdhaXQSFi5oZWVsZXIudjEuV2FpdFJlcXVlc3QaFy5oZWVsZXIudjEuV2FpdFJlc3BvbnNlEkkKClJlYWRPdXRwdXQSHC5oZWVsZXIudjEuUmVhZE91dHB1dFJlcXVlc3QaHS5oZWVsZXIudjEuUmVhZE91dHB1dFJlc3BvbnNlEj0KBlJlbW92ZRIYLmhlZWxlci52MS5SZW1vdmVSZXF1ZXN0GhkuaGVlbGVyLnYxLlJlbW92ZVJlc3BvbnNlEkwKC1VwZGF0ZVF1ZXVlEh0uaGVlbGVyLnYxLlVwZGF0ZVF1ZXVlUmVxdWVzdBoeLmhlZWxlci52MS5VcGRhdGVRdWV1ZVJlc3BvbnNlEkkKCkxpc3RRdWV1ZXMSHC5oZWVsZXIudjEuTGlzdFF1ZXVlc1JlcXVlc3QaHS5oZWVsZXIudjEuTGlzdFF1ZXVlc1Jlc3BvbnNlEkMKCFNodXRkb3duEhouaGVlbGVyLnYxLlNodXRkb3duUmVxdWVzdBobLmhlZWxlci52MS5TaHV0ZG93blJlc3BvbnNlQl8KDWRldi5oZWVsZXIudjFQAVohaGVlbGVyLmRldi9nZW4vaGVlbGVyL3YxO2hlZWxlcnYxogIDSExSqgIJSGVlbGVyLlYxygIJSGVlbGVyXFYx6gIKSGVlbGVyOjpWMWIGcHJvdG8z", [file_heeler_v1_attach, file_heeler_v1_cancel, file_heeler_v1_detach, file_heeler_v1_inspect, file_heeler_v1_list, file_heeler_v1_output, file_heeler_v1_queue, file_heeler_v1_remove, file_heeler_v1_server, file_heeler_v1_spawn, file_heeler_v1_wait, file_heeler_v1_watch]);
+  fileDesc("CiBoZWVsZXIvdjEvYmFja2dyb3VuZF90YXNrcy5wcm90bxIJaGVlbGVyLnYxMpYICg9CYWNrZ3JvdW5kVGFza3MSOgoFU3Bhd24SFy5oZWVsZXIudjEuU3Bhd25SZXF1ZXN0GhguaGVlbGVyLnYxLlNwYXduUmVzcG9uc2USPwoGQXR0YWNoEhguaGVlbGVyLnYxLkF0dGFjaFJlcXVlc3QaGS5oZWVsZXIudjEuQXR0YWNoUmVzcG9uc2UwARI9CgZEZXRhY2gSGC5oZWVsZXIudjEuRGV0YWNoUmVxdWVzdBoZLmhlZWxlci52MS5EZXRhY2hSZXNwb25zZRI9CgZDYW5jZWwSGC5oZWVsZXIudjEuQ2FuY2VsUmVxdWVzdBoZLmhlZWxlci52MS5DYW5jZWxSZXNwb25zZRI3CgRMaXN0EhYuaGVlbGVyLnYxLkxpc3RSZXF1ZXN0GhcuaGVlbGVyLnYxLkxpc3RSZXNwb25zZRJACgdJbnNwZWN0EhkuaGVlbGVyLnYxLkluc3BlY3RSZXF1ZXN0GhouaGVlbGVyLnYxLkluc3BlY3RSZXNwb25zZRJOCgtXYXRjaEV2ZW50cxIdLmhlZWxlci52MS5XYXRjaEV2ZW50c1JlcXVlc3QaHi5oZWVsZXIudjEuV2F0Y2hFdmVudHNSZXNwb25zZTABEjcKBFdhaXQSFi5oZWVsZXIudjEuV2FpdFJlcXVlc3QaFy5oZWVsZXIudjEuV2FpdFJlc3BvbnNlEkkKClJlYWRPdXRwdXQSHC5oZWVsZXIudjEuUmVhZE91dHB1dFJlcXVlc3QaHS5oZWVsZXIudjEuUmVhZE91dHB1dFJlc3BvbnNlElEKDEZvbGxvd091dHB1dBIeLmhlZWxlci52MS5Gb2xsb3dPdXRwdXRSZXF1ZXN0Gh8uaGVlbGVyLnYxLkZvbGxvd091dHB1dFJlc3BvbnNlMAESSQoKVXBkYXRlVGFzaxIcLmhlZWxlci52MS5VcGRhdGVUYXNrUmVxdWVzdBodLmhlZWxlci52MS5VcGRhdGVUYXNrUmVzcG9uc2USPQoGUmVtb3ZlEhguaGVlbGVyLnYxLlJlbW92ZVJlcXVlc3QaGS5oZWVsZXIudjEuUmVtb3ZlUmVzcG9uc2USTAoLVXBkYXRlUXVldWUSHS5oZWVsZXIudjEuVXBkYXRlUXVldWVSZXF1ZXN0Gh4uaGVlbGVyLnYxLlVwZGF0ZVF1ZXVlUmVzcG9uc2USSQoKTGlzdFF1ZXVlcxIcLmhlZWxlci52MS5MaXN0UXVldWVzUmVxdWVzdBodLmhlZWxlci52MS5MaXN0UXVldWVzUmVzcG9uc2USQwoIU2h1dGRvd24SGi5oZWVsZXIudjEuU2h1dGRvd25SZXF1ZXN0GhsuaGVlbGVyLnYxLlNodXRkb3duUmVzcG9uc2VCXwoNZGV2LmhlZWxlci52MVABWiFoZWVsZXIuZGV2L2dlbi9oZWVsZXIvdjE7aGVlbGVydjGiAgNITFKqAglIZWVsZXIuVjHKAglIZWVsZXJcVjHqAgpIZWVsZXI6OlYxYgZwcm90bzM", [file_heeler_v1_attach, file_heeler_v1_cancel, file_heeler_v1_detach, file_heeler_v1_follow, file_heeler_v1_inspect, file_heeler_v1_list, file_heeler_v1_output, file_heeler_v1_queue, file_heeler_v1_remove, file_heeler_v1_server, file_heeler_v1_spawn, file_heeler_v1_update, file_heeler_v1_wait, file_heeler_v1_watch]);
 
 /**
  * Starts, watches, inspects and stops the shells and subagents that run in the background.
@@ -159,7 +163,8 @@ export const BackgroundTasks: GenService<{
     output: typeof WatchEventsResponseSchema;
   },
   /**
-   * Waits until some or all of the selected tasks are finished or out of the foreground.
+   * Waits until some or all of the selected tasks are finished, out of the foreground, or have written a
+   * line that matches.
    *
    * @generated from rpc heeler.v1.BackgroundTasks.Wait
    */
@@ -179,6 +184,31 @@ export const BackgroundTasks: GenService<{
     methodKind: "unary";
     input: typeof ReadOutputRequestSchema;
     output: typeof ReadOutputResponseSchema;
+  },
+  /**
+   * Streams the output of many tasks, also of tasks that start later.
+   *
+   * Each task comes as `task`, then its output, then `ended`. A stream that breaks is resumed from the
+   * last offset of each task: see FollowOutputRequest. A client that reads slowly delays no task and no
+   * other client.
+   *
+   * @generated from rpc heeler.v1.BackgroundTasks.FollowOutput
+   */
+  followOutput: {
+    methodKind: "server_streaming";
+    input: typeof FollowOutputRequestSchema;
+    output: typeof FollowOutputResponseSchema;
+  },
+  /**
+   * Changes the patterns that are looked for in the output of a live task. The change is durable before
+   * the answer.
+   *
+   * @generated from rpc heeler.v1.BackgroundTasks.UpdateTask
+   */
+  updateTask: {
+    methodKind: "unary";
+    input: typeof UpdateTaskRequestSchema;
+    output: typeof UpdateTaskResponseSchema;
   },
   /**
    * Removes finished tasks and deletes their output.

@@ -8,7 +8,7 @@ import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2"
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { OutputTail } from "./output_pb.js";
+import type { OutputMatch, OutputTail } from "./output_pb.js";
 import { file_heeler_v1_output } from "./output_pb.js";
 import type { BackgroundTask } from "./task_pb.js";
 import { file_heeler_v1_task } from "./task_pb.js";
@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file heeler/v1/event.proto.
  */
 export const file_heeler_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("ChVoZWVsZXIvdjEvZXZlbnQucHJvdG8SCWhlZWxlci52MSKAAgoJVGFza0V2ZW50EhAKCHJldmlzaW9uGAEgASgEEi4KCmV2ZW50X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKBHR5cGUYAyABKA4yGC5oZWVsZXIudjEuVGFza0V2ZW50VHlwZRInCgR0YXNrGAQgASgLMhkuaGVlbGVyLnYxLkJhY2tncm91bmRUYXNrEioKC291dHB1dF90YWlsGAUgASgLMhUuaGVlbGVyLnYxLk91dHB1dFRhaWwSNAoQc2Vzc2lvbl9hY3Rpdml0eRgGIAEoCzIaLmhlZWxlci52MS5TZXNzaW9uQWN0aXZpdHkiSwoPU2Vzc2lvbkFjdGl2aXR5EhIKCnNlc3Npb25faWQYASABKAkSDgoGYWdlbnRzGAIgASgNEg4KBnNoZWxscxgDIAEoDUoECAQQBSqaAwoNVGFza0V2ZW50VHlwZRIfChtUQVNLX0VWRU5UX1RZUEVfVU5TUEVDSUZJRUQQABIbChdUQVNLX0VWRU5UX1RZUEVfQ1JFQVRFRBABEhsKF1RBU0tfRVZFTlRfVFlQRV9TVEFSVEVEEAISHAoYVEFTS19FVkVOVF9UWVBFX1NUT1BQSU5HEAMSIQodVEFTS19FVkVOVF9UWVBFX0xFQURFUl9FWElURUQQBBIgChxUQVNLX0VWRU5UX1RZUEVfS0lMTF9PVkVSRFVFEAUSGQoVVEFTS19FVkVOVF9UWVBFX0VOREVEEAYSGwoXVEFTS19FVkVOVF9UWVBFX1JFTU9WRUQQBxIgChxUQVNLX0VWRU5UX1RZUEVfU0VTU0lPTl9JRExFEAgSHAoYVEFTS19FVkVOVF9UWVBFX0FETUlUVEVEEAkSHAoYVEFTS19FVkVOVF9UWVBFX0RFVEFDSEVEEAoSGQoVVEFTS19FVkVOVF9UWVBFX1NUQUxFEAsSGgoWVEFTS19FVkVOVF9UWVBFX0FDVElWRRAMQl8KDWRldi5oZWVsZXIudjFQAVohaGVlbGVyLmRldi9nZW4vaGVlbGVyL3YxO2hlZWxlcnYxogIDSExSqgIJSGVlbGVyLlYxygIJSGVlbGVyXFYx6gIKSGVlbGVyOjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp, file_heeler_v1_output, file_heeler_v1_task]);
+  fileDesc("ChVoZWVsZXIvdjEvZXZlbnQucHJvdG8SCWhlZWxlci52MSK4AgoJVGFza0V2ZW50EhAKCHJldmlzaW9uGAEgASgEEi4KCmV2ZW50X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKBHR5cGUYAyABKA4yGC5oZWVsZXIudjEuVGFza0V2ZW50VHlwZRInCgR0YXNrGAQgASgLMhkuaGVlbGVyLnYxLkJhY2tncm91bmRUYXNrEioKC291dHB1dF90YWlsGAUgASgLMhUuaGVlbGVyLnYxLk91dHB1dFRhaWwSNAoQc2Vzc2lvbl9hY3Rpdml0eRgGIAEoCzIaLmhlZWxlci52MS5TZXNzaW9uQWN0aXZpdHkSJQoFbWF0Y2gYByABKAsyFi5oZWVsZXIudjEuT3V0cHV0TWF0Y2gSDwoHc3VtbWFyeRgIIAEoCSJLCg9TZXNzaW9uQWN0aXZpdHkSEgoKc2Vzc2lvbl9pZBgBIAEoCRIOCgZhZ2VudHMYAiABKA0SDgoGc2hlbGxzGAMgASgNSgQIBBAFKvYDCg1UYXNrRXZlbnRUeXBlEh8KG1RBU0tfRVZFTlRfVFlQRV9VTlNQRUNJRklFRBAAEhsKF1RBU0tfRVZFTlRfVFlQRV9DUkVBVEVEEAESGwoXVEFTS19FVkVOVF9UWVBFX1NUQVJURUQQAhIcChhUQVNLX0VWRU5UX1RZUEVfU1RPUFBJTkcQAxIhCh1UQVNLX0VWRU5UX1RZUEVfTEVBREVSX0VYSVRFRBAEEiAKHFRBU0tfRVZFTlRfVFlQRV9LSUxMX09WRVJEVUUQBRIZChVUQVNLX0VWRU5UX1RZUEVfRU5ERUQQBhIbChdUQVNLX0VWRU5UX1RZUEVfUkVNT1ZFRBAHEiAKHFRBU0tfRVZFTlRfVFlQRV9TRVNTSU9OX0lETEUQCBIcChhUQVNLX0VWRU5UX1RZUEVfQURNSVRURUQQCRIcChhUQVNLX0VWRU5UX1RZUEVfREVUQUNIRUQQChIZChVUQVNLX0VWRU5UX1RZUEVfU1RBTEUQCxIaChZUQVNLX0VWRU5UX1RZUEVfQUNUSVZFEAwSIAocVEFTS19FVkVOVF9UWVBFX09VVFBVVF9MSU1JVBANEhsKF1RBU0tfRVZFTlRfVFlQRV9NQVRDSEVEEA4SGwoXVEFTS19FVkVOVF9UWVBFX1VQREFURUQQFUJfCg1kZXYuaGVlbGVyLnYxUAFaIWhlZWxlci5kZXYvZ2VuL2hlZWxlci92MTtoZWVsZXJ2MaICA0hMUqoCCUhlZWxlci5WMcoCCUhlZWxlclxWMeoCCkhlZWxlcjo6VjFiBnByb3RvMw", [file_google_protobuf_timestamp, file_heeler_v1_output, file_heeler_v1_task]);
 
 /**
  * One event. It keeps its revision for good.
@@ -69,6 +69,21 @@ export type TaskEvent = Message<"heeler.v1.TaskEvent"> & {
    * @generated from field: heeler.v1.SessionActivity session_activity = 6;
    */
   sessionActivity?: SessionActivity | undefined;
+
+  /**
+   * The lines that matched, with MATCHED.
+   *
+   * @generated from field: heeler.v1.OutputMatch match = 7;
+   */
+  match?: OutputMatch | undefined;
+
+  /**
+   * The end of the task in words, with ENDED if the watcher asked for summaries: see
+   * InspectResponse.summary. Empty once the task has been removed.
+   *
+   * @generated from field: string summary = 8;
+   */
+  summary: string;
 };
 
 /**
@@ -215,6 +230,29 @@ export enum TaskEventType {
    * @generated from enum value: TASK_EVENT_TYPE_ACTIVE = 12;
    */
   ACTIVE = 12,
+
+  /**
+   * The first byte of output was dropped by rule, or the tree is being killed for its output; see
+   * `task.output_limit`. Sent once.
+   *
+   * @generated from enum value: TASK_EVENT_TYPE_OUTPUT_LIMIT = 13;
+   */
+  OUTPUT_LIMIT = 13,
+
+  /**
+   * Lines of the output have matched a pattern of the task; `match` has them. Sent once for each of them,
+   * in their order, before ENDED.
+   *
+   * @generated from enum value: TASK_EVENT_TYPE_MATCHED = 14;
+   */
+  MATCHED = 14,
+
+  /**
+   * UpdateTask has changed the task.
+   *
+   * @generated from enum value: TASK_EVENT_TYPE_UPDATED = 21;
+   */
+  UPDATED = 21,
 }
 
 /**

@@ -6,7 +6,7 @@
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
-import type { OutputTail } from "./output_pb.js";
+import type { OutputChunk, OutputTail } from "./output_pb.js";
 import { file_heeler_v1_output } from "./output_pb.js";
 import type { ProcessInfo, ResourceUse } from "./process_pb.js";
 import { file_heeler_v1_process } from "./process_pb.js";
@@ -20,7 +20,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file heeler/v1/inspect.proto.
  */
 export const file_heeler_v1_inspect: GenFile = /*@__PURE__*/
-  fileDesc("ChdoZWVsZXIvdjEvaW5zcGVjdC5wcm90bxIJaGVlbGVyLnYxIlcKDkluc3BlY3RSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkSHgoRb3V0cHV0X3RhaWxfYnl0ZXMYAiABKA1IAIgBAUIUChJfb3V0cHV0X3RhaWxfYnl0ZXMi9QEKD0luc3BlY3RSZXNwb25zZRInCgR0YXNrGAEgASgLMhkuaGVlbGVyLnYxLkJhY2tncm91bmRUYXNrEikKCXByb2Nlc3NlcxgCIAMoCzIWLmhlZWxlci52MS5Qcm9jZXNzSW5mbxIpCglyZXNvdXJjZXMYAyABKAsyFi5oZWVsZXIudjEuUmVzb3VyY2VVc2USKgoLb3V0cHV0X3RhaWwYBCABKAsyFS5oZWVsZXIudjEuT3V0cHV0VGFpbBIQCghyZXZpc2lvbhgFIAEoBBIlCgZzZXJ2ZXIYBiABKAsyFS5oZWVsZXIudjEuU2VydmVySW5mb0JfCg1kZXYuaGVlbGVyLnYxUAFaIWhlZWxlci5kZXYvZ2VuL2hlZWxlci92MTtoZWVsZXJ2MaICA0hMUqoCCUhlZWxlci5WMcoCCUhlZWxlclxWMeoCCkhlZWxlcjo6VjFiBnByb3RvMw", [file_heeler_v1_output, file_heeler_v1_process, file_heeler_v1_server, file_heeler_v1_task]);
+  fileDesc("ChdoZWVsZXIvdjEvaW5zcGVjdC5wcm90bxIJaGVlbGVyLnYxIlcKDkluc3BlY3RSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkSHgoRb3V0cHV0X3RhaWxfYnl0ZXMYAiABKA1IAIgBAUIUChJfb3V0cHV0X3RhaWxfYnl0ZXMirQIKD0luc3BlY3RSZXNwb25zZRInCgR0YXNrGAEgASgLMhkuaGVlbGVyLnYxLkJhY2tncm91bmRUYXNrEikKCXByb2Nlc3NlcxgCIAMoCzIWLmhlZWxlci52MS5Qcm9jZXNzSW5mbxIpCglyZXNvdXJjZXMYAyABKAsyFi5oZWVsZXIudjEuUmVzb3VyY2VVc2USKgoLb3V0cHV0X3RhaWwYBCABKAsyFS5oZWVsZXIudjEuT3V0cHV0VGFpbBIQCghyZXZpc2lvbhgFIAEoBBIlCgZzZXJ2ZXIYBiABKAsyFS5oZWVsZXIudjEuU2VydmVySW5mbxIlCgZvdXRwdXQYByABKAsyFS5oZWVsZXIudjEuT3V0cHV0SW5mbxIPCgdzdW1tYXJ5GAggASgJIlwKCk91dHB1dEluZm8SEgoKZW5kX29mZnNldBgBIAEoBBIUCgxzdG9yZWRfYnl0ZXMYAiABKAQSJAoEZ2FwcxgDIAMoCzIWLmhlZWxlci52MS5PdXRwdXRDaHVua0JfCg1kZXYuaGVlbGVyLnYxUAFaIWhlZWxlci5kZXYvZ2VuL2hlZWxlci92MTtoZWVsZXJ2MaICA0hMUqoCCUhlZWxlci5WMcoCCUhlZWxlclxWMeoCCkhlZWxlcjo6VjFiBnByb3RvMw", [file_heeler_v1_output, file_heeler_v1_process, file_heeler_v1_server, file_heeler_v1_task]);
 
 /**
  * The request of Inspect.
@@ -97,6 +97,22 @@ export type InspectResponse = Message<"heeler.v1.InspectResponse"> & {
    * @generated from field: heeler.v1.ServerInfo server = 6;
    */
   server?: ServerInfo | undefined;
+
+  /**
+   * The output, and what is missing of it.
+   *
+   * @generated from field: heeler.v1.OutputInfo output = 7;
+   */
+  output?: OutputInfo | undefined;
+
+  /**
+   * The end of a finished task in words, for people and models: its outcome, its duration, the first
+   * lines that look like errors, the last lines, and how to read more. At most 4 KiB, without terminal
+   * escape sequences. The same text everywhere. Empty for a live task.
+   *
+   * @generated from field: string summary = 8;
+   */
+  summary: string;
 };
 
 /**
@@ -105,4 +121,40 @@ export type InspectResponse = Message<"heeler.v1.InspectResponse"> & {
  */
 export const InspectResponseSchema: GenMessage<InspectResponse> = /*@__PURE__*/
   messageDesc(file_heeler_v1_inspect, 1);
+
+/**
+ * A task's output as a whole.
+ *
+ * @generated from message heeler.v1.OutputInfo
+ */
+export type OutputInfo = Message<"heeler.v1.OutputInfo"> & {
+  /**
+   * Bytes of output written, missing ones included.
+   *
+   * @generated from field: uint64 end_offset = 1;
+   */
+  endOffset: bigint;
+
+  /**
+   * Bytes of disk that the task's file takes. Output in memory is not counted.
+   *
+   * @generated from field: uint64 stored_bytes = 2;
+   */
+  storedBytes: bigint;
+
+  /**
+   * The gaps in the output by rule, in order, and one at the end of a finished task's output that is lost.
+   * The content of each is a gap. A damaged part in between is found by reading it.
+   *
+   * @generated from field: repeated heeler.v1.OutputChunk gaps = 3;
+   */
+  gaps: OutputChunk[];
+};
+
+/**
+ * Describes the message heeler.v1.OutputInfo.
+ * Use `create(OutputInfoSchema)` to create a new message.
+ */
+export const OutputInfoSchema: GenMessage<OutputInfo> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_inspect, 2);
 

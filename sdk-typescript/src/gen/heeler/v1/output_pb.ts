@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file heeler/v1/output.proto.
  */
 export const file_heeler_v1_output: GenFile = /*@__PURE__*/
-  fileDesc("ChZoZWVsZXIvdjEvb3V0cHV0LnByb3RvEgloZWVsZXIudjEitgEKEVJlYWRPdXRwdXRSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkSEAoGb2Zmc2V0GAIgASgESAASFAoKdGFpbF9ieXRlcxgDIAEoBEgAEhEKCW1heF9ieXRlcxgEIAEoDRInCgR3YWl0GAUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEiMKBHZpZXcYBiABKA4yFS5oZWVsZXIudjEuT3V0cHV0Vmlld0IHCgVzdGFydCJ3ChJSZWFkT3V0cHV0UmVzcG9uc2USJgoGY2h1bmtzGAEgAygLMhYuaGVlbGVyLnYxLk91dHB1dENodW5rEhMKC25leHRfb2Zmc2V0GAIgASgEEhIKCmVuZF9vZmZzZXQYAyABKAQSEAoIY29tcGxldGUYBCABKAgioAEKC091dHB1dENodW5rEg4KBm9mZnNldBgBIAEoBBInCgZzdHJlYW0YAiABKA4yFy5oZWVsZXIudjEuT3V0cHV0U3RyZWFtEi0KCXJlYWRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoEZGF0YRgEIAEoDEgAEg4KBHRleHQYBSABKAlIAEIJCgdjb250ZW50IkgKCk91dHB1dFRhaWwSJgoGY2h1bmtzGAEgAygLMhYuaGVlbGVyLnYxLk91dHB1dENodW5rEhIKCmVuZF9vZmZzZXQYAiABKAQqYQoMT3V0cHV0U3RyZWFtEh0KGU9VVFBVVF9TVFJFQU1fVU5TUEVDSUZJRUQQABIYChRPVVRQVVRfU1RSRUFNX1NURE9VVBABEhgKFE9VVFBVVF9TVFJFQU1fU1RERVJSEAIqVAoKT3V0cHV0VmlldxIbChdPVVRQVVRfVklFV19VTlNQRUNJRklFRBAAEhMKD09VVFBVVF9WSUVXX1JBVxABEhQKEE9VVFBVVF9WSUVXX1RFWFQQAkJfCg1kZXYuaGVlbGVyLnYxUAFaIWhlZWxlci5kZXYvZ2VuL2hlZWxlci92MTtoZWVsZXJ2MaICA0hMUqoCCUhlZWxlci5WMcoCCUhlZWxlclxWMeoCCkhlZWxlcjo6VjFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("ChZoZWVsZXIvdjEvb3V0cHV0LnByb3RvEgloZWVsZXIudjEi5gIKEVJlYWRPdXRwdXRSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkSEAoGb2Zmc2V0GAIgASgESAASFAoKdGFpbF9ieXRlcxgDIAEoBEgAEhQKCnRhaWxfbGluZXMYByABKARIABIrCgVzaW5jZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIABIvCg1oZWFkX2FuZF90YWlsGAkgASgLMhYuaGVlbGVyLnYxLkhlYWRBbmRUYWlsSAASEQoJbWF4X2J5dGVzGAQgASgNEicKBHdhaXQYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SIwoEdmlldxgGIAEoDjIVLmhlZWxlci52MS5PdXRwdXRWaWV3EicKBmZpbHRlchgKIAEoCzIXLmhlZWxlci52MS5PdXRwdXRGaWx0ZXISEQoJbWF4X2xpbmVzGAsgASgNQgcKBXN0YXJ0InUKC0hlYWRBbmRUYWlsEhQKCmhlYWRfYnl0ZXMYASABKA1IABIUCgpoZWFkX2xpbmVzGAIgASgNSAASFAoKdGFpbF9ieXRlcxgDIAEoDUgBEhQKCnRhaWxfbGluZXMYBCABKA1IAUIGCgRoZWFkQgYKBHRhaWwihAEKDE91dHB1dEZpbHRlchInCgZzdHJlYW0YASABKA4yFy5oZWVsZXIudjEuT3V0cHV0U3RyZWFtEg8KB2luY2x1ZGUYAiABKAkSDwoHZXhjbHVkZRgDIAEoCRIUCgxsaW5lc19iZWZvcmUYBCABKA0SEwoLbGluZXNfYWZ0ZXIYBSABKA0idwoSUmVhZE91dHB1dFJlc3BvbnNlEiYKBmNodW5rcxgBIAMoCzIWLmhlZWxlci52MS5PdXRwdXRDaHVuaxITCgtuZXh0X29mZnNldBgCIAEoBBISCgplbmRfb2Zmc2V0GAMgASgEEhAKCGNvbXBsZXRlGAQgASgIIsUBCgtPdXRwdXRDaHVuaxIOCgZvZmZzZXQYASABKAQSJwoGc3RyZWFtGAIgASgOMhcuaGVlbGVyLnYxLk91dHB1dFN0cmVhbRItCglyZWFkX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBGRhdGEYBCABKAxIABIOCgR0ZXh0GAUgASgJSAASIwoDZ2FwGAYgASgLMhQuaGVlbGVyLnYxLk91dHB1dEdhcEgAQgkKB2NvbnRlbnQiYwoJT3V0cHV0R2FwEg4KBmxlbmd0aBgBIAEoBBIoCgVjYXVzZRgCIAEoDjIZLmhlZWxlci52MS5PdXRwdXRHYXBDYXVzZRISCgVsaW5lcxgDIAEoBEgAiAEBQggKBl9saW5lcyJICgpPdXRwdXRUYWlsEiYKBmNodW5rcxgBIAMoCzIWLmhlZWxlci52MS5PdXRwdXRDaHVuaxISCgplbmRfb2Zmc2V0GAIgASgEIr0BCg1PdXRwdXRQYXR0ZXJuEgwKBG5hbWUYASABKAkSDQoFcmVnZXgYAiABKAkSJwoGc3RyZWFtGAMgASgOMhcuaGVlbGVyLnYxLk91dHB1dFN0cmVhbRIwCghjb29sZG93bhgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkgAiAEBEhIKCm1heF9ldmVudHMYBSABKA0SEwoLZnJvbV9vZmZzZXQYBiABKARCCwoJX2Nvb2xkb3duIoABCg5QYXR0ZXJuTWF0Y2hlcxIMCgRuYW1lGAEgASgJEg0KBWNvdW50GAIgASgEEg4KBmV2ZW50cxgDIAEoDRIYCgtsYXN0X29mZnNldBgEIAEoBEgAiAEBEhcKD3NlYXJjaGVkX29mZnNldBgFIAEoBEIOCgxfbGFzdF9vZmZzZXQiaAoLT3V0cHV0TWF0Y2gSDwoHcGF0dGVybhgBIAEoCRINCgVjb3VudBgCIAEoBBISCgpzdXBwcmVzc2VkGAMgASgEEiUKBWxpbmVzGAQgAygLMhYuaGVlbGVyLnYxLk1hdGNoZWRMaW5lImIKC01hdGNoZWRMaW5lEg4KBm9mZnNldBgBIAEoBBInCgZzdHJlYW0YAiABKA4yFy5oZWVsZXIudjEuT3V0cHV0U3RyZWFtEhEKBHRleHQYAyABKAlIAIgBAUIHCgVfdGV4dCqpAQoOT3V0cHV0R2FwQ2F1c2USIAocT1VUUFVUX0dBUF9DQVVTRV9VTlNQRUNJRklFRBAAEhwKGE9VVFBVVF9HQVBfQ0FVU0VfUk9UQVRFRBABEh4KGk9VVFBVVF9HQVBfQ0FVU0VfVFJVTkNBVEVEEAISGQoVT1VUUFVUX0dBUF9DQVVTRV9MT1NUEAMSHAoYT1VUUFVUX0dBUF9DQVVTRV9PTUlUVEVEEAQqYQoMT3V0cHV0U3RyZWFtEh0KGU9VVFBVVF9TVFJFQU1fVU5TUEVDSUZJRUQQABIYChRPVVRQVVRfU1RSRUFNX1NURE9VVBABEhgKFE9VVFBVVF9TVFJFQU1fU1RERVJSEAIqawoKT3V0cHV0VmlldxIbChdPVVRQVVRfVklFV19VTlNQRUNJRklFRBAAEhMKD09VVFBVVF9WSUVXX1JBVxABEhQKEE9VVFBVVF9WSUVXX1RFWFQQAhIVChFPVVRQVVRfVklFV19QTEFJThADQl8KDWRldi5oZWVsZXIudjFQAVohaGVlbGVyLmRldi9nZW4vaGVlbGVyL3YxO2hlZWxlcnYxogIDSExSqgIJSGVlbGVyLlYxygIJSGVlbGVyXFYx6gIKSGVlbGVyOjpWMWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * The request of ReadOutput.
@@ -47,17 +47,44 @@ export type ReadOutputRequest = Message<"heeler.v1.ReadOutputRequest"> & {
     case: "offset";
   } | {
     /**
-     * This many bytes before the present end, or the first byte if there are fewer.
+     * This many bytes before the present end, or the first byte if there are fewer. Bytes dropped by
+     * TRUNCATE are not counted.
      *
      * @generated from field: uint64 tail_bytes = 3;
      */
     value: bigint;
     case: "tailBytes";
+  } | {
+    /**
+     * This many lines before the present end, of both streams together; a last line without a line end
+     * counts. With a filter: the last lines that it selects, at most 65,536.
+     *
+     * @generated from field: uint64 tail_lines = 7;
+     */
+    value: bigint;
+    case: "tailLines";
+  } | {
+    /**
+     * The first byte that was read from the task at this time or later.
+     *
+     * @generated from field: google.protobuf.Timestamp since = 8;
+     */
+    value: Timestamp;
+    case: "since";
+  } | {
+    /**
+     * The beginning and the end of the present output. Cannot be combined with `filter`, `wait`,
+     * `max_bytes` and `max_lines`.
+     *
+     * @generated from field: heeler.v1.HeadAndTail head_and_tail = 9;
+     */
+    value: HeadAndTail;
+    case: "headAndTail";
   } | { case: undefined; value?: undefined };
 
   /**
-   * Maximum number of bytes to return. 0: 256 KiB. More than 1 MiB is taken as 1 MiB and, with TEXT,
-   * less than 4 as 4.
+   * Maximum number of bytes to return. 0: 256 KiB. More than 1 MiB is taken as 1 MiB and, with TEXT and
+   * PLAIN, less than 4 as 4. With a pattern in `filter`, the answer ends after the line that reaches it.
    *
    * @generated from field: uint32 max_bytes = 4;
    */
@@ -65,7 +92,7 @@ export type ReadOutputRequest = Message<"heeler.v1.ReadOutputRequest"> & {
 
   /**
    * Maximum time to wait for the first byte or the end, up to 5 minutes. Absent or zero: answer at
-   * once.
+   * once. With a filter: for the first byte or line that it selects.
    *
    * @generated from field: google.protobuf.Duration wait = 5;
    */
@@ -77,6 +104,20 @@ export type ReadOutputRequest = Message<"heeler.v1.ReadOutputRequest"> & {
    * @generated from field: heeler.v1.OutputView view = 6;
    */
   view: OutputView;
+
+  /**
+   * The part of the output to return. Absent: all of it.
+   *
+   * @generated from field: heeler.v1.OutputFilter filter = 10;
+   */
+  filter?: OutputFilter | undefined;
+
+  /**
+   * The answer ends after this many line ends. 0: no limit.
+   *
+   * @generated from field: uint32 max_lines = 11;
+   */
+  maxLines: number;
 };
 
 /**
@@ -87,28 +128,150 @@ export const ReadOutputRequestSchema: GenMessage<ReadOutputRequest> = /*@__PURE_
   messageDesc(file_heeler_v1_output, 0);
 
 /**
+ * The beginning and the end of a task's output. The answer has the first part, a gap with the cause
+ * OMITTED and the exact number of bytes left out, and the last part; or all output, if the parts meet.
+ *
+ * @generated from message heeler.v1.HeadAndTail
+ */
+export type HeadAndTail = Message<"heeler.v1.HeadAndTail"> & {
+  /**
+   * The size of the first part. Absent: 16 KiB.
+   *
+   * @generated from oneof heeler.v1.HeadAndTail.head
+   */
+  head: {
+    /**
+     * In bytes: at most 512 KiB.
+     *
+     * @generated from field: uint32 head_bytes = 1;
+     */
+    value: number;
+    case: "headBytes";
+  } | {
+    /**
+     * In lines of both streams together, up to 512 KiB.
+     *
+     * @generated from field: uint32 head_lines = 2;
+     */
+    value: number;
+    case: "headLines";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * The size of the last part. Absent: 16 KiB.
+   *
+   * @generated from oneof heeler.v1.HeadAndTail.tail
+   */
+  tail: {
+    /**
+     * In bytes: at most 512 KiB.
+     *
+     * @generated from field: uint32 tail_bytes = 3;
+     */
+    value: number;
+    case: "tailBytes";
+  } | {
+    /**
+     * In lines of both streams together, up to 512 KiB. A last line without a line end counts.
+     *
+     * @generated from field: uint32 tail_lines = 4;
+     */
+    value: number;
+    case: "tailLines";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message heeler.v1.HeadAndTail.
+ * Use `create(HeadAndTailSchema)` to create a new message.
+ */
+export const HeadAndTailSchema: GenMessage<HeadAndTail> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_output, 1);
+
+/**
+ * A selection of output.
+ *
+ * With `include` or `exclude` it selects lines, and each chunk of the answer is one line with its line
+ * end. Each stream has lines of its own, in the order of their ends; `offset` and `read_time` of a chunk
+ * are those of its first byte. A line that spans more than 64 KiB of output, its own or that of the other
+ * stream, is split. A line belongs to the answer if it ends after the requested offset, so that reading
+ * on from `next_offset` neither repeats nor loses one.
+ *
+ * Patterns are regular expressions of the Rust crate `regex`, which match in linear time: up to 4 KiB
+ * of text, 1 MiB when compiled. They are applied to a line without its line end and, with PLAIN, without
+ * terminal escape sequences.
+ *
+ * @generated from message heeler.v1.OutputFilter
+ */
+export type OutputFilter = Message<"heeler.v1.OutputFilter"> & {
+  /**
+   * Only this stream. Unspecified: both.
+   *
+   * @generated from field: heeler.v1.OutputStream stream = 1;
+   */
+  stream: OutputStream;
+
+  /**
+   * Selects the lines that match. Empty: all lines.
+   *
+   * @generated from field: string include = 2;
+   */
+  include: string;
+
+  /**
+   * Drops the lines that match, before `include` and its context are considered. Empty: none.
+   *
+   * @generated from field: string exclude = 3;
+   */
+  exclude: string;
+
+  /**
+   * Lines to return before each line that `include` selects: at most 100.
+   *
+   * @generated from field: uint32 lines_before = 4;
+   */
+  linesBefore: number;
+
+  /**
+   * Lines to return after each line that `include` selects: at most 100.
+   *
+   * @generated from field: uint32 lines_after = 5;
+   */
+  linesAfter: number;
+};
+
+/**
+ * Describes the message heeler.v1.OutputFilter.
+ * Use `create(OutputFilterSchema)` to create a new message.
+ */
+export const OutputFilterSchema: GenMessage<OutputFilter> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_output, 2);
+
+/**
  * The response of ReadOutput.
  *
  * @generated from message heeler.v1.ReadOutputResponse
  */
 export type ReadOutputResponse = Message<"heeler.v1.ReadOutputResponse"> & {
   /**
-   * In the order of arrival.
+   * In the order of arrival, from the requested offset on. Missing output is a gap among them, so each one
+   * begins where the one before it ends.
    *
    * @generated from field: repeated heeler.v1.OutputChunk chunks = 1;
    */
   chunks: OutputChunk[];
 
   /**
-   * The offset to continue from: after the last byte returned; the requested offset if there was none;
-   * `end_offset` if the task is finished and the rest of its output is lost.
+   * The offset to continue from: after the last byte or gap returned; the requested offset if there was
+   * none. With a filter: after the output that was searched. One more than `end_offset` once a filter has
+   * selected from the last line of a finished task and that line has no line end.
    *
    * @generated from field: uint64 next_offset = 2;
    */
   nextOffset: bigint;
 
   /**
-   * Bytes of output written so far.
+   * Bytes of output written so far, missing ones included.
    *
    * @generated from field: uint64 end_offset = 3;
    */
@@ -127,30 +290,30 @@ export type ReadOutputResponse = Message<"heeler.v1.ReadOutputResponse"> & {
  * Use `create(ReadOutputResponseSchema)` to create a new message.
  */
 export const ReadOutputResponseSchema: GenMessage<ReadOutputResponse> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_output, 1);
+  messageDesc(file_heeler_v1_output, 3);
 
 /**
- * Bytes of one stream that arrived together.
+ * Bytes of one stream that arrived together, or a gap.
  *
  * @generated from message heeler.v1.OutputChunk
  */
 export type OutputChunk = Message<"heeler.v1.OutputChunk"> & {
   /**
-   * The offset of the first byte.
+   * The offset of the first byte; of a gap, the first missing byte.
    *
    * @generated from field: uint64 offset = 1;
    */
   offset: bigint;
 
   /**
-   * The stream that they were written to.
+   * The stream that they were written to. Unspecified for a gap.
    *
    * @generated from field: heeler.v1.OutputStream stream = 2;
    */
   stream: OutputStream;
 
   /**
-   * The time at which they were read from the task.
+   * The time at which they were read from the task. Absent for a gap.
    *
    * @generated from field: google.protobuf.Timestamp read_time = 3;
    */
@@ -171,12 +334,20 @@ export type OutputChunk = Message<"heeler.v1.OutputChunk"> & {
     case: "data";
   } | {
     /**
-     * The text, with TEXT: valid UTF-8, each invalid sequence replaced by U+FFFD.
+     * The text, with TEXT and PLAIN: valid UTF-8, each invalid sequence replaced by U+FFFD.
      *
      * @generated from field: string text = 5;
      */
     value: string;
     case: "text";
+  } | {
+    /**
+     * Output that is missing from `offset` on.
+     *
+     * @generated from field: heeler.v1.OutputGap gap = 6;
+     */
+    value: OutputGap;
+    case: "gap";
   } | { case: undefined; value?: undefined };
 };
 
@@ -185,7 +356,42 @@ export type OutputChunk = Message<"heeler.v1.OutputChunk"> & {
  * Use `create(OutputChunkSchema)` to create a new message.
  */
 export const OutputChunkSchema: GenMessage<OutputChunk> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_output, 2);
+  messageDesc(file_heeler_v1_output, 4);
+
+/**
+ * Output that the task has written and that is missing here.
+ *
+ * @generated from message heeler.v1.OutputGap
+ */
+export type OutputGap = Message<"heeler.v1.OutputGap"> & {
+  /**
+   * The number of missing bytes.
+   *
+   * @generated from field: uint64 length = 1;
+   */
+  length: bigint;
+
+  /**
+   * The cause.
+   *
+   * @generated from field: heeler.v1.OutputGapCause cause = 2;
+   */
+  cause: OutputGapCause;
+
+  /**
+   * The number of line ends among them. Only with OMITTED, in a HeadAndTail by lines.
+   *
+   * @generated from field: optional uint64 lines = 3;
+   */
+  lines?: bigint | undefined;
+};
+
+/**
+ * Describes the message heeler.v1.OutputGap.
+ * Use `create(OutputGapSchema)` to create a new message.
+ */
+export const OutputGapSchema: GenMessage<OutputGap> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_output, 5);
 
 /**
  * The end of a task's output.
@@ -194,7 +400,8 @@ export const OutputChunkSchema: GenMessage<OutputChunk> = /*@__PURE__*/
  */
 export type OutputTail = Message<"heeler.v1.OutputTail"> & {
   /**
-   * In the order of arrival, as RAW.
+   * In the order of arrival, as RAW, gaps included. With a truncated output: the last bytes that were kept,
+   * then the gap.
    *
    * @generated from field: repeated heeler.v1.OutputChunk chunks = 1;
    */
@@ -213,7 +420,245 @@ export type OutputTail = Message<"heeler.v1.OutputTail"> & {
  * Use `create(OutputTailSchema)` to create a new message.
  */
 export const OutputTailSchema: GenMessage<OutputTail> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_output, 3);
+  messageDesc(file_heeler_v1_output, 6);
+
+/**
+ * A pattern to look for in the output of a task. See OutputFilter for its syntax.
+ *
+ * A line that matches is told by a MATCHED event; more lines that match within the cool-down are told
+ * together, by one event at its end. The pattern is searched for from the first byte of the output that
+ * is kept, whenever it was given, unless `from_offset` says otherwise.
+ *
+ * @generated from message heeler.v1.OutputPattern
+ */
+export type OutputPattern = Message<"heeler.v1.OutputPattern"> & {
+  /**
+   * The name of the pattern: 1 to 256 bytes, unique within the task. Required.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * The regular expression. It is applied to a line without its line end and without terminal escape
+   * sequences. Required.
+   *
+   * @generated from field: string regex = 2;
+   */
+  regex: string;
+
+  /**
+   * Only this stream. Unspecified: both.
+   *
+   * @generated from field: heeler.v1.OutputStream stream = 3;
+   */
+  stream: OutputStream;
+
+  /**
+   * Minimum time between two MATCHED events of this pattern, up to a day. Absent: 1 s.
+   *
+   * @generated from field: optional google.protobuf.Duration cooldown = 4;
+   */
+  cooldown?: Duration | undefined;
+
+  /**
+   * Maximum number of MATCHED events, after which the pattern is not searched for any more. 0: 100. At
+   * most 10,000.
+   *
+   * @generated from field: uint32 max_events = 5;
+   */
+  maxEvents: number;
+
+  /**
+   * The offset to search from: lines that end after it.
+   *
+   * @generated from field: uint64 from_offset = 6;
+   */
+  fromOffset: bigint;
+};
+
+/**
+ * Describes the message heeler.v1.OutputPattern.
+ * Use `create(OutputPatternSchema)` to create a new message.
+ */
+export const OutputPatternSchema: GenMessage<OutputPattern> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_output, 7);
+
+/**
+ * The lines that a pattern has matched, as of the task's revision.
+ *
+ * @generated from message heeler.v1.PatternMatches
+ */
+export type PatternMatches = Message<"heeler.v1.PatternMatches"> & {
+  /**
+   * The name of the pattern.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * The number of lines.
+   *
+   * @generated from field: uint64 count = 2;
+   */
+  count: bigint;
+
+  /**
+   * The number of MATCHED events.
+   *
+   * @generated from field: uint32 events = 3;
+   */
+  events: number;
+
+  /**
+   * The offset of the latest line. Absent: no line has matched.
+   *
+   * @generated from field: optional uint64 last_offset = 4;
+   */
+  lastOffset?: bigint | undefined;
+
+  /**
+   * The output before this offset was searched. In a finished task it is less than `output_bytes` if
+   * the pattern had reached its maximum, or took too long.
+   *
+   * @generated from field: uint64 searched_offset = 5;
+   */
+  searchedOffset: bigint;
+};
+
+/**
+ * Describes the message heeler.v1.PatternMatches.
+ * Use `create(PatternMatchesSchema)` to create a new message.
+ */
+export const PatternMatchesSchema: GenMessage<PatternMatches> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_output, 8);
+
+/**
+ * The lines that a MATCHED event tells of.
+ *
+ * @generated from message heeler.v1.OutputMatch
+ */
+export type OutputMatch = Message<"heeler.v1.OutputMatch"> & {
+  /**
+   * The name of the pattern.
+   *
+   * @generated from field: string pattern = 1;
+   */
+  pattern: string;
+
+  /**
+   * The number of lines that matched since the pattern's previous event.
+   *
+   * @generated from field: uint64 count = 2;
+   */
+  count: bigint;
+
+  /**
+   * The number of those that are not in `lines`.
+   *
+   * @generated from field: uint64 suppressed = 3;
+   */
+  suppressed: bigint;
+
+  /**
+   * The first of them, at most 16.
+   *
+   * @generated from field: repeated heeler.v1.MatchedLine lines = 4;
+   */
+  lines: MatchedLine[];
+};
+
+/**
+ * Describes the message heeler.v1.OutputMatch.
+ * Use `create(OutputMatchSchema)` to create a new message.
+ */
+export const OutputMatchSchema: GenMessage<OutputMatch> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_output, 9);
+
+/**
+ * A line that matched.
+ *
+ * @generated from message heeler.v1.MatchedLine
+ */
+export type MatchedLine = Message<"heeler.v1.MatchedLine"> & {
+  /**
+   * The offset of its first byte.
+   *
+   * @generated from field: uint64 offset = 1;
+   */
+  offset: bigint;
+
+  /**
+   * The stream that it was written to.
+   *
+   * @generated from field: heeler.v1.OutputStream stream = 2;
+   */
+  stream: OutputStream;
+
+  /**
+   * Its first 4 KiB, as PLAIN and without its line end, read from the output when the message is sent.
+   * Absent if the output is not there any more, as after a removal of the task.
+   *
+   * @generated from field: optional string text = 3;
+   */
+  text?: string | undefined;
+};
+
+/**
+ * Describes the message heeler.v1.MatchedLine.
+ * Use `create(MatchedLineSchema)` to create a new message.
+ */
+export const MatchedLineSchema: GenMessage<MatchedLine> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_output, 10);
+
+/**
+ * The cause of a gap.
+ *
+ * @generated from enum heeler.v1.OutputGapCause
+ */
+export enum OutputGapCause {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: OUTPUT_GAP_CAUSE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Newer output has taken its place. A later read may find that more is missing.
+   *
+   * @generated from enum value: OUTPUT_GAP_CAUSE_ROTATED = 1;
+   */
+  ROTATED = 1,
+
+  /**
+   * It was beyond the limit. While the task runs, the length is up to 1 MiB behind.
+   *
+   * @generated from enum value: OUTPUT_GAP_CAUSE_TRUNCATED = 2;
+   */
+  TRUNCATED = 2,
+
+  /**
+   * It is damaged or gone, or the disk had no room for it.
+   *
+   * @generated from enum value: OUTPUT_GAP_CAUSE_LOST = 3;
+   */
+  LOST = 3,
+
+  /**
+   * It can be read, and was left out of the requested view.
+   *
+   * @generated from enum value: OUTPUT_GAP_CAUSE_OMITTED = 4;
+   */
+  OMITTED = 4,
+}
+
+/**
+ * Describes the enum heeler.v1.OutputGapCause.
+ */
+export const OutputGapCauseSchema: GenEnum<OutputGapCause> = /*@__PURE__*/
+  enumDesc(file_heeler_v1_output, 0);
 
 /**
  * One of a task's output streams.
@@ -222,7 +667,7 @@ export const OutputTailSchema: GenMessage<OutputTail> = /*@__PURE__*/
  */
 export enum OutputStream {
   /**
-   * Never sent.
+   * In a request: both. Sent with a gap only.
    *
    * @generated from enum value: OUTPUT_STREAM_UNSPECIFIED = 0;
    */
@@ -247,7 +692,7 @@ export enum OutputStream {
  * Describes the enum heeler.v1.OutputStream.
  */
 export const OutputStreamSchema: GenEnum<OutputStream> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_output, 0);
+  enumDesc(file_heeler_v1_output, 1);
 
 /**
  * The form in which output is returned.
@@ -275,11 +720,19 @@ export enum OutputView {
    * @generated from enum value: OUTPUT_VIEW_TEXT = 2;
    */
   TEXT = 2,
+
+  /**
+   * As TEXT, without terminal escape sequences and without control characters other than tab, line feed,
+   * form feed and carriage return. Sequences of more than 4 KiB may be left in part.
+   *
+   * @generated from enum value: OUTPUT_VIEW_PLAIN = 3;
+   */
+  PLAIN = 3,
 }
 
 /**
  * Describes the enum heeler.v1.OutputView.
  */
 export const OutputViewSchema: GenEnum<OutputView> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_output, 1);
+  enumDesc(file_heeler_v1_output, 2);
 

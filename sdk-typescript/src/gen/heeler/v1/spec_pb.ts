@@ -11,13 +11,15 @@ import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2"
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Duration } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_duration } from "@bufbuild/protobuf/wkt";
+import type { OutputPattern } from "./output_pb.js";
+import { file_heeler_v1_output } from "./output_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file heeler/v1/spec.proto.
  */
 export const file_heeler_v1_spec: GenFile = /*@__PURE__*/
-  fileDesc("ChRoZWVsZXIvdjEvc3BlYy5wcm90bxIJaGVlbGVyLnYxIrcFCghUYXNrU3BlYxIhCgRraW5kGAEgASgOMhMuaGVlbGVyLnYxLlRhc2tLaW5kEgwKBG5hbWUYAiABKAkSEgoKc2Vzc2lvbl9pZBgDIAEoCRIRCglwYXJlbnRfaWQYBCABKAkSLwoGbGFiZWxzGAUgAygLMh8uaGVlbGVyLnYxLlRhc2tTcGVjLkxhYmVsc0VudHJ5EiYKBGFyZ3YYBiABKAsyFi5oZWVsZXIudjEuQXJndkNvbW1hbmRIABIoCgVzaGVsbBgHIAEoCzIXLmhlZWxlci52MS5TaGVsbENvbW1hbmRIABIZChF3b3JraW5nX2RpcmVjdG9yeRgIIAEoCRIvCgtlbnZpcm9ubWVudBgJIAEoCzIaLmhlZWxlci52MS5UYXNrRW52aXJvbm1lbnQSKgoHdGltZW91dBgKIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIvCgxpZGxlX3RpbWVvdXQYCyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SIwoEc3RvcBgMIAEoCzIVLmhlZWxlci52MS5TdG9wUG9saWN5Ei8KCmZvcmVncm91bmQYDSABKAsyGy5oZWVsZXIudjEuRm9yZWdyb3VuZFBvbGljeRIpCgdzaWxlbmNlGA4gASgLMhguaGVlbGVyLnYxLlNpbGVuY2VQb2xpY3kSLQoJZXhjbHVzaXZlGA8gASgLMhouaGVlbGVyLnYxLkV4Y2x1c2l2ZVBvbGljeRINCgVxdWV1ZRgQIAEoCRIuCg1vcnBoYW5fcG9saWN5GBEgASgOMhcuaGVlbGVyLnYxLk9ycGhhblBvbGljeRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgkKB2NvbW1hbmQiGwoLQXJndkNvbW1hbmQSDAoEYXJncxgBIAMoCSIvCgxTaGVsbENvbW1hbmQSDgoGc2NyaXB0GAEgASgJEg8KB3Byb2dyYW0YAiABKAki2wEKD1Rhc2tFbnZpcm9ubWVudBI8Cgl2YXJpYWJsZXMYASADKAsyKS5oZWVsZXIudjEuVGFza0Vudmlyb25tZW50LlZhcmlhYmxlc0VudHJ5Eg4KBnJlbW92ZRgCIAMoCRIwCghkZWZhdWx0cxgDIAEoDjIeLmhlZWxlci52MS5FbnZpcm9ubWVudERlZmF1bHRzEhYKDnZhcmlhYmxlX25hbWVzGAQgAygJGjAKDlZhcmlhYmxlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiVQoKU3RvcFBvbGljeRItCgVncmFjZRgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkgAiAEBEg4KBnNpZ25hbBgCIAEoCUIICgZfZ3JhY2Ui9wEKEEZvcmVncm91bmRQb2xpY3kSKgoHdGltZW91dBgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhI2Cgpvbl90aW1lb3V0GAIgASgOMiIuaGVlbGVyLnYxLkZvcmVncm91bmRUaW1lb3V0QWN0aW9uEjIKDW9uX2Rpc2Nvbm5lY3QYAyABKA4yGy5oZWVsZXIudjEuRGlzY29ubmVjdEFjdGlvbhI3Cg9yZWF0dGFjaF93aW5kb3cYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25IAIgBAUISChBfcmVhdHRhY2hfd2luZG93ImkKDVNpbGVuY2VQb2xpY3kSLgoLc3RhbGVfYWZ0ZXIYASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SKAoIb25fc3RhbGUYAiABKA4yFi5oZWVsZXIudjEuU3RhbGVBY3Rpb24iRgoPRXhjbHVzaXZlUG9saWN5EgsKA2tleRgBIAEoCRImCgRtb2RlGAIgASgOMhguaGVlbGVyLnYxLkV4Y2x1c2l2ZU1vZGUqVQoIVGFza0tpbmQSGQoVVEFTS19LSU5EX1VOU1BFQ0lGSUVEEAASEwoPVEFTS19LSU5EX1NIRUxMEAESEwoPVEFTS19LSU5EX0FHRU5UEAIiBAgDEAMqhAEKE0Vudmlyb25tZW50RGVmYXVsdHMSJAogRU5WSVJPTk1FTlRfREVGQVVMVFNfVU5TUEVDSUZJRUQQABIoCiRFTlZJUk9OTUVOVF9ERUZBVUxUU19OT05fSU5URVJBQ1RJVkUQARIdChlFTlZJUk9OTUVOVF9ERUZBVUxUU19OT05FEAIqkAEKF0ZvcmVncm91bmRUaW1lb3V0QWN0aW9uEikKJUZPUkVHUk9VTkRfVElNRU9VVF9BQ1RJT05fVU5TUEVDSUZJRUQQABIkCiBGT1JFR1JPVU5EX1RJTUVPVVRfQUNUSU9OX0RFVEFDSBABEiQKIEZPUkVHUk9VTkRfVElNRU9VVF9BQ1RJT05fQ0FOQ0VMEAIqjQEKEERpc2Nvbm5lY3RBY3Rpb24SIQodRElTQ09OTkVDVF9BQ1RJT05fVU5TUEVDSUZJRUQQABIcChhESVNDT05ORUNUX0FDVElPTl9DQU5DRUwQARIcChhESVNDT05ORUNUX0FDVElPTl9ERVRBQ0gQAhIaChZESVNDT05ORUNUX0FDVElPTl9LRUVQEAMqXQoLU3RhbGVBY3Rpb24SHAoYU1RBTEVfQUNUSU9OX1VOU1BFQ0lGSUVEEAASFwoTU1RBTEVfQUNUSU9OX05PVElGWRABEhcKE1NUQUxFX0FDVElPTl9DQU5DRUwQAiqbAQoNRXhjbHVzaXZlTW9kZRIeChpFWENMVVNJVkVfTU9ERV9VTlNQRUNJRklFRBAAEhkKFUVYQ0xVU0lWRV9NT0RFX1JFSkVDVBABEhoKFkVYQ0xVU0lWRV9NT0RFX1JFUExBQ0UQAhIYChRFWENMVVNJVkVfTU9ERV9RVUVVRRADEhkKFUVYQ0xVU0lWRV9NT0RFX0VOU1VSRRAEKnkKDE9ycGhhblBvbGljeRIdChlPUlBIQU5fUE9MSUNZX1VOU1BFQ0lGSUVEEAASFwoTT1JQSEFOX1BPTElDWV9UUkFDSxABEhYKEk9SUEhBTl9QT0xJQ1lfS0lMTBACEhkKFU9SUEhBTl9QT0xJQ1lfQUJBTkRPThADQl8KDWRldi5oZWVsZXIudjFQAVohaGVlbGVyLmRldi9nZW4vaGVlbGVyL3YxO2hlZWxlcnYxogIDSExSqgIJSGVlbGVyLlYxygIJSGVlbGVyXFYx6gIKSGVlbGVyOjpWMWIGcHJvdG8z", [file_google_protobuf_duration]);
+  fileDesc("ChRoZWVsZXIvdjEvc3BlYy5wcm90bxIJaGVlbGVyLnYxIuAFCghUYXNrU3BlYxIhCgRraW5kGAEgASgOMhMuaGVlbGVyLnYxLlRhc2tLaW5kEgwKBG5hbWUYAiABKAkSEgoKc2Vzc2lvbl9pZBgDIAEoCRIRCglwYXJlbnRfaWQYBCABKAkSLwoGbGFiZWxzGAUgAygLMh8uaGVlbGVyLnYxLlRhc2tTcGVjLkxhYmVsc0VudHJ5EiYKBGFyZ3YYBiABKAsyFi5oZWVsZXIudjEuQXJndkNvbW1hbmRIABIoCgVzaGVsbBgHIAEoCzIXLmhlZWxlci52MS5TaGVsbENvbW1hbmRIABIZChF3b3JraW5nX2RpcmVjdG9yeRgIIAEoCRIvCgtlbnZpcm9ubWVudBgJIAEoCzIaLmhlZWxlci52MS5UYXNrRW52aXJvbm1lbnQSKgoHdGltZW91dBgKIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIvCgxpZGxlX3RpbWVvdXQYCyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SIwoEc3RvcBgMIAEoCzIVLmhlZWxlci52MS5TdG9wUG9saWN5Ei8KCmZvcmVncm91bmQYDSABKAsyGy5oZWVsZXIudjEuRm9yZWdyb3VuZFBvbGljeRIpCgdzaWxlbmNlGA4gASgLMhguaGVlbGVyLnYxLlNpbGVuY2VQb2xpY3kSLQoJZXhjbHVzaXZlGA8gASgLMhouaGVlbGVyLnYxLkV4Y2x1c2l2ZVBvbGljeRINCgVxdWV1ZRgQIAEoCRIuCg1vcnBoYW5fcG9saWN5GBEgASgOMhcuaGVlbGVyLnYxLk9ycGhhblBvbGljeRInCgZvdXRwdXQYEiABKAsyFy5oZWVsZXIudjEuT3V0cHV0UG9saWN5Gi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCQoHY29tbWFuZCIbCgtBcmd2Q29tbWFuZBIMCgRhcmdzGAEgAygJIi8KDFNoZWxsQ29tbWFuZBIOCgZzY3JpcHQYASABKAkSDwoHcHJvZ3JhbRgCIAEoCSLbAQoPVGFza0Vudmlyb25tZW50EjwKCXZhcmlhYmxlcxgBIAMoCzIpLmhlZWxlci52MS5UYXNrRW52aXJvbm1lbnQuVmFyaWFibGVzRW50cnkSDgoGcmVtb3ZlGAIgAygJEjAKCGRlZmF1bHRzGAMgASgOMh4uaGVlbGVyLnYxLkVudmlyb25tZW50RGVmYXVsdHMSFgoOdmFyaWFibGVfbmFtZXMYBCADKAkaMAoOVmFyaWFibGVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJVCgpTdG9wUG9saWN5Ei0KBWdyYWNlGAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uSACIAQESDgoGc2lnbmFsGAIgASgJQggKBl9ncmFjZSL3AQoQRm9yZWdyb3VuZFBvbGljeRIqCgd0aW1lb3V0GAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjYKCm9uX3RpbWVvdXQYAiABKA4yIi5oZWVsZXIudjEuRm9yZWdyb3VuZFRpbWVvdXRBY3Rpb24SMgoNb25fZGlzY29ubmVjdBgDIAEoDjIbLmhlZWxlci52MS5EaXNjb25uZWN0QWN0aW9uEjcKD3JlYXR0YWNoX3dpbmRvdxgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkgAiAEBQhIKEF9yZWF0dGFjaF93aW5kb3ciaQoNU2lsZW5jZVBvbGljeRIuCgtzdGFsZV9hZnRlchgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIoCghvbl9zdGFsZRgCIAEoDjIWLmhlZWxlci52MS5TdGFsZUFjdGlvbiJGCg9FeGNsdXNpdmVQb2xpY3kSCwoDa2V5GAEgASgJEiYKBG1vZGUYAiABKA4yGC5oZWVsZXIudjEuRXhjbHVzaXZlTW9kZSKlAQoMT3V0cHV0UG9saWN5EhEKCW1heF9ieXRlcxgBIAEoBBIXCgpoZWFkX2J5dGVzGAIgASgESACIAQESLgoIb25fbGltaXQYAyABKA4yHC5oZWVsZXIudjEuT3V0cHV0TGltaXRBY3Rpb24SKgoIcGF0dGVybnMYBCADKAsyGC5oZWVsZXIudjEuT3V0cHV0UGF0dGVybkINCgtfaGVhZF9ieXRlcypVCghUYXNrS2luZBIZChVUQVNLX0tJTkRfVU5TUEVDSUZJRUQQABITCg9UQVNLX0tJTkRfU0hFTEwQARITCg9UQVNLX0tJTkRfQUdFTlQQAiIECAMQAyqEAQoTRW52aXJvbm1lbnREZWZhdWx0cxIkCiBFTlZJUk9OTUVOVF9ERUZBVUxUU19VTlNQRUNJRklFRBAAEigKJEVOVklST05NRU5UX0RFRkFVTFRTX05PTl9JTlRFUkFDVElWRRABEh0KGUVOVklST05NRU5UX0RFRkFVTFRTX05PTkUQAiqQAQoXRm9yZWdyb3VuZFRpbWVvdXRBY3Rpb24SKQolRk9SRUdST1VORF9USU1FT1VUX0FDVElPTl9VTlNQRUNJRklFRBAAEiQKIEZPUkVHUk9VTkRfVElNRU9VVF9BQ1RJT05fREVUQUNIEAESJAogRk9SRUdST1VORF9USU1FT1VUX0FDVElPTl9DQU5DRUwQAiqNAQoQRGlzY29ubmVjdEFjdGlvbhIhCh1ESVNDT05ORUNUX0FDVElPTl9VTlNQRUNJRklFRBAAEhwKGERJU0NPTk5FQ1RfQUNUSU9OX0NBTkNFTBABEhwKGERJU0NPTk5FQ1RfQUNUSU9OX0RFVEFDSBACEhoKFkRJU0NPTk5FQ1RfQUNUSU9OX0tFRVAQAypdCgtTdGFsZUFjdGlvbhIcChhTVEFMRV9BQ1RJT05fVU5TUEVDSUZJRUQQABIXChNTVEFMRV9BQ1RJT05fTk9USUZZEAESFwoTU1RBTEVfQUNUSU9OX0NBTkNFTBACKpsBCg1FeGNsdXNpdmVNb2RlEh4KGkVYQ0xVU0lWRV9NT0RFX1VOU1BFQ0lGSUVEEAASGQoVRVhDTFVTSVZFX01PREVfUkVKRUNUEAESGgoWRVhDTFVTSVZFX01PREVfUkVQTEFDRRACEhgKFEVYQ0xVU0lWRV9NT0RFX1FVRVVFEAMSGQoVRVhDTFVTSVZFX01PREVfRU5TVVJFEAQqeQoMT3JwaGFuUG9saWN5Eh0KGU9SUEhBTl9QT0xJQ1lfVU5TUEVDSUZJRUQQABIXChNPUlBIQU5fUE9MSUNZX1RSQUNLEAESFgoST1JQSEFOX1BPTElDWV9LSUxMEAISGQoVT1JQSEFOX1BPTElDWV9BQkFORE9OEAMqmAEKEU91dHB1dExpbWl0QWN0aW9uEiMKH09VVFBVVF9MSU1JVF9BQ1RJT05fVU5TUEVDSUZJRUQQABIeChpPVVRQVVRfTElNSVRfQUNUSU9OX1JPVEFURRABEiAKHE9VVFBVVF9MSU1JVF9BQ1RJT05fVFJVTkNBVEUQAhIcChhPVVRQVVRfTElNSVRfQUNUSU9OX0tJTEwQA0JfCg1kZXYuaGVlbGVyLnYxUAFaIWhlZWxlci5kZXYvZ2VuL2hlZWxlci92MTtoZWVsZXJ2MaICA0hMUqoCCUhlZWxlci5WMcoCCUhlZWxlclxWMeoCCkhlZWxlcjo6VjFiBnByb3RvMw", [file_google_protobuf_duration, file_heeler_v1_output]);
 
 /**
  * A task's specification. Spawn takes one; BackgroundTask carries the same one with every default
@@ -159,6 +161,13 @@ export type TaskSpec = Message<"heeler.v1.TaskSpec"> & {
    * @generated from field: heeler.v1.OrphanPolicy orphan_policy = 17;
    */
   orphanPolicy: OrphanPolicy;
+
+  /**
+   * The rules for the output: its limit, and patterns to look for. Absent: ROTATE at 64 MiB, no pattern.
+   *
+   * @generated from field: heeler.v1.OutputPolicy output = 18;
+   */
+  output?: OutputPolicy | undefined;
 };
 
 /**
@@ -396,6 +405,51 @@ export type ExclusivePolicy = Message<"heeler.v1.ExclusivePolicy"> & {
  */
 export const ExclusivePolicySchema: GenMessage<ExclusivePolicy> = /*@__PURE__*/
   messageDesc(file_heeler_v1_spec, 7);
+
+/**
+ * The rules for a task's output. Offsets count every byte that the task has written, kept or not.
+ *
+ * @generated from message heeler.v1.OutputPolicy
+ */
+export type OutputPolicy = Message<"heeler.v1.OutputPolicy"> & {
+  /**
+   * The most disk space for the output, in bytes, with about 20 bytes for each write of the task. At
+   * least 256 KiB. Absent or zero: 64 MiB. The server may keep less: see `heeler serve --max-output`.
+   *
+   * @generated from field: uint64 max_bytes = 1;
+   */
+  maxBytes: bigint;
+
+  /**
+   * Bytes of output that are kept from the beginning, with ROTATE: at least as many, if the task's writes
+   * are not so short that describing them takes the space. At most `max_bytes` less 192 KiB. Absent: 1 MiB,
+   * or a quarter of `max_bytes` if that is less.
+   *
+   * @generated from field: optional uint64 head_bytes = 2;
+   */
+  headBytes?: bigint | undefined;
+
+  /**
+   * Action when the output reaches `max_bytes`. ROTATE by default.
+   *
+   * @generated from field: heeler.v1.OutputLimitAction on_limit = 3;
+   */
+  onLimit: OutputLimitAction;
+
+  /**
+   * Patterns to look for: at most 16. UpdateTask can change them.
+   *
+   * @generated from field: repeated heeler.v1.OutputPattern patterns = 4;
+   */
+  patterns: OutputPattern[];
+};
+
+/**
+ * Describes the message heeler.v1.OutputPolicy.
+ * Use `create(OutputPolicySchema)` to create a new message.
+ */
+export const OutputPolicySchema: GenMessage<OutputPolicy> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_spec, 8);
 
 /**
  * The kind of work that a task does.
@@ -679,4 +733,46 @@ export enum OrphanPolicy {
  */
 export const OrphanPolicySchema: GenEnum<OrphanPolicy> = /*@__PURE__*/
   enumDesc(file_heeler_v1_spec, 6);
+
+/**
+ * Action when a task's output reaches its limit. An OUTPUT_LIMIT event tells of it, once.
+ *
+ * @generated from enum heeler.v1.OutputLimitAction
+ */
+export enum OutputLimitAction {
+  /**
+   * As ROTATE.
+   *
+   * @generated from enum value: OUTPUT_LIMIT_ACTION_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The beginning and the latest output are kept; what is between them is dropped, oldest first.
+   *
+   * @generated from enum value: OUTPUT_LIMIT_ACTION_ROTATE = 1;
+   */
+  ROTATE = 1,
+
+  /**
+   * The output up to the limit is kept; the rest is read from the task and dropped.
+   *
+   * @generated from enum value: OUTPUT_LIMIT_ACTION_TRUNCATE = 2;
+   */
+  TRUNCATE = 2,
+
+  /**
+   * The whole tree is killed at once, also while no server runs. The task is FAILED, with the end reason
+   * OUTPUT_LIMIT.
+   *
+   * @generated from enum value: OUTPUT_LIMIT_ACTION_KILL = 3;
+   */
+  KILL = 3,
+}
+
+/**
+ * Describes the enum heeler.v1.OutputLimitAction.
+ */
+export const OutputLimitActionSchema: GenEnum<OutputLimitAction> = /*@__PURE__*/
+  enumDesc(file_heeler_v1_spec, 7);
 

@@ -10,6 +10,8 @@ import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { EndReason, Outcome } from "./outcome_pb.js";
 import { file_heeler_v1_outcome } from "./outcome_pb.js";
+import type { PatternMatches } from "./output_pb.js";
+import { file_heeler_v1_output } from "./output_pb.js";
 import type { Containment } from "./process_pb.js";
 import { file_heeler_v1_process } from "./process_pb.js";
 import type { TaskSpec } from "./spec_pb.js";
@@ -22,7 +24,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file heeler/v1/task.proto.
  */
 export const file_heeler_v1_task: GenFile = /*@__PURE__*/
-  fileDesc("ChRoZWVsZXIvdjEvdGFzay5wcm90bxIJaGVlbGVyLnYxIpYFCg5CYWNrZ3JvdW5kVGFzaxIKCgJpZBgBIAEoCRILCgN1aWQYAiABKAkSIQoEc3BlYxgDIAEoCzITLmhlZWxlci52MS5UYXNrU3BlYxIjCgVzdGF0ZRgEIAEoDjIULmhlZWxlci52MS5UYXNrU3RhdGUSJwoJcGxhY2VtZW50GAUgASgOMhQuaGVlbGVyLnYxLlBsYWNlbWVudBINCgVzdGFsZRgGIAEoCBIhCgZsZWFkZXIYByABKAsyES5oZWVsZXIudjEuTGVhZGVyEisKC2NvbnRhaW5tZW50GAggASgOMhYuaGVlbGVyLnYxLkNvbnRhaW5tZW50Ei8KC2NyZWF0ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpzdGFydF90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASIwoHb3V0Y29tZRgMIAEoCzISLmhlZWxlci52MS5PdXRjb21lEigKCmVuZF9yZWFzb24YDSABKA4yFC5oZWVsZXIudjEuRW5kUmVhc29uEiMKBHN0b3AYDiABKAsyFS5oZWVsZXIudjEuU3RvcFJlY29yZBIpCgpkZXRhY2htZW50GA8gASgLMhUuaGVlbGVyLnYxLkRldGFjaG1lbnQSLgoJYWJhbmRvbmVkGBAgAygLMhsuaGVlbGVyLnYxLkFiYW5kb25lZFByb2Nlc3MSFAoMb3V0cHV0X2J5dGVzGBEgASgEEhUKDWNhcHR1cmVfZXJyb3IYEiABKAkSEAoIcmV2aXNpb24YEyABKAQiFQoGTGVhZGVyEgsKA3BpZBgBIAEoBSLBAQoKRGV0YWNobWVudBIlCgVjYXVzZRgBIAEoDjIWLmhlZWxlci52MS5EZXRhY2hDYXVzZRIfCgVhY3RvchgCIAEoCzIQLmhlZWxlci52MS5BY3RvchIOCgZyZWFzb24YAyABKAkSLwoLZGV0YWNoX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEioKB3RpbWVvdXQYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iMAoQQWJhbmRvbmVkUHJvY2VzcxILCgNwaWQYASABKAUSDwoHY29tbWFuZBgCIAEoCSqCAgoJVGFza1N0YXRlEhoKFlRBU0tfU1RBVEVfVU5TUEVDSUZJRUQQABIVChFUQVNLX1NUQVRFX1FVRVVFRBABEhcKE1RBU0tfU1RBVEVfU1RBUlRJTkcQAhIWChJUQVNLX1NUQVRFX1JVTk5JTkcQAxIXChNUQVNLX1NUQVRFX1NUT1BQSU5HEAQSGAoUVEFTS19TVEFURV9DT01QTEVURUQQBRIVChFUQVNLX1NUQVRFX0ZBSUxFRBAGEhgKFFRBU0tfU1RBVEVfQ0FOQ0VMTEVEEAcSGAoUVEFTS19TVEFURV9USU1FRF9PVVQQCBITCg9UQVNLX1NUQVRFX0xPU1QQCSpaCglQbGFjZW1lbnQSGQoVUExBQ0VNRU5UX1VOU1BFQ0lGSUVEEAASGAoUUExBQ0VNRU5UX0JBQ0tHUk9VTkQQARIYChRQTEFDRU1FTlRfRk9SRUdST1VORBACKpIBCgtEZXRhY2hDYXVzZRIcChhERVRBQ0hfQ0FVU0VfVU5TUEVDSUZJRUQQABIaChZERVRBQ0hfQ0FVU0VfUkVRVUVTVEVEEAESIwofREVUQUNIX0NBVVNFX0ZPUkVHUk9VTkRfVElNRU9VVBACEiQKIERFVEFDSF9DQVVTRV9DTElFTlRfRElTQ09OTkVDVEVEEANCXwoNZGV2LmhlZWxlci52MVABWiFoZWVsZXIuZGV2L2dlbi9oZWVsZXIvdjE7aGVlbGVydjGiAgNITFKqAglIZWVsZXIuVjHKAglIZWVsZXJcVjHqAgpIZWVsZXI6OlYxYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_heeler_v1_outcome, file_heeler_v1_process, file_heeler_v1_spec, file_heeler_v1_stop]);
+  fileDesc("ChRoZWVsZXIvdjEvdGFzay5wcm90bxIJaGVlbGVyLnYxIvAFCg5CYWNrZ3JvdW5kVGFzaxIKCgJpZBgBIAEoCRILCgN1aWQYAiABKAkSIQoEc3BlYxgDIAEoCzITLmhlZWxlci52MS5UYXNrU3BlYxIjCgVzdGF0ZRgEIAEoDjIULmhlZWxlci52MS5UYXNrU3RhdGUSJwoJcGxhY2VtZW50GAUgASgOMhQuaGVlbGVyLnYxLlBsYWNlbWVudBINCgVzdGFsZRgGIAEoCBIhCgZsZWFkZXIYByABKAsyES5oZWVsZXIudjEuTGVhZGVyEisKC2NvbnRhaW5tZW50GAggASgOMhYuaGVlbGVyLnYxLkNvbnRhaW5tZW50Ei8KC2NyZWF0ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpzdGFydF90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASIwoHb3V0Y29tZRgMIAEoCzISLmhlZWxlci52MS5PdXRjb21lEigKCmVuZF9yZWFzb24YDSABKA4yFC5oZWVsZXIudjEuRW5kUmVhc29uEiMKBHN0b3AYDiABKAsyFS5oZWVsZXIudjEuU3RvcFJlY29yZBIpCgpkZXRhY2htZW50GA8gASgLMhUuaGVlbGVyLnYxLkRldGFjaG1lbnQSLgoJYWJhbmRvbmVkGBAgAygLMhsuaGVlbGVyLnYxLkFiYW5kb25lZFByb2Nlc3MSFAoMb3V0cHV0X2J5dGVzGBEgASgEEhUKDWNhcHR1cmVfZXJyb3IYEiABKAkSEAoIcmV2aXNpb24YEyABKAQSLAoMb3V0cHV0X2xpbWl0GBQgASgLMhYuaGVlbGVyLnYxLk91dHB1dExpbWl0EioKB21hdGNoZXMYFSADKAsyGS5oZWVsZXIudjEuUGF0dGVybk1hdGNoZXMieQoLT3V0cHV0TGltaXQSKgoFY2F1c2UYASABKA4yGy5oZWVsZXIudjEuT3V0cHV0TGltaXRDYXVzZRIuCgpsaW1pdF90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZvZmZzZXQYAyABKAQiFQoGTGVhZGVyEgsKA3BpZBgBIAEoBSLBAQoKRGV0YWNobWVudBIlCgVjYXVzZRgBIAEoDjIWLmhlZWxlci52MS5EZXRhY2hDYXVzZRIfCgVhY3RvchgCIAEoCzIQLmhlZWxlci52MS5BY3RvchIOCgZyZWFzb24YAyABKAkSLwoLZGV0YWNoX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEioKB3RpbWVvdXQYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iMAoQQWJhbmRvbmVkUHJvY2VzcxILCgNwaWQYASABKAUSDwoHY29tbWFuZBgCIAEoCSp7ChBPdXRwdXRMaW1pdENhdXNlEiIKHk9VVFBVVF9MSU1JVF9DQVVTRV9VTlNQRUNJRklFRBAAEh0KGU9VVFBVVF9MSU1JVF9DQVVTRV9QT0xJQ1kQARIkCiBPVVRQVVRfTElNSVRfQ0FVU0VfU0VSVkVSX0JVREdFVBACKoICCglUYXNrU3RhdGUSGgoWVEFTS19TVEFURV9VTlNQRUNJRklFRBAAEhUKEVRBU0tfU1RBVEVfUVVFVUVEEAESFwoTVEFTS19TVEFURV9TVEFSVElORxACEhYKElRBU0tfU1RBVEVfUlVOTklORxADEhcKE1RBU0tfU1RBVEVfU1RPUFBJTkcQBBIYChRUQVNLX1NUQVRFX0NPTVBMRVRFRBAFEhUKEVRBU0tfU1RBVEVfRkFJTEVEEAYSGAoUVEFTS19TVEFURV9DQU5DRUxMRUQQBxIYChRUQVNLX1NUQVRFX1RJTUVEX09VVBAIEhMKD1RBU0tfU1RBVEVfTE9TVBAJKloKCVBsYWNlbWVudBIZChVQTEFDRU1FTlRfVU5TUEVDSUZJRUQQABIYChRQTEFDRU1FTlRfQkFDS0dST1VORBABEhgKFFBMQUNFTUVOVF9GT1JFR1JPVU5EEAIqkgEKC0RldGFjaENhdXNlEhwKGERFVEFDSF9DQVVTRV9VTlNQRUNJRklFRBAAEhoKFkRFVEFDSF9DQVVTRV9SRVFVRVNURUQQARIjCh9ERVRBQ0hfQ0FVU0VfRk9SRUdST1VORF9USU1FT1VUEAISJAogREVUQUNIX0NBVVNFX0NMSUVOVF9ESVNDT05ORUNURUQQA0JfCg1kZXYuaGVlbGVyLnYxUAFaIWhlZWxlci5kZXYvZ2VuL2hlZWxlci92MTtoZWVsZXJ2MaICA0hMUqoCCUhlZWxlci5WMcoCCUhlZWxlclxWMeoCCkhlZWxlcjo6VjFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_heeler_v1_outcome, file_heeler_v1_output, file_heeler_v1_process, file_heeler_v1_spec, file_heeler_v1_stop]);
 
 /**
  * One unit of supervised work, as it was at `revision`.
@@ -147,7 +149,7 @@ export type BackgroundTask = Message<"heeler.v1.BackgroundTask"> & {
   abandoned: AbandonedProcess[];
 
   /**
-   * Bytes of output written by `revision`.
+   * Bytes of output written by `revision`, dropped ones included.
    *
    * @generated from field: uint64 output_bytes = 17;
    */
@@ -155,7 +157,7 @@ export type BackgroundTask = Message<"heeler.v1.BackgroundTask"> & {
 
   /**
    * The reason why output is missing: capturing it failed, for example on a full disk. Empty: nothing
-   * is missing. A task whose capture failed is never COMPLETED.
+   * is missing but what `output_limit` names. A task whose capture failed is never COMPLETED.
    *
    * @generated from field: string capture_error = 18;
    */
@@ -167,6 +169,20 @@ export type BackgroundTask = Message<"heeler.v1.BackgroundTask"> & {
    * @generated from field: uint64 revision = 19;
    */
   revision: bigint;
+
+  /**
+   * Present once output was dropped by rule.
+   *
+   * @generated from field: heeler.v1.OutputLimit output_limit = 20;
+   */
+  outputLimit?: OutputLimit | undefined;
+
+  /**
+   * The matches of each pattern in `spec.output`, in the same order.
+   *
+   * @generated from field: repeated heeler.v1.PatternMatches matches = 21;
+   */
+  matches: PatternMatches[];
 };
 
 /**
@@ -175,6 +191,42 @@ export type BackgroundTask = Message<"heeler.v1.BackgroundTask"> & {
  */
 export const BackgroundTaskSchema: GenMessage<BackgroundTask> = /*@__PURE__*/
   messageDesc(file_heeler_v1_task, 0);
+
+/**
+ * The moment from which on a task's output was dropped by rule. ReadOutput and Inspect say what is
+ * missing now.
+ *
+ * @generated from message heeler.v1.OutputLimit
+ */
+export type OutputLimit = Message<"heeler.v1.OutputLimit"> & {
+  /**
+   * The rule.
+   *
+   * @generated from field: heeler.v1.OutputLimitCause cause = 1;
+   */
+  cause: OutputLimitCause;
+
+  /**
+   * The time at which the first byte was dropped.
+   *
+   * @generated from field: google.protobuf.Timestamp limit_time = 2;
+   */
+  limitTime?: Timestamp | undefined;
+
+  /**
+   * The offset of that byte.
+   *
+   * @generated from field: uint64 offset = 3;
+   */
+  offset: bigint;
+};
+
+/**
+ * Describes the message heeler.v1.OutputLimit.
+ * Use `create(OutputLimitSchema)` to create a new message.
+ */
+export const OutputLimitSchema: GenMessage<OutputLimit> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_task, 1);
 
 /**
  * The first process of a task's tree. Its exit is the task's exit.
@@ -195,7 +247,7 @@ export type Leader = Message<"heeler.v1.Leader"> & {
  * Use `create(LeaderSchema)` to create a new message.
  */
 export const LeaderSchema: GenMessage<Leader> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 1);
+  messageDesc(file_heeler_v1_task, 2);
 
 /**
  * A task's move from the foreground to the background.
@@ -244,7 +296,7 @@ export type Detachment = Message<"heeler.v1.Detachment"> & {
  * Use `create(DetachmentSchema)` to create a new message.
  */
 export const DetachmentSchema: GenMessage<Detachment> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 2);
+  messageDesc(file_heeler_v1_task, 3);
 
 /**
  * An orphan that lived on when its task ended.
@@ -272,7 +324,41 @@ export type AbandonedProcess = Message<"heeler.v1.AbandonedProcess"> & {
  * Use `create(AbandonedProcessSchema)` to create a new message.
  */
 export const AbandonedProcessSchema: GenMessage<AbandonedProcess> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 3);
+  messageDesc(file_heeler_v1_task, 4);
+
+/**
+ * The rule by which output is dropped.
+ *
+ * @generated from enum heeler.v1.OutputLimitCause
+ */
+export enum OutputLimitCause {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: OUTPUT_LIMIT_CAUSE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The task's own policy, `spec.output`.
+   *
+   * @generated from enum value: OUTPUT_LIMIT_CAUSE_POLICY = 1;
+   */
+  POLICY = 1,
+
+  /**
+   * The server's limit on the output of all tasks.
+   *
+   * @generated from enum value: OUTPUT_LIMIT_CAUSE_SERVER_BUDGET = 2;
+   */
+  SERVER_BUDGET = 2,
+}
+
+/**
+ * Describes the enum heeler.v1.OutputLimitCause.
+ */
+export const OutputLimitCauseSchema: GenEnum<OutputLimitCause> = /*@__PURE__*/
+  enumDesc(file_heeler_v1_task, 0);
 
 /**
  * The point in a task's life.
@@ -355,7 +441,7 @@ export enum TaskState {
  * Describes the enum heeler.v1.TaskState.
  */
 export const TaskStateSchema: GenEnum<TaskState> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_task, 0);
+  enumDesc(file_heeler_v1_task, 1);
 
 /**
  * The relation of a task to its clients.
@@ -389,7 +475,7 @@ export enum Placement {
  * Describes the enum heeler.v1.Placement.
  */
 export const PlacementSchema: GenEnum<Placement> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_task, 1);
+  enumDesc(file_heeler_v1_task, 2);
 
 /**
  * The cause of a detachment.
@@ -430,5 +516,5 @@ export enum DetachCause {
  * Describes the enum heeler.v1.DetachCause.
  */
 export const DetachCauseSchema: GenEnum<DetachCause> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_task, 2);
+  enumDesc(file_heeler_v1_task, 3);
 

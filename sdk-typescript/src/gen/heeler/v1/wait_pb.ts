@@ -10,6 +10,8 @@ import type { Duration } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_duration } from "@bufbuild/protobuf/wkt";
 import type { TaskFilter } from "./filter_pb.js";
 import { file_heeler_v1_filter } from "./filter_pb.js";
+import type { MatchedLine, OutputStream } from "./output_pb.js";
+import { file_heeler_v1_output } from "./output_pb.js";
 import type { BackgroundTask } from "./task_pb.js";
 import { file_heeler_v1_task } from "./task_pb.js";
 import type { Message } from "@bufbuild/protobuf";
@@ -18,7 +20,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file heeler/v1/wait.proto.
  */
 export const file_heeler_v1_wait: GenFile = /*@__PURE__*/
-  fileDesc("ChRoZWVsZXIvdjEvd2FpdC5wcm90bxIJaGVlbGVyLnYxIrMBCgtXYWl0UmVxdWVzdBInCgV1bnRpbBgDIAEoDjIYLmhlZWxlci52MS5XYWl0Q29uZGl0aW9uEhIKBWNvdW50GAQgASgNSACIAQESKgoHdGltZW91dBgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIlCgZmaWx0ZXIYBiABKAsyFS5oZWVsZXIudjEuVGFza0ZpbHRlckIICgZfY291bnRKBAgBEAJKBAgCEAMihwEKDFdhaXRSZXNwb25zZRIRCglzYXRpc2ZpZWQYASABKAgSJgoDbWV0GAIgAygLMhkuaGVlbGVyLnYxLkJhY2tncm91bmRUYXNrEioKB3BlbmRpbmcYAyADKAsyGS5oZWVsZXIudjEuQmFja2dyb3VuZFRhc2sSEAoIcmV2aXNpb24YBCABKAQqcgoNV2FpdENvbmRpdGlvbhIeChpXQUlUX0NPTkRJVElPTl9VTlNQRUNJRklFRBAAEhsKF1dBSVRfQ09ORElUSU9OX0ZJTklTSEVEEAESJAogV0FJVF9DT05ESVRJT05fT1VUX09GX0ZPUkVHUk9VTkQQAkJfCg1kZXYuaGVlbGVyLnYxUAFaIWhlZWxlci5kZXYvZ2VuL2hlZWxlci92MTtoZWVsZXJ2MaICA0hMUqoCCUhlZWxlci5WMcoCCUhlZWxlclxWMeoCCkhlZWxlcjo6VjFiBnByb3RvMw", [file_google_protobuf_duration, file_heeler_v1_filter, file_heeler_v1_task]);
+  fileDesc("ChRoZWVsZXIvdjEvd2FpdC5wcm90bxIJaGVlbGVyLnYxItsBCgtXYWl0UmVxdWVzdBInCgV1bnRpbBgDIAEoDjIYLmhlZWxlci52MS5XYWl0Q29uZGl0aW9uEhIKBWNvdW50GAQgASgNSACIAQESKgoHdGltZW91dBgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIlCgZmaWx0ZXIYBiABKAsyFS5oZWVsZXIudjEuVGFza0ZpbHRlchImCgVtYXRjaBgHIAEoCzIXLmhlZWxlci52MS5PdXRwdXRTZWFyY2hCCAoGX2NvdW50SgQIARACSgQIAhADIkYKDE91dHB1dFNlYXJjaBINCgVyZWdleBgBIAEoCRInCgZzdHJlYW0YAiABKA4yFy5oZWVsZXIudjEuT3V0cHV0U3RyZWFtIq4BCgxXYWl0UmVzcG9uc2USEQoJc2F0aXNmaWVkGAEgASgIEiYKA21ldBgCIAMoCzIZLmhlZWxlci52MS5CYWNrZ3JvdW5kVGFzaxIqCgdwZW5kaW5nGAMgAygLMhkuaGVlbGVyLnYxLkJhY2tncm91bmRUYXNrEhAKCHJldmlzaW9uGAQgASgEEiUKB21hdGNoZXMYBSADKAsyFC5oZWVsZXIudjEuVGFza01hdGNoIkIKCVRhc2tNYXRjaBIPCgd0YXNrX2lkGAEgASgJEiQKBGxpbmUYAiABKAsyFi5oZWVsZXIudjEuTWF0Y2hlZExpbmUqjgEKDVdhaXRDb25kaXRpb24SHgoaV0FJVF9DT05ESVRJT05fVU5TUEVDSUZJRUQQABIbChdXQUlUX0NPTkRJVElPTl9GSU5JU0hFRBABEiQKIFdBSVRfQ09ORElUSU9OX09VVF9PRl9GT1JFR1JPVU5EEAISGgoWV0FJVF9DT05ESVRJT05fTUFUQ0hFRBADQl8KDWRldi5oZWVsZXIudjFQAVohaGVlbGVyLmRldi9nZW4vaGVlbGVyL3YxO2hlZWxlcnYxogIDSExSqgIJSGVlbGVyLlYxygIJSGVlbGVyXFYx6gIKSGVlbGVyOjpWMWIGcHJvdG8z", [file_google_protobuf_duration, file_heeler_v1_filter, file_heeler_v1_output, file_heeler_v1_task]);
 
 /**
  * The request of Wait.
@@ -55,6 +57,13 @@ export type WaitRequest = Message<"heeler.v1.WaitRequest"> & {
    * @generated from field: heeler.v1.TaskFilter filter = 6;
    */
   filter?: TaskFilter | undefined;
+
+  /**
+   * The line to wait for, with MATCHED.
+   *
+   * @generated from field: heeler.v1.OutputSearch match = 7;
+   */
+  match?: OutputSearch | undefined;
 };
 
 /**
@@ -65,13 +74,41 @@ export const WaitRequestSchema: GenMessage<WaitRequest> = /*@__PURE__*/
   messageDesc(file_heeler_v1_wait, 0);
 
 /**
+ * A search for a line of output.
+ *
+ * @generated from message heeler.v1.OutputSearch
+ */
+export type OutputSearch = Message<"heeler.v1.OutputSearch"> & {
+  /**
+   * The regular expression: see OutputPattern. Required.
+   *
+   * @generated from field: string regex = 1;
+   */
+  regex: string;
+
+  /**
+   * Only this stream. Unspecified: both.
+   *
+   * @generated from field: heeler.v1.OutputStream stream = 2;
+   */
+  stream: OutputStream;
+};
+
+/**
+ * Describes the message heeler.v1.OutputSearch.
+ * Use `create(OutputSearchSchema)` to create a new message.
+ */
+export const OutputSearchSchema: GenMessage<OutputSearch> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_wait, 1);
+
+/**
  * The response of Wait.
  *
  * @generated from message heeler.v1.WaitResponse
  */
 export type WaitResponse = Message<"heeler.v1.WaitResponse"> & {
   /**
-   * False: the timeout came first.
+   * False: the timeout came first or, with MATCHED, the condition cannot be met any more.
    *
    * @generated from field: bool satisfied = 1;
    */
@@ -98,6 +135,13 @@ export type WaitResponse = Message<"heeler.v1.WaitResponse"> & {
    * @generated from field: uint64 revision = 4;
    */
   revision: bigint;
+
+  /**
+   * With MATCHED: the first line that matches, of each task in `met`, in the same order.
+   *
+   * @generated from field: repeated heeler.v1.TaskMatch matches = 5;
+   */
+  matches: TaskMatch[];
 };
 
 /**
@@ -105,7 +149,35 @@ export type WaitResponse = Message<"heeler.v1.WaitResponse"> & {
  * Use `create(WaitResponseSchema)` to create a new message.
  */
 export const WaitResponseSchema: GenMessage<WaitResponse> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_wait, 1);
+  messageDesc(file_heeler_v1_wait, 2);
+
+/**
+ * A line of a task that matches.
+ *
+ * @generated from message heeler.v1.TaskMatch
+ */
+export type TaskMatch = Message<"heeler.v1.TaskMatch"> & {
+  /**
+   * The task.
+   *
+   * @generated from field: string task_id = 1;
+   */
+  taskId: string;
+
+  /**
+   * The line.
+   *
+   * @generated from field: heeler.v1.MatchedLine line = 2;
+   */
+  line?: MatchedLine | undefined;
+};
+
+/**
+ * Describes the message heeler.v1.TaskMatch.
+ * Use `create(TaskMatchSchema)` to create a new message.
+ */
+export const TaskMatchSchema: GenMessage<TaskMatch> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_wait, 3);
 
 /**
  * A condition to wait for.
@@ -133,6 +205,15 @@ export enum WaitCondition {
    * @generated from enum value: WAIT_CONDITION_OUT_OF_FOREGROUND = 2;
    */
   OUT_OF_FOREGROUND = 2,
+
+  /**
+   * A line of the task's output matches `match`: one that is there already, or one that is written during
+   * the wait. Only with ids. The wait ends, unsatisfied, as soon as too many tasks are finished without
+   * such a line.
+   *
+   * @generated from enum value: WAIT_CONDITION_MATCHED = 3;
+   */
+  MATCHED = 3,
 }
 
 /**

@@ -20,7 +20,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file heeler/v1/watch.proto.
  */
 export const file_heeler_v1_watch: GenFile = /*@__PURE__*/
-  fileDesc("ChVoZWVsZXIvdjEvd2F0Y2gucHJvdG8SCWhlZWxlci52MSLwAQoSV2F0Y2hFdmVudHNSZXF1ZXN0EhsKDmFmdGVyX3JldmlzaW9uGAEgASgESACIAQESFQoNaW5pdGlhbF9zdGF0ZRgCIAEoCBINCgVlcG9jaBgDIAEoCRIlCgZmaWx0ZXIYBCABKAsyFS5oZWVsZXIudjEuVGFza0ZpbHRlchInCgV0eXBlcxgFIAMoDjIYLmhlZWxlci52MS5UYXNrRXZlbnRUeXBlEjQKEWJvb2ttYXJrX2ludGVydmFsGAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQhEKD19hZnRlcl9yZXZpc2lvbiKbAQoTV2F0Y2hFdmVudHNSZXNwb25zZRIsCgdpbml0aWFsGAEgASgLMhkuaGVlbGVyLnYxLkJhY2tncm91bmRUYXNrSAASJQoFZXZlbnQYAiABKAsyFC5oZWVsZXIudjEuVGFza0V2ZW50SAASJwoIYm9va21hcmsYAyABKAsyEy5oZWVsZXIudjEuQm9va21hcmtIAEIGCgRpdGVtIisKCEJvb2ttYXJrEhAKCHJldmlzaW9uGAEgASgEEg0KBWVwb2NoGAIgASgJQl8KDWRldi5oZWVsZXIudjFQAVohaGVlbGVyLmRldi9nZW4vaGVlbGVyL3YxO2hlZWxlcnYxogIDSExSqgIJSGVlbGVyLlYxygIJSGVlbGVyXFYx6gIKSGVlbGVyOjpWMWIGcHJvdG8z", [file_google_protobuf_duration, file_heeler_v1_event, file_heeler_v1_filter, file_heeler_v1_task]);
+  fileDesc("ChVoZWVsZXIvdjEvd2F0Y2gucHJvdG8SCWhlZWxlci52MSKDAgoSV2F0Y2hFdmVudHNSZXF1ZXN0EhsKDmFmdGVyX3JldmlzaW9uGAEgASgESACIAQESFQoNaW5pdGlhbF9zdGF0ZRgCIAEoCBINCgVlcG9jaBgDIAEoCRIlCgZmaWx0ZXIYBCABKAsyFS5oZWVsZXIudjEuVGFza0ZpbHRlchInCgV0eXBlcxgFIAMoDjIYLmhlZWxlci52MS5UYXNrRXZlbnRUeXBlEjQKEWJvb2ttYXJrX2ludGVydmFsGAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhEKCXN1bW1hcmllcxgHIAEoCEIRCg9fYWZ0ZXJfcmV2aXNpb24imwEKE1dhdGNoRXZlbnRzUmVzcG9uc2USLAoHaW5pdGlhbBgBIAEoCzIZLmhlZWxlci52MS5CYWNrZ3JvdW5kVGFza0gAEiUKBWV2ZW50GAIgASgLMhQuaGVlbGVyLnYxLlRhc2tFdmVudEgAEicKCGJvb2ttYXJrGAMgASgLMhMuaGVlbGVyLnYxLkJvb2ttYXJrSABCBgoEaXRlbSIrCghCb29rbWFyaxIQCghyZXZpc2lvbhgBIAEoBBINCgVlcG9jaBgCIAEoCUJfCg1kZXYuaGVlbGVyLnYxUAFaIWhlZWxlci5kZXYvZ2VuL2hlZWxlci92MTtoZWVsZXJ2MaICA0hMUqoCCUhlZWxlci5WMcoCCUhlZWxlclxWMeoCCkhlZWxlcjo6VjFiBnByb3RvMw", [file_google_protobuf_duration, file_heeler_v1_event, file_heeler_v1_filter, file_heeler_v1_task]);
 
 /**
  * The request of WatchEvents.
@@ -75,6 +75,13 @@ export type WatchEventsRequest = Message<"heeler.v1.WatchEventsRequest"> & {
    * @generated from field: google.protobuf.Duration bookmark_interval = 6;
    */
   bookmarkInterval?: Duration | undefined;
+
+  /**
+   * Adds a summary to ENDED events.
+   *
+   * @generated from field: bool summaries = 7;
+   */
+  summaries: boolean;
 };
 
 /**

@@ -5,7 +5,7 @@ use std::{fs::File, os::unix::fs::symlink};
 use heeler_shim::{
     log::BLOCKS_START,
     memory_file::MEMORY_FILE_LIMIT,
-    record::{Stage, Start, position},
+    record::{SLOT, Stage, Start, position},
 };
 use nix::fcntl::{Flock, FlockArg};
 use tempfile::TempDir;
@@ -44,7 +44,7 @@ impl Scene {
             errno: 2,
         };
         let at = position::START as usize;
-        file[at..at + 1024].copy_from_slice(&start.encode());
+        file[at..at + SLOT].copy_from_slice(&start.encode());
         fs::write(self.dir.path(id), file).unwrap();
     }
 

@@ -32,6 +32,8 @@ fn any_input() -> impl Strategy<Value = Input> {
         Just(Input::Clients(Clients::Attached)),
         Just(Input::Clients(Clients::None(Monotonic(0)))),
         Just(Input::OutputWritten),
+        Just(output_limited()),
+        Just(Input::OutputKill),
         Just(Input::Detach(DetachRequest {
             actor: Actor::default(),
             reason: None,

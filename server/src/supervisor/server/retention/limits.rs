@@ -19,19 +19,21 @@ pub(super) const KEEP_FOREGROUND: u32 = 1_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Excess {
     pub(super) tasks: u64,
-    output_bytes: u64,
+    /// The bytes of output that must go, of finished tasks first.
+    pub(super) stored_bytes: u64,
 }
 
 impl Excess {
-    pub(super) fn of(finished: FinishedTotals, limits: &Retention) -> Self {
+    /// The excess of finished tasks, where so many bytes of output are too many.
+    pub(super) fn of(finished: FinishedTotals, limits: &Retention, stored_bytes: u64) -> Self {
         Self {
             tasks: finished.tasks.saturating_sub(limits.finished),
-            output_bytes: finished.output_bytes.saturating_sub(limits.output_bytes),
+            stored_bytes,
         }
     }
 
     pub(super) fn is_none(self) -> bool {
-        self.tasks == 0 && self.output_bytes == 0
+        self.tasks == 0 && self.stored_bytes == 0
     }
 
     /// Chooses tasks, oldest first, until the rest is within the limits and none is too old.
@@ -50,7 +52,7 @@ impl Excess {
                 break;
             }
             self.tasks = self.tasks.saturating_sub(1);
-            self.output_bytes = self.output_bytes.saturating_sub(candidate.output_bytes);
+            self.stored_bytes = self.stored_bytes.saturating_sub(candidate.stored_bytes);
             chosen.push(candidate.id.clone());
         }
         chosen

@@ -112,8 +112,15 @@ impl Pruner {
         match progress {
             Ok(Progress::MoreToDo) => tokio::time::sleep(PAUSE).await,
             Ok(Progress::Done) => {
-                self.wait_for_change(head).await;
-                tokio::time::sleep(ACCUMULATE).await;
+                let finished = self.journal().finished_totals().stored_bytes;
+                let calm = async {
+                    self.wait_for_change(head).await;
+                    tokio::time::sleep(ACCUMULATE).await;
+                };
+                tokio::select! {
+                    () = calm => {}
+                    () = self.shared.output_budget.exceeded(finished) => {}
+                }
             }
             Err(error) => {
                 log_failure(&error);
@@ -155,11 +162,16 @@ impl Pruner {
     }
 
     async fn prune_tasks(&mut self) -> Result<Progress, JournalError> {
-        let excess = Excess::of(self.journal().finished_totals(), &self.limits);
+        let finished = self.journal().finished_totals();
+        let too_much = self.shared.output_budget.excess(finished.stored_bytes);
+        let excess = Excess::of(finished, &self.limits, too_much);
         if excess.is_none() && self.limits.age.is_none() {
             return Ok(Progress::Done);
         }
-        let most = (excess.tasks / FRACTION).clamp(FEWEST, MOST) as usize;
+        let most = match too_much {
+            0 => (excess.tasks / FRACTION).clamp(FEWEST, MOST) as usize,
+            _ => MOST as usize,
+        };
         let delivered = self.oldest(FinishedClass::Delivered, most).await?;
         let delivered = self.remover.removable(delivered);
         let mut chosen = excess.choose(&delivered, self.limits.age, most);
@@ -167,9 +179,30 @@ impl Pruner {
             let finished = self.oldest(FinishedClass::All, most).await?;
             chosen = excess.choose(&self.remover.removable(finished), None, most);
         }
+        if chosen.is_empty() && too_much > 0 {
+            self.limit_live_output(finished.stored_bytes);
+        }
         let progress = Progress::of_step(chosen.len(), most);
         self.remover.remove(chosen).await?;
         Ok(progress)
+    }
+
+    /// Tells the live tasks with the most output to drop their oldest. No finished task is left to make
+    /// room.
+    fn limit_live_output(&self, finished: u64) {
+        let Some((tasks, bytes)) = self.shared.output_budget.too_large(finished) else {
+            return;
+        };
+        tracing::warn!(
+            tasks = tasks.len(),
+            bytes,
+            "output of live tasks exceeds --max-output; their oldest output is dropped"
+        );
+        for id in tasks {
+            if let Some(handle) = self.shared.registry.get(&id) {
+                handle.limit_output(bytes);
+            }
+        }
     }
 
     /// The oldest tasks of a class, and as many more as may be skipped.

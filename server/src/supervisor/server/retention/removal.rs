@@ -19,7 +19,7 @@ use crate::{
 pub(super) async fn remove(shared: &Shared, ids: Vec<TaskId>) -> Result<(), JournalError> {
     let key = shared.parts.journal.id_key();
     let seqs = ids.iter().map(|id| key.seq(id)).collect();
-    let _removal = shared.tails.begin_removal(seqs);
+    let _removal = shared.excerpts.begin_removal(seqs);
     crash::point("remove.before-journal");
     shared.parts.journal.remove(ids.clone()).await?;
     crash::point("remove.recorded");

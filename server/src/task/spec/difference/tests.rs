@@ -104,6 +104,8 @@ fn the_first_difference_is_named_by_its_path() {
     assert_eq!(queue, named("spec.queue"));
     let orphans = after(|spec| spec.orphan_policy = OrphanPolicy::Kill);
     assert_eq!(orphans, named("spec.orphan_policy"));
+    let output = after(|spec| spec.output.head_bytes += 1);
+    assert_eq!(output, named("spec.output.head_bytes"));
     let both = after(|spec| {
         spec.timeout = Some(MINUTE);
         spec.kind = Kind::Agent;

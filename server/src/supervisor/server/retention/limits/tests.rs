@@ -14,7 +14,7 @@ fn candidates(mut ages: Vec<u64>) -> Vec<Candidate> {
         id: IdKey(7).task_id(Kind::Shell, Seq(end)),
         end: Revision(end),
         ended: Timestamp(NOW.0 - age * 1_000_000),
-        output_bytes: 0,
+        stored_bytes: 0,
     };
     ages.into_iter().zip(1..).map(candidate).collect()
 }
