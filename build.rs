@@ -30,6 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(&server_out)?;
     let server = tonic_prost_build::configure()
         .build_client(false)
+        .codec_path("crate::codec::SmallBuffers")
         .out_dir(server_out)
         .extern_path(".heeler.v1", "crate::v1");
     let server = ENCODED.iter().fold(server, |server, name| {

@@ -11,12 +11,13 @@ mod size;
 mod spawn_latency;
 mod spawn_throughput;
 mod watchers;
+mod workers;
 
 use crate::{Result, bench::Bench};
 
 /// The names of the cases. Those that need many finished tasks come last, because these take a while to
 /// create.
-pub(crate) const NAMES: [&str; 11] = [
+pub(crate) const NAMES: [&str; 12] = [
     "spawn_throughput",
     "spawn_latency",
     "command",
@@ -25,6 +26,7 @@ pub(crate) const NAMES: [&str; 11] = [
     "follow",
     "watchers",
     "calls",
+    "workers",
     "restart",
     "history",
     "size",
@@ -41,6 +43,7 @@ pub(crate) async fn run(name: &str, bench: &Bench) -> Result {
         "follow" => follow::run(bench).await,
         "watchers" => watchers::run(bench).await,
         "calls" => calls::run(bench).await,
+        "workers" => workers::run(bench).await,
         "restart" => restart::run(bench).await,
         "history" => history::run(bench).await,
         "size" => size::run(bench).await,

@@ -1,6 +1,7 @@
 //! The subcommands, one file each.
 
 mod about;
+mod check;
 pub(crate) mod daemon;
 mod events;
 mod follow;
@@ -8,6 +9,8 @@ mod inspect;
 mod logs;
 mod ps;
 mod queue;
+mod report;
+mod send;
 mod tasks;
 
 use clap::Subcommand;
@@ -58,6 +61,12 @@ pub(crate) enum Command {
     Kill(DeferredArgs<PresetArgs<kill::Kill>>),
     /// Stop a task and start the same command as a new task
     Restart(DeferredArgs<restart::Restart>),
+    /// Send a message to the worker of a task
+    Send(DeferredArgs<send::Send>),
+    /// From inside a task: report its progress
+    Report(DeferredArgs<report::Report>),
+    /// From inside a task: exit with 10 if it has been asked to stop
+    Check(DeferredArgs<check::Check>),
     /// Delete finished tasks and their output
     Rm(DeferredArgs<rm::Rm>),
     /// List queues, or change one
@@ -97,6 +106,9 @@ impl Command {
             Self::Kill(DeferredArgs(PresetArgs(args))) => block_on(args.forced()?.run()),
             Self::Restart(DeferredArgs(args)) => block_on(args.run()),
             Self::Detach(DeferredArgs(args)) => block_on(args.run()),
+            Self::Send(DeferredArgs(args)) => block_on(args.run()),
+            Self::Report(DeferredArgs(args)) => block_on(args.run()),
+            Self::Check(DeferredArgs(args)) => block_on(args.run()),
             Self::Wait(DeferredArgs(args)) => block_on(args.run()),
             Self::Logs(DeferredArgs(args)) => block_on(args.run()),
             Self::Follow(DeferredArgs(PresetArgs(args))) => block_on(args.following().run()),
@@ -123,6 +135,9 @@ impl Command {
             }
             Self::Restart(DeferredArgs(args)) => Some(&args.client),
             Self::Detach(DeferredArgs(args)) => Some(&args.client),
+            Self::Send(DeferredArgs(args)) => Some(&args.client),
+            Self::Report(DeferredArgs(args)) => Some(&args.client),
+            Self::Check(DeferredArgs(args)) => Some(&args.client),
             Self::Wait(DeferredArgs(args)) => Some(&args.client),
             Self::Logs(DeferredArgs(args)) | Self::Follow(DeferredArgs(PresetArgs(args))) => {
                 Some(&args.client)

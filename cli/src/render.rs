@@ -12,6 +12,7 @@ pub(crate) mod json;
 pub(crate) mod log_lines;
 mod policies;
 mod process_tree;
+pub(crate) mod progress;
 mod screen;
 pub(crate) mod spec;
 pub(crate) mod status;

@@ -174,8 +174,8 @@ test("other sessions are not counted, and a second view has the same counts", as
   const other = await open("other");
   const id = await session.startAgent({ argv: ["sleep", "600"] });
   const second = await open("one");
-  assert.deepEqual(second.session.backgroundTasks, { agents: 1, shells: 0 });
-  assert.deepEqual(other.session.backgroundTasks, { agents: 0, shells: 0 });
+  assert.deepEqual(second.session.backgroundTasks, { agents: 1, shells: 0, hosted: 0 });
+  assert.deepEqual(other.session.backgroundTasks, { agents: 0, shells: 0, hosted: 0 });
   await session.cancelBackgroundTask(id);
   await Promise.all([session.idle(), second.session.idle()]);
   assert.deepEqual(other.emitted, []);

@@ -38,7 +38,7 @@ export class AgentSession extends EventEmitter<SessionEvents> implements AsyncDi
   readonly #client: HeelerClient;
   readonly #session: Session;
   readonly #abort = new AbortController();
-  #counts: SessionCounts = { agents: 0, shells: 0 };
+  #counts: SessionCounts = { agents: 0, shells: 0, hosted: 0 };
   #following: Promise<void> = Promise.resolve();
 
   private constructor(client: HeelerClient, sessionId: string) {
@@ -119,9 +119,19 @@ export class AgentSession extends EventEmitter<SessionEvents> implements AsyncDi
   }
 
   #countOne(kind: TaskKind | undefined): void {
-    const { agents, shells } = this.#counts;
-    this.#counts =
-      kind === TaskKind.AGENT ? { agents: agents + 1, shells } : { agents, shells: shells + 1 };
+    const counts = this.#counts;
+    switch (kind) {
+      case TaskKind.AGENT:
+        this.#counts = { ...counts, agents: counts.agents + 1 };
+        break;
+      case TaskKind.HOSTED:
+        this.#counts = { ...counts, hosted: counts.hosted + 1 };
+        break;
+      case TaskKind.SHELL:
+      case TaskKind.UNSPECIFIED:
+      case undefined:
+        this.#counts = { ...counts, shells: counts.shells + 1 };
+    }
   }
 
   async #emitAll(items: Stream<WatchItem>): Promise<void> {
@@ -134,8 +144,8 @@ export class AgentSession extends EventEmitter<SessionEvents> implements AsyncDi
         if (type === TaskEventType.SESSION_IDLE) {
           this.emit("idle");
         } else if (sessionActivity !== undefined) {
-          const { agents, shells } = sessionActivity;
-          this.#counts = { agents, shells };
+          const { agents, shells, hosted } = sessionActivity;
+          this.#counts = { agents, shells, hosted };
           this.emit("backgroundTasksChanged", this.#counts);
         }
       }

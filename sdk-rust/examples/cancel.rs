@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use heeler_client::v1::{
     ProofMethod,
-    proof::Result::{Proven, Survivors},
+    proof::Result::{Proven, Survivors, Unproven},
 };
 use heeler_client::{CancelOptions, Client, Error, Spawn};
 
@@ -27,6 +27,7 @@ async fn main() -> Result<(), Error> {
             println!("proven by {method:?}");
         }
         Some(Survivors(left)) => println!("cannot be killed: {:?}", left.processes),
+        Some(Unproven(unproven)) => println!("unknown: {}", unproven.reason),
         None => println!("not stopped"),
     }
     Ok(())

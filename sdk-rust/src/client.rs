@@ -9,7 +9,8 @@ use heeler_proto::v1::{
     CancelRequest, CancelResponse, CancelResult, DetachRequest, DetachResponse, DetachResult,
     FollowOutputRequest, InspectRequest, InspectResponse, ListQueuesRequest, ListQueuesResponse,
     ListRequest, ListResponse, ReadOutputRequest, ReadOutputResponse, RemoveRequest,
-    RemoveResponse, ShutdownRequest, ShutdownResponse, SpawnRequest, SpawnResponse,
+    RemoveResponse, ReportProgressRequest, ReportProgressResponse, SendMessageRequest,
+    SendMessageResponse, ShutdownRequest, ShutdownResponse, SpawnRequest, SpawnResponse,
     UpdateQueueRequest, UpdateQueueResponse, UpdateTaskRequest, UpdateTaskResponse, WaitRequest,
     WaitResponse, background_tasks_client::BackgroundTasksClient,
 };
@@ -318,6 +319,35 @@ impl Client {
         .await
     }
 
+    /// Reports progress of a task, and returns whether it is being stopped. It is repeated only if the
+    /// daemon cannot have received it.
+    pub async fn report_progress(
+        &self,
+        request: ReportProgressRequest,
+    ) -> Result<ReportProgressResponse, Error> {
+        self.call(Repeat::IfUnheard, |mut stub| {
+            let request = request.clone();
+            async move { stub.report_progress(request).await }
+        })
+        .await
+    }
+
+    /// Puts a message into the mailbox of a task. One with a `message_id` is safe to repeat.
+    pub async fn send_message(
+        &self,
+        request: SendMessageRequest,
+    ) -> Result<SendMessageResponse, Error> {
+        let repeat = match request.message_id.as_str() {
+            "" => Repeat::IfUnheard,
+            _ => Repeat::Always,
+        };
+        self.call(repeat, |mut stub| {
+            let request = request.clone();
+            async move { stub.send_message(request).await }
+        })
+        .await
+    }
+
     /// Removes the selected tasks and their output.
     pub async fn remove(&self, request: RemoveRequest) -> Result<RemoveResponse, Error> {
         self.call(Repeat::IfUnheard, |mut stub| {
@@ -368,18 +398,36 @@ impl Client {
     where
         F: Future<Output = Result<Response<T>, Status>>,
     {
+        let again = match repeat {
+            Repeat::Always => Error::is_transient,
+            Repeat::IfUnheard => Error::is_unheard,
+        };
+        let attempt = || async {
+            let answer = attempt(self.raw()).await;
+            answer
+                .map(Response::into_inner)
+                .map_err(|status| Error::from_status(status, &self.address))
+        };
+        self.repeat(again, attempt).await
+    }
+
+    /// Repeats attempts that fail with an error of this kind, within the time for retries.
+    pub(crate) async fn repeat<T, F>(
+        &self,
+        again: impl Fn(&Error) -> bool,
+        attempt: impl Fn() -> F,
+    ) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
         let mut backoff = Backoff::new(Some(self.retry_for));
         loop {
             let begun = Instant::now();
-            let error = match attempt(self.raw()).await {
-                Ok(response) => return Ok(response.into_inner()),
-                Err(status) => Error::from_status(status, &self.address),
+            let error = match attempt().await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
             };
-            let again = match repeat {
-                Repeat::Always => error.is_transient(),
-                Repeat::IfUnheard => error.is_unheard(),
-            };
-            if !again {
+            if !again(&error) {
                 return Err(error);
             }
             match backoff.after_failure(begun.elapsed()) {

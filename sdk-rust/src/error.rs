@@ -1,6 +1,6 @@
 //! The errors of calls, typed from the details that the daemon sends with each refusal.
 
-use std::{collections::BTreeMap, error::Error as StdError, fmt, io};
+use std::{collections::BTreeMap, error::Error as StdError, fmt, io, sync::Arc};
 
 use heeler_proto::v1::ErrorReason;
 use tonic::{Code, Status};
@@ -58,6 +58,9 @@ pub enum Error {
     /// The daemon refused the call. Nothing was changed.
     #[error("{0}")]
     Refused(Box<Refusal>),
+    /// The stream of a worker ended with this error.
+    #[error("{0}")]
+    Worker(Arc<Error>),
     /// The answer lacks a field that the contract promises.
     #[error("the daemon's answer has no {field}")]
     Incomplete { field: &'static str },
@@ -140,6 +143,7 @@ impl Error {
     pub fn refusal(&self) -> Option<&Refusal> {
         match self {
             Self::Refused(refusal) => Some(refusal),
+            Self::Worker(error) => error.refusal(),
             Self::Address(_)
             | Self::Credentials(_)
             | Self::NotRunning { .. }
@@ -161,6 +165,7 @@ impl Error {
         match self {
             Self::NotRunning { .. } => true,
             Self::Refused(refusal) => refusal.code == Code::Unavailable,
+            Self::Worker(error) => error.is_unheard(),
             Self::Address(_)
             | Self::Credentials(_)
             | Self::NotInstalled { .. }

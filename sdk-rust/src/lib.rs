@@ -28,6 +28,9 @@
 //! - [`Watch`] is the event stream. It reconnects and resumes: no event is lost or repeated.
 //! - [`Attach`] attaches to a task and streams its output. It reconnects in the same way.
 //!   [`Client::run`] spawns a foreground task and attaches to it.
+//! - [`Client::host`] runs a body as a hosted task: it gets a [`Work`] with cancellation tokens, progress and
+//!   messages. [`Client::current`] is the same for a process inside a task. The stream reconnects in the same
+//!   way.
 //! - [`Error`] is typed from the details that the daemon sends with every refusal.
 //!
 //! # Retries
@@ -56,12 +59,15 @@ mod session;
 mod stream;
 mod task;
 pub mod time;
+mod work;
 
 pub use client::{Client, Stub};
 pub use connect::{Address, AddressError, Bearer, ConnectOptions, CredentialsError, paths};
 pub use error::{Error, FieldViolation, Reason, Refusal};
 pub use heeler_proto::v1;
-pub use request::{CancelOptions, DetachOptions, Filter, ListOptions, QueueUpdate, Spawn, Wait};
+pub use request::{
+    CancelOptions, DetachOptions, Filter, Hosted, ListOptions, QueueUpdate, Spawn, Wait,
+};
 pub use session::{Session, SessionCounts};
 pub use stream::{
     Attach, AttachEnded, AttachItem, AttachOptions, Chunk, Follow, FollowItem, Output, Tasks,
@@ -69,4 +75,6 @@ pub use stream::{
 };
 pub use task::{Task, TaskEvents};
 pub use tokio_stream::{Stream, StreamExt};
+pub use tokio_util::sync::CancellationToken;
 pub use tonic::{Code, codegen::Bytes};
+pub use work::{Progress, Work, WorkResult};

@@ -3,6 +3,7 @@
 mod cancel;
 mod detach;
 mod filter;
+mod hosted;
 mod list;
 mod queue;
 mod spawn;
@@ -11,6 +12,7 @@ mod wait;
 pub use cancel::CancelOptions;
 pub use detach::DetachOptions;
 pub use filter::Filter;
+pub use hosted::Hosted;
 pub use list::ListOptions;
 pub use queue::QueueUpdate;
 pub use spawn::Spawn;

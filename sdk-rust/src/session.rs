@@ -23,12 +23,13 @@ pub struct Session {
 pub struct SessionCounts {
     pub agents: usize,
     pub shells: usize,
+    pub hosted: usize,
 }
 
 impl SessionCounts {
     /// Returns whether no task is live.
     pub fn is_idle(self) -> bool {
-        self.agents + self.shells == 0
+        self == Self::default()
     }
 }
 
@@ -75,6 +76,7 @@ impl Session {
         while let Some(task) = tasks.next().await {
             match kind(&task?) {
                 TaskKind::Agent => counts.agents += 1,
+                TaskKind::Hosted => counts.hosted += 1,
                 TaskKind::Shell | TaskKind::Unspecified => counts.shells += 1,
             }
         }

@@ -60,6 +60,11 @@ impl Task {
             .await
     }
 
+    /// Waits until it is known whether the task is ready: it is, or was not in time, or has ended.
+    pub async fn ready(&self) -> Result<BackgroundTask, Error> {
+        self.wait_for(Wait::all([self.id()]).ready()).await
+    }
+
     async fn wait_for(&self, wait: Wait) -> Result<BackgroundTask, Error> {
         let answer = self.client.wait(wait).await?;
         answer
@@ -109,7 +114,7 @@ impl Task {
         self.client
             .inspect(InspectRequest {
                 task_id,
-                output_tail_bytes: None,
+                ..InspectRequest::default()
             })
             .await
     }

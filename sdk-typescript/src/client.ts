@@ -5,6 +5,8 @@
  * A method has the name of its call, except `watch` for WatchEvents. Its first parameter is the request's required `filter`, `taskId` or
  * `name`; the other fields are options. An answer with a single field is returned as that field.
  */
+import type { MessageInitShape } from "@bufbuild/protobuf";
+
 import {
   type BackgroundTask,
   type CancelResult,
@@ -18,7 +20,7 @@ import {
 import { type Address, defaultAddress, formatAddress, parseAddress } from "./connection/address.js";
 import { type CallOptions, Caller, splitOptions } from "./connection/call.js";
 import type { Credentials } from "./connection/credentials.js";
-import { present } from "./connection/failure.js";
+import { present, toHeelerError } from "./connection/failure.js";
 import { startDaemon } from "./connection/start.js";
 import { checkMilliseconds, toDuration } from "./connection/time.js";
 import { type Stub, Transport } from "./connection/transport.js";
@@ -29,6 +31,9 @@ import {
   type RemoveResponse,
   type ShutdownResponse,
   WaitRequestSchema,
+  type WorkCancel,
+  type WorkRequestSchema,
+  type WorkResponse,
 } from "./gen/heeler/v1/index.js";
 import type { Filter } from "./options/filter.js";
 import { toMessage } from "./options/message.js";
@@ -37,6 +42,8 @@ import type {
   DetachOptions,
   InspectOptions,
   ListOptions,
+  ReportProgressOptions,
+  SendMessageOptions,
   ShutdownOptions,
   UpdateQueueOptions,
   WaitOptions,
@@ -279,6 +286,47 @@ export class HeelerClient implements Disposable, AsyncDisposable {
   async updateTask(taskId: string, options: UpdateTaskOptions): Promise<BackgroundTask> {
     const { task } = await this.#caller.call("updateTask", { ...options, taskId });
     return present("task", task);
+  }
+
+  /**
+   * The stream of a worker: sends the requests and returns the responses. The first request registers a
+   * hosted task or joins a task. It does not reconnect.
+   */
+  work(
+    requests: AsyncIterable<MessageInitShape<typeof WorkRequestSchema>>,
+    options: CallOptions = {},
+  ): Stream<WorkResponse> {
+    return toStream(options.signal, (signal) => this.#work(requests, signal));
+  }
+
+  async *#work(
+    requests: AsyncIterable<MessageInitShape<typeof WorkRequestSchema>>,
+    signal: AbortSignal,
+  ): AsyncGenerator<WorkResponse, void, undefined> {
+    this.#caller.checkOpen();
+    try {
+      yield* this.#caller.stub.work(requests, { signal });
+    } catch (thrown) {
+      throw toHeelerError(thrown, this.#caller.address);
+    }
+  }
+
+  /** Reports progress of a task. Returns the request to stop if the task is being stopped. */
+  async reportProgress(
+    taskId: string,
+    options: ReportProgressOptions = {},
+  ): Promise<WorkCancel | undefined> {
+    const { cancel } = await this.#caller.call("reportProgress", { ...options, taskId });
+    return cancel;
+  }
+
+  /** Puts a message into the mailbox of a task, for its worker. Returns its number. */
+  async sendMessage(taskId: string, options: SendMessageOptions): Promise<bigint> {
+    const request = { ...options, taskId };
+    const answer = options.messageId
+      ? await this.#caller.call("sendMessage", request, "always")
+      : await this.#caller.call("sendMessage", request);
+    return answer.number;
   }
 
   /** Removes finished tasks and deletes their output. */

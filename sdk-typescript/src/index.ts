@@ -49,6 +49,8 @@ export {
 } from "./errors.js";
 export {
   AttachEndReason,
+  type Block,
+  BlockKind,
   type Bookmark,
   CancelOutcome,
   Containment,
@@ -61,6 +63,7 @@ export {
   type OutputMatch,
   OutputStream,
   Placement,
+  type Progress,
   ProofMethod,
   type Queue,
   type ReadOutputResponse,
@@ -75,6 +78,12 @@ export {
   type TaskSpec,
   TaskState,
   type Unrecorded,
+  type WorkCancel,
+  WorkCancelMode,
+  type WorkerResult,
+  WorkerStatus,
+  type WorkRequest,
+  type WorkResponse,
 } from "./gen/heeler/v1/index.js";
 export type { Filter } from "./options/filter.js";
 export type {
@@ -88,11 +97,15 @@ export type {
   ViewOptions,
 } from "./options/output.js";
 export type {
+  BlockOptions,
   CancelOptions,
   DetachOptions,
   InspectOptions,
   ListOptions,
+  ProgressOptions,
+  ReportProgressOptions,
   RequesterOptions,
+  SendMessageOptions,
   ShutdownOptions,
   UntilOptions,
   UpdateQueueOptions,
@@ -105,6 +118,8 @@ export type {
   ForegroundOptions,
   OutputPolicyOptions,
   ShellOptions,
+  InputOptions,
+  ReadyOptions,
   SilenceOptions,
   SpawnOptions,
   StopOptions,

@@ -34,6 +34,7 @@ export type SessionCancelOptions = CancelOptions & { readonly filter?: SessionFi
 export interface SessionCounts {
   readonly agents: number;
   readonly shells: number;
+  readonly hosted: number;
 }
 
 /** The tasks of one host conversation. The daemon has them: a session needs no set-up. */
@@ -82,9 +83,9 @@ export class Session {
 
   /** Returns the number of tasks that are live now. */
   async counts(options: CallOptions = {}): Promise<SessionCounts> {
-    const counts = { agents: 0, shells: 0 };
+    const counts = { agents: 0, shells: 0, hosted: 0 };
     for await (const { spec } of this.list({ ...options, pageSize: LARGEST_PAGE })) {
-      counts[spec?.kind === TaskKind.AGENT ? "agents" : "shells"] += 1;
+      counts[countOf(spec?.kind)] += 1;
     }
     return counts;
   }
@@ -128,3 +129,17 @@ const EVENTS_LOST: ReadonlySet<string | undefined> = new Set([
   "EPOCH_MISMATCH",
   "REVISION_OUT_OF_RANGE",
 ]);
+
+/** The count that a live task of this kind is part of. */
+function countOf(kind: TaskKind | undefined): keyof SessionCounts {
+  switch (kind) {
+    case TaskKind.AGENT:
+      return "agents";
+    case TaskKind.HOSTED:
+      return "hosted";
+    case TaskKind.SHELL:
+    case TaskKind.UNSPECIFIED:
+    case undefined:
+      return "shells";
+  }
+}

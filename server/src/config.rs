@@ -33,6 +33,7 @@ pub struct Config {
     /// [`Self::DEFAULT_MAX_OUTPUT`], or a tenth of the file system if that is less and at least 256 MiB.
     pub max_output: Option<u64>,
     pub retention: Retention,
+    pub probe_hosts: ProbeHosts,
 }
 
 /// The most live tasks; queued tasks do not count.
@@ -54,6 +55,15 @@ impl Default for Limits {
             per_label: BTreeMap::new(),
         }
     }
+}
+
+/// The hosts that a ready policy's URL may name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ProbeHosts {
+    /// Loopback addresses, and `localhost` with the names below it.
+    #[default]
+    Loopback,
+    Any,
 }
 
 /// An address to listen on.

@@ -62,17 +62,19 @@ use self::{
     prune::{Delivered, Totals},
     read::{LiveState, ReadPool},
     waiting::WaitingRequests,
-    write::{Change, Writer},
+    write::{Change, WorkChange, Writer},
 };
 use crate::task::{
-    Event, EventKind, IdKey, QueueSettings, Seq, SpawnRequest, Task, TaskId, ValueDigest,
+    Block, Event, EventKind, IdKey, QueueSettings, Seq, SpawnRequest, Task, TaskId, TaskMessage,
+    ValueDigest,
 };
 
 pub(crate) use error::{DiskTrouble, ReadError};
 pub(crate) use error::{JournalError, RecordError};
 pub use past::Past;
 pub(crate) use prune::{Candidate, FinishedClass, FinishedTotals};
-pub(crate) use read::{ListQuery, Position};
+pub(crate) use read::{ListQuery, MessageEntry, Position, WorkRecord};
+pub(crate) use request::TextDigest;
 pub(crate) use write::Allocate;
 
 /// The failures that an append survives.
@@ -279,6 +281,44 @@ impl Journal {
     ) -> Result<(), JournalError> {
         let change = Change::SetQueue { name, settings };
         self.shared.writer.write(change).await.map(drop)
+    }
+
+    /// Makes the record of a task's work durable, with the blocks that were added.
+    pub(crate) async fn report(
+        &self,
+        seq: Seq,
+        record: WorkRecord,
+        blocks: Vec<Block>,
+    ) -> Result<(), JournalError> {
+        let change = WorkChange::Report { record, blocks };
+        self.change_work(seq, change).await
+    }
+
+    /// Makes a message durable. Its number is one more than that of the latest one.
+    pub(crate) async fn put_message(
+        &self,
+        seq: Seq,
+        message: TaskMessage,
+        digest: TextDigest,
+    ) -> Result<(), JournalError> {
+        let change = WorkChange::PutMessage { message, digest };
+        self.change_work(seq, change).await
+    }
+
+    /// Makes it durable that the worker of a task has received all messages up to a number.
+    pub(crate) async fn receive_messages(&self, seq: Seq, up_to: u64) -> Result<(), JournalError> {
+        self.change_work(seq, WorkChange::ReceiveMessages { up_to })
+            .await
+    }
+
+    async fn change_work(&self, seq: Seq, change: WorkChange) -> Result<(), JournalError> {
+        let change = Change::Work { seq, change };
+        self.shared.writer.commit(change).await.map(drop)
+    }
+
+    /// The keyed digest of a message's text.
+    pub(crate) fn digest(&self, text: &str) -> TextDigest {
+        self.shared.identity.request_key.digest_of_text(text)
     }
 
     /// Accepts no more facts, and returns when the accepted ones are durable and the WAL is empty.

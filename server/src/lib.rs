@@ -30,7 +30,7 @@ mod supervisor;
 mod task;
 mod wall_clock;
 
-pub use config::{Config, Limits, Listen, OnExit, Retention, TlsFiles};
+pub use config::{Config, Limits, Listen, OnExit, ProbeHosts, Retention, TlsFiles};
 pub use journal::Durability;
 pub use process::containment::ContainmentSetting;
 pub use serve::{Ready, RunError, run};
@@ -47,8 +47,9 @@ pub mod internal {
         },
         task::{
             Command, Containment, DEFAULT_GRACE, EndReason, EndState, Ended, EventKind, Gap,
-            GapCause, IdKey, Item, Kind, LeaderEnd, Moment, Monotonic, OnOutputLimit, Outcome,
-            OutputPolicy, Seq, Signal, Spec, Started, StopPolicy, Task, TaskId, TaskUid, Timestamp,
+            GapCause, IdKey, Item, Kind, Leader, LeaderEnd, Moment, Monotonic, OnOutputLimit,
+            Outcome, OutputPolicy, Seq, Signal, Spec, Started, StartedBy, StopPolicy, Task, TaskId,
+            TaskUid, Timestamp,
         },
     };
 }

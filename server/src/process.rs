@@ -25,6 +25,9 @@ pub(crate) mod tree;
 
 mod host;
 
+/// The end of the names of a ready probe's file and cgroup, behind the id of the task that it looks at.
+const PROBE_SUFFIX: &str = ".probe";
+
 #[cfg(all(feature = "crash-points", debug_assertions))]
 pub(crate) use host::die_at_once;
 pub(crate) use host::{

@@ -25,15 +25,15 @@ use crate::{
         containment::{ChosenContainment, ContainmentError},
         launch::ServerAddress,
     },
-    service::{Closing, Edge, End, Gate, ListenError, Listener, NAME, Service, Tcp},
+    service::{
+        Closing, Edge, End, Gate, LARGEST_REQUEST, ListenError, Listener, NAME, Service, Tcp,
+    },
     supervisor::{CancelRequest, Cascade, Recovered, Supervisor},
     task::{Actor, StopCause},
 };
 
 /// The time that calls in progress have to end when the server shuts down.
 const LAST_CALLS: Duration = Duration::from_secs(3);
-/// The largest request: it comes back in events and lists, of which clients accept 4 MiB.
-const LARGEST_REQUEST: usize = 3 * 1024 * 1024;
 /// The most streams of one connection.
 const STREAMS: u32 = 16 * 1024;
 

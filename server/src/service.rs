@@ -27,12 +27,15 @@ pub(crate) use transport::{Edge, Gate, ListenError, Listener, Tcp};
 use crate::{
     journal::Journal,
     supervisor::Supervisor,
-    task::{Task, TaskId, Timestamp},
+    task::{Filter, Task, TaskId, Timestamp},
 };
 use wire::{convert, encodings::Encodings, refusal::Refusal};
 
 /// The service's name, as in health checks and paths.
 pub(crate) const NAME: &str = "heeler.v1.BackgroundTasks";
+
+/// The largest request: it comes back in events and lists, of which clients accept 4 MiB.
+pub(crate) const LARGEST_REQUEST: usize = 3 * 1024 * 1024;
 
 /// The service.
 #[derive(Debug, Clone)]
@@ -117,6 +120,14 @@ impl Service {
     ) -> Result<T, Refusal> {
         let checked = self.supervisor.in_turn(call.search_key(), check).await;
         checked.map_err(|error| Refusal::storage("check the patterns", &error))?
+    }
+
+    /// Looks up the listeners of the port that a filter names, if it does.
+    async fn with_listeners(&self, mut filter: Filter) -> Filter {
+        if let Some(port) = &mut filter.port {
+            port.listeners = self.supervisor.listening_on(port.port).await;
+        }
+        filter
     }
 
     /// Notes that a client is about to receive this task: if it is finished, its end is delivered.

@@ -20,10 +20,12 @@
 //! | `admission` | keys, queues and limits: pure |
 //! | `registry`, `handle` | the live tasks, and the messages to their actors |
 //! | `task_actor` | one live task |
+//! | `probe` | looks at whether a task is ready |
 //! | `lifecycle` | the state machine of a task: pure |
 //! | `case` | what became of a task without a shim connection: pure |
-//! | `haste` | the server's priority during a fork storm |
-//! | `requests`, `queues`, `observe` | the other calls of the service |
+//! | `haste` | the priority of the server during a fork storm |
+//! | `work` | the calls of workers, and the messages to them |
+//! | `requests`, `queues`, `observe`, `ports` | the other calls of the service |
 //! | `output` | reading and searching output |
 //! | `server` | start-up, shutdown, retention, leftovers |
 
@@ -34,12 +36,15 @@ mod haste;
 mod lifecycle;
 mod observe;
 mod output;
+mod ports;
+mod probe;
 mod queues;
 mod registry;
 mod requests;
 mod server;
 mod spawn;
 mod task_actor;
+mod work;
 
 use std::{
     path::PathBuf,
@@ -59,6 +64,7 @@ pub(crate) use output::{
     Boundary, Excerpt, ExcerptKind, Extent, HeadAndTail, LINE_BYTES, Limits as PieceLimits,
     OutputStart, Part, Piece, Read, Search, SearchKey, SearchThreads, TAIL_BYTES,
 };
+pub(crate) use probe::HostNotAllowed;
 pub(crate) use queues::{QueueChange, QueueError};
 pub(crate) use requests::{
     CancelMode, CancelOutcome, CancelRequest, Cancelled, Cascade, DetachOutcome, Detached,
@@ -66,16 +72,17 @@ pub(crate) use requests::{
 };
 pub(crate) use server::{recovery::Recovered, shutdown::Stopped};
 pub(crate) use spawn::{Notice, SpawnError};
+pub(crate) use work::{Listens, Presence, Sign, TakeOver, WorkError, WorkerSession};
 
 /// Types and rules of the process layer that the supervisor's own interface uses.
 pub(crate) use crate::process::{
     launch::RESERVED_PREFIX,
     signal_name, signal_number,
-    tree::{Process, Tree},
+    tree::{Process, Tree, ports::ListeningPort},
 };
 
 use crate::{
-    config::Limits,
+    config::{Limits, ProbeHosts},
     journal::Journal,
     process::{
         containment::ChosenContainment, launch::BaseEnv, shim::ShimPool, task_file::TaskDir,
@@ -85,6 +92,7 @@ use crate::{
 };
 use haste::Haste;
 use output::excerpts::ExcerptCache;
+use probe::Probes;
 use queues::QueueChanges;
 use registry::Registry;
 use server::{MemoryRoom, OutputBudget};
@@ -104,6 +112,7 @@ pub(crate) struct Parts {
     pub(crate) limits: Limits,
     /// The most output on disk, of all tasks together, in bytes.
     pub(crate) max_output: u64,
+    pub(crate) probe_hosts: ProbeHosts,
 }
 
 /// The owner of all tasks; cheap to clone.
@@ -122,6 +131,7 @@ struct Shared {
     excerpts: ExcerptCache,
     memory_room: MemoryRoom,
     output_budget: OutputBudget,
+    probes: Probes,
     /// True once no new task is accepted.
     closed: AtomicBool,
     /// Finds processes that no shim watches.
@@ -186,6 +196,7 @@ impl Supervisor {
             excerpts: ExcerptCache::new(),
             memory_room: MemoryRoom::default(),
             output_budget: OutputBudget::new(parts.max_output),
+            probes: Probes::default(),
             closed: AtomicBool::new(false),
             sweeper,
             search_threads,

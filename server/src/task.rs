@@ -14,11 +14,13 @@ mod pattern;
 mod policy;
 mod proof;
 mod queue;
+mod readiness;
 mod session;
 mod spec;
 mod state;
 mod stop;
 mod time;
+mod work;
 
 use std::{sync::Arc, time::Duration};
 
@@ -26,7 +28,7 @@ use serde::{Deserialize, Serialize};
 
 pub use event::EventKind;
 pub(crate) use event::{Event, EventRole, Revision};
-pub(crate) use filter::Filter;
+pub(crate) use filter::{Filter, PortFilter};
 pub use id::{IdKey, Seq, TaskId, TaskUid};
 pub(crate) use id::{IdPrefix, ParseIdPrefixError};
 pub use outcome::{LeaderEnd, Outcome};
@@ -37,22 +39,31 @@ pub(crate) use pattern::{
     DEFAULT_COOLDOWN, DEFAULT_EVENTS, FoundLines, LinePlace, MOST_PATTERNS, Match, MatchesByName,
     Pattern, PatternMatches,
 };
+pub(crate) use policy::DEFAULT_SOFT_GRACE;
 pub(crate) use policy::{
     DEFAULT_FOREGROUND_TIMEOUT, DEFAULT_REATTACH_WINDOW, Environment, EnvironmentDefaults,
-    Exclusive, ExclusiveMode, Foreground, OnDisconnect, OnForegroundTimeout, OnStale, OrphanPolicy,
-    Silence, ValueDigest,
+    Exclusive, ExclusiveMode, Foreground, Input, OnDisconnect, OnForegroundTimeout, OnStale,
+    OrphanPolicy, Silence, ValueDigest,
 };
 pub use policy::{DEFAULT_GRACE, OnOutputLimit, OutputPolicy, StopPolicy};
 pub(crate) use proof::{Proof, ProofMethod, ProofResult, Survivor};
 pub(crate) use queue::QueueSettings;
+pub(crate) use readiness::{DEFAULT_PROBE_INTERVAL, OnReadyTimeout, Probe, Readiness, Ready};
 pub(crate) use session::{Activity, Fact, FactKind, SessionIdle};
 pub(crate) use spec::SpawnRequest;
 pub use spec::{Command, Kind, Spec};
 pub(crate) use state::{AttachEnd, DetachCause, Detached, Placement, Queued, State};
-pub use state::{Containment, EndReason, EndState, Ended, Started};
+pub use state::{Containment, EndReason, EndState, Ended, Leader, Started, StartedBy};
 pub use stop::Signal;
-pub(crate) use stop::{Actor, SentSignal, SignalTarget, Stop, StopCause, StopMode};
+pub(crate) use stop::{
+    Actor, SentSignal, SignalTarget, SoftPhase, Stop, StopCause, StopMode, StopPhase,
+};
 pub use time::{Moment, Monotonic, Timestamp};
+pub(crate) use work::{
+    Block, BlockKind, LATEST_BLOCKS, MAILBOX_BYTES, MAILBOX_MESSAGES, MESSAGE_RECEIPTS,
+    MessageDraft, NewBlock, Progress, ProgressUpdate, Report, ReportedBy, TaskMessage,
+    WorkerResult, WorkerStatus,
+};
 
 /// One unit of supervised work, as it is after its latest event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,6 +92,15 @@ pub struct Task {
     /// The time at which it became stale, while it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stale: Option<Timestamp>,
+    /// The time at which it became ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready: Option<Timestamp>,
+    /// The time at which it should have been ready, and was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_ready: Option<Timestamp>,
+    /// The time at which it was seen to wait for input, while it is silent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs_input: Option<Timestamp>,
     /// The orphans that lived on when it ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub abandoned: Vec<Survivor>,
@@ -88,6 +108,12 @@ pub struct Task {
     pub stop: Option<Stop>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
+    /// The progress that its worker has reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<Arc<Progress>>,
+    /// The result that its worker has delivered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Arc<WorkerResult>>,
     /// Bytes of output written.
     pub output_bytes: u64,
     /// Bytes of disk that its file took when it ended.
@@ -124,9 +150,14 @@ impl Task {
             orphans_tracked: false,
             detached: None,
             stale: None,
+            ready: None,
+            not_ready: None,
+            needs_input: None,
             abandoned: Vec::new(),
             stop: None,
             ended: None,
+            progress: None,
+            result: None,
             output_bytes: 0,
             stored_bytes: 0,
             output_limit: None,
@@ -146,6 +177,18 @@ impl Task {
             (None, None, None) if self.is_waiting() => State::Queued,
             (None, None, None) => State::Starting,
         }
+    }
+
+    /// The lease of its worker, if it is hosted: a worker inside a client does it, and no process.
+    pub fn lease(&self) -> Option<Duration> {
+        match self.spec.command {
+            Command::Hosted { lease } => Some(lease),
+            Command::Argv(_) | Command::Shell { .. } => None,
+        }
+    }
+
+    pub fn is_hosted(&self) -> bool {
+        self.lease().is_some()
     }
 
     /// True until it is finished.

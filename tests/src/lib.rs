@@ -26,8 +26,8 @@ pub mod storm;
 pub mod waiting;
 
 pub use client::{
-    Api, Attachment, Follow, Follower, Refusal, Watch, history, outcome, output, refusal, sessions,
-    watch,
+    Api, Attachment, Follow, Follower, Refusal, Watch, Worker, history, outcome, output, refusal,
+    sessions, watch, worker,
 };
 pub use daemon::{
     Daemon,

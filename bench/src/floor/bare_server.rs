@@ -8,6 +8,7 @@ use std::{
 
 use http::uri::PathAndQuery;
 use prost::bytes::Bytes;
+use tokio_stream::Stream;
 use tonic::{Request, Streaming, client::Grpc, transport::Channel};
 
 use crate::{
@@ -84,4 +85,17 @@ pub(crate) async fn stream(
         .server_streaming(Request::new(message), path, Raw)
         .await?
         .into_inner())
+}
+
+/// One stream in both directions, in bytes.
+pub(crate) async fn duplex(
+    channel: Channel,
+    path: &'static str,
+    messages: impl Stream<Item = Bytes> + Send + 'static,
+) -> Result<Streaming<Bytes>> {
+    let mut grpc = Grpc::new(channel);
+    grpc.ready().await?;
+    let path = PathAndQuery::from_static(path);
+    let request = Request::new(messages);
+    Ok(grpc.streaming(request, path, Raw).await?.into_inner())
 }

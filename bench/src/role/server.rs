@@ -6,6 +6,7 @@
 //! | Get | answers with it |
 //! | Stream | sends an empty message, then, at every Go, the kept message that many times |
 //! | Go | takes the number, as text |
+//! | Sink | a stream in both directions: an empty message for each that arrives |
 
 use std::{
     convert::Infallible,
@@ -23,7 +24,7 @@ use tokio_stream::{
     wrappers::{UnixListenerStream, WatchStream},
 };
 use tonic::{
-    Request, Response, Status,
+    Request, Response, Status, Streaming,
     body::Body,
     server::{Grpc, NamedService},
     transport::Server,
@@ -78,6 +79,7 @@ impl Service<http::Request<Body>> for Bare {
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
         let bare = self.clone();
         let streams = request.uri().path().ends_with("/Stream");
+        let sinks = request.uri().path().ends_with("/Sink");
         let method = request
             .uri()
             .path()
@@ -87,7 +89,14 @@ impl Service<http::Request<Body>> for Bare {
             .to_owned();
         Box::pin(async move {
             let mut grpc = Grpc::new(Raw);
-            let response = if streams {
+            let response = if sinks {
+                let sink = service_fn(|request: Request<Streaming<Bytes>>| {
+                    let answers = request.into_inner().map(|_| Ok(Bytes::new()));
+                    let answers: Messages = Box::pin(answers);
+                    std::future::ready(Ok::<_, Status>(Response::new(answers)))
+                });
+                grpc.streaming(sink, request).await
+            } else if streams {
                 let stream = service_fn(|_: Request<Bytes>| std::future::ready(bare.stream()));
                 grpc.server_streaming(stream, request).await
             } else {

@@ -31,6 +31,15 @@ choices!(Kind => TaskKind {
     Agent,
 });
 
+choices!(AnyKind => TaskKind {
+    /// A process tree
+    Shell,
+    /// A process tree that is a subagent
+    Agent,
+    /// Work inside a client
+    Hosted,
+});
+
 choices!(Orphans => OrphanPolicy {
     /// The task runs until its last process exits
     Track,
@@ -87,8 +96,14 @@ choices!(EventType => TaskEventType {
     Detached,
     /// The task has been silent for its --stale-after
     Stale,
-    /// A stale task has written output again
+    /// A task that was stale or needed input has written output again
     Active,
+    /// The task is ready
+    Ready,
+    /// The task was not ready in time
+    NotReady,
+    /// The silent task waits for input
+    NeedsInput,
     /// The task is being stopped
     Stopping,
     /// The leader has exited and other processes of the tree have not

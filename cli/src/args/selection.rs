@@ -1,4 +1,4 @@
-//! Selecting tasks: by id, by session, by labels.
+//! Selecting tasks: by id, by session, by labels, by port.
 
 use clap::builder::NonEmptyStringValueParser;
 use heeler_client::{Filter, v1::TaskState};

@@ -36,7 +36,8 @@ pub(crate) fn background(args: &TaskArgs) -> Result<Spawn, Failure> {
     if args.no_env_defaults {
         spawn = spawn.env_defaults(EnvironmentDefaults::None);
     }
-    Ok(admission(&args.admission, options(args, spawn)))
+    let spawn = args.ready.add_to(options(args, spawn));
+    Ok(admission(&args.admission, spawn))
 }
 
 /// A foreground task: without a time limit unless one was given.
@@ -73,6 +74,7 @@ fn options(args: &TaskArgs, spawn: Spawn) -> Spawn {
     let spawn = with(spawn, args.name.as_ref(), Spawn::name);
     let spawn = with(spawn, args.timeout, Spawn::timeout);
     let spawn = with(spawn, args.grace, Spawn::grace);
+    let spawn = with(spawn, args.soft_grace, Spawn::soft_grace);
     let spawn = with(spawn, args.stop_signal.as_ref(), Spawn::stop_signal);
     let spawn = with(spawn, args.kind.map(Into::into), Spawn::kind);
     let spawn = with(spawn, args.orphans.map(Into::into), Spawn::orphan_policy);

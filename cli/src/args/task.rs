@@ -8,6 +8,7 @@ use super::{
     choices::{Kind, OnDisconnect, OnForegroundTimeout, OnHeld, OnOutputLimit, Orphans},
     duration,
     key_value::{self, KeyValue},
+    ready::ReadyArgs,
     signal, size,
 };
 use crate::{completion, render::units};
@@ -62,6 +63,10 @@ pub(crate) struct TaskArgs {
     #[arg(long, value_name = "T", value_parser = duration::parse, allow_hyphen_values = true)]
     pub(super) grace: Option<Duration>,
 
+    /// Time before the stop signal for a worker that listens to finish its tool call [default: 10s]
+    #[arg(long, value_name = "T", value_parser = duration::parse, allow_hyphen_values = true)]
+    pub(super) soft_grace: Option<Duration>,
+
     /// The signal that asks the task to stop [default: SIGTERM]
     #[arg(long, value_name = "SIGNAL", value_parser = signal::parse)]
     pub(super) stop_signal: Option<String>,
@@ -101,6 +106,9 @@ pub(crate) struct TaskArgs {
     /// A repeated request with the same id returns the first task and starts nothing
     #[arg(long, value_name = "ID")]
     pub(super) request_id: Option<String>,
+
+    #[command(flatten)]
+    pub(super) ready: ReadyArgs,
 
     #[command(flatten)]
     pub(super) admission: AdmissionArgs,

@@ -4,12 +4,12 @@ use clap::ValueEnum;
 use heeler_client::{Filter, v1::Placement};
 
 use super::{
-    choices::{Kind, State},
+    choices::{AnyKind, State},
     key_value::{self, KeyValue},
 };
 
 const KEYS: &str = "expected KEY=VALUE with one of the keys session, name, label, state, kind, queue, parent, \
-                    dir, stale and placement, e.g. state=failed or label=team=red";
+                    dir, stale, placement and port, e.g. state=failed or label=team=red";
 
 /// One condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,12 +18,13 @@ pub(crate) enum Condition {
     Name(String),
     Label(KeyValue),
     State(State),
-    Kind(Kind),
+    Kind(AnyKind),
     Queue(String),
     Parent(String),
     Directory(String),
     Stale(bool),
     Placement(Placed),
+    Port(u16),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -54,8 +55,15 @@ pub(crate) fn parse(text: &str) -> Result<Condition, String> {
             _ => Err("expected stale=true or stale=false".to_owned()),
         },
         "placement" => choice(&value).map(Condition::Placement),
+        "port" => port(&value).map(Condition::Port),
         _ => Err(KEYS.to_owned()),
     }
+}
+
+/// Parses the number of a port.
+pub(crate) fn port(text: &str) -> Result<u16, String> {
+    let port = text.parse().ok().filter(|port| *port > 0);
+    port.ok_or_else(|| "expected a port from 1 to 65535".to_owned())
 }
 
 fn choice<T: ValueEnum>(value: &str) -> Result<T, String> {
@@ -81,6 +89,7 @@ impl Condition {
             Self::Stale(stale) => filter.stale(*stale),
             Self::Placement(Placed::Foreground) => filter.placement(Placement::Foreground),
             Self::Placement(Placed::Background) => filter.placement(Placement::Background),
+            Self::Port(port) => filter.port(*port),
         }
     }
 }
@@ -104,6 +113,7 @@ mod tests {
             "dir=/srv",
             "stale=true",
             "placement=foreground",
+            "port=3000",
         ] {
             assert!(parse(text).is_ok(), "{text}: {:?}", parse(text));
         }
@@ -115,6 +125,8 @@ mod tests {
             "state=gone",
             "stale=1",
             "session=",
+            "port=0",
+            "port=65536",
         ] {
             assert!(parse(text).is_err(), "{text}");
         }

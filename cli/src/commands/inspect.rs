@@ -22,7 +22,7 @@ Examples:
 With --json each task is an object of its own, one after the other.";
 
 /// Show everything about tasks: state, times, outcome, policies, how each was stopped, its
-/// processes and the end of its output
+/// progress, its processes and the end of its output
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Inspect {
@@ -30,6 +30,10 @@ pub(crate) struct Inspect {
     #[arg(value_name = "ID", required = true, add = completion::tasks(),
           value_parser = NonEmptyStringValueParser::new())]
     ids: Vec<String>,
+
+    /// Show the latest N blocks of progress, up to 64
+    #[arg(long, value_name = "N")]
+    blocks: Option<u32>,
 
     #[command(flatten)]
     pub(crate) client: ClientArgs,
@@ -46,7 +50,8 @@ impl Inspect {
         {
             let request = InspectRequest {
                 task_id,
-                output_tail_bytes: None,
+                block_count: self.blocks,
+                ..InspectRequest::default()
             };
             let response = match cx.client.inspect(request).await {
                 Ok(response) => response,

@@ -5,12 +5,12 @@ mod watch;
 use clap::Args;
 use heeler_client::{
     Client, Error, Filter, ListOptions,
-    v1::{BackgroundTask, ListRequest, ListResponse, TaskState},
+    v1::{BackgroundTask, ListRequest, ListResponse, TaskPorts, TaskState},
 };
 
 use crate::{
     args::{
-        choices::{Kind, State},
+        choices::{AnyKind, State},
         key_value::{self, KeyValue},
         selection,
         task_filter::{self, Condition},
@@ -21,7 +21,7 @@ use crate::{
     failure::Failure,
     out,
     render::{
-        colour, outcome, spec, status,
+        colour, outcome, progress, spec, status,
         table::{Column, Table},
         task_format::{self, TaskFormat},
         units,
@@ -31,7 +31,7 @@ use crate::{
 /// The largest page that the daemon accepts.
 const PAGE: i32 = 1000;
 
-const COLUMNS: [Column; 8] = [
+const COLUMNS: [Column; 9] = [
     Column::whole("ID"),
     Column::whole("STATE"),
     Column::whole("EXIT"),
@@ -39,8 +39,11 @@ const COLUMNS: [Column; 8] = [
     Column::between("NOTE", 4, 20),
     Column::between("SESSION", 7, 20),
     Column::between("NAME", 6, 24),
+    Column::between("INTENT", 6, 40),
     Column::between("COMMAND", 12, usize::MAX),
 ];
+/// The column that is left out where no task has an intent.
+const INTENT: usize = 7;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -49,17 +52,20 @@ Examples:
   heeler ps --watch
   heeler ps -q --filter label=team=red
   heeler ps --state failed --state lost
+  heeler ps --port 3000
   heeler ps -a --format '{id} {state} {name}'
   heeler ps --json | jq -r '.tasks[].id'
 
-NOTE: fg, the task is in the foreground; stale, it has been silent for its --stale-after; q:NAME, its queue; \
-k:KEY, the key that it is waiting for; output missing, its output could not be captured.
+NOTE: fg, the task is in the foreground; stale, it has been silent for its --stale-after; needs input, \
+it waits for it; pending, ready and not ready, by its --ready flags; 40%, its worker has said how much is done; q:NAME, its queue; \
+k:KEY, the key that it is waiting for; :PORT, it listens on this port; output missing, its output could not be \
+captured.
 
-Fields of --format: id, uid, state, exit, age, note, session, name, command, pid, queue, parent, labels, dir, \
-revision.
+Fields of --format: id, uid, state, exit, age, note, session, name, intent, command, pid, queue, parent, labels, \
+dir, revision.
 
-Keys of --filter: session, name, label, state, kind, queue, parent, dir, stale, placement. All filters must \
-match; of several states or kinds, one.";
+Keys of --filter: session, name, label, state, kind, queue, parent, dir, stale, placement, port. All filters \
+must match; of several states or kinds, one.";
 
 /// List live tasks: running ones first, then queued ones, each newest first
 #[derive(Debug, Args)]
@@ -79,11 +85,15 @@ pub(crate) struct Ps {
 
     /// Only tasks of this kind
     #[arg(long)]
-    kind: Option<Kind>,
+    kind: Option<AnyKind>,
 
     /// Only tasks in this state, finished ones included; may be repeated
     #[arg(long = "state", value_name = "STATE")]
     states: Vec<State>,
+
+    /// Only tasks with a process that listens on this TCP port
+    #[arg(long, value_name = "N", value_parser = task_filter::port)]
+    port: Option<u16>,
 
     /// Only tasks that match, e.g. name=dev; may be repeated
     #[arg(long = "filter", value_name = "KEY=VALUE", value_parser = task_filter::parse)]
@@ -117,20 +127,21 @@ impl Ps {
             return self.watch(cx, listed).await;
         }
         if cx.print_json(&listed)? == Printed::No {
-            self.print(&mut cx, &listed.tasks)?;
+            self.print(&mut cx, &listed)?;
         }
         cx.out.flush()?;
         Ok(Exit::Success)
     }
 
-    fn print(&self, cx: &mut Context, tasks: &[BackgroundTask]) -> Result<(), Failure> {
-        for line in self.lines(tasks) {
+    fn print(&self, cx: &mut Context, listed: &ListResponse) -> Result<(), Failure> {
+        for line in self.lines(listed) {
             cx.out.line(&line)?;
         }
         Ok(())
     }
 
-    fn lines(&self, tasks: &[BackgroundTask]) -> Vec<String> {
+    fn lines(&self, listed: &ListResponse) -> Vec<String> {
+        let tasks = &listed.tasks;
         if self.quiet {
             return tasks.iter().map(|task| task.id.clone()).collect();
         }
@@ -139,7 +150,10 @@ impl Ps {
         }
         let mut table = Table::new(&COLUMNS);
         for task in tasks {
-            add(&mut table, task);
+            add(&mut table, task, &listed.ports);
+        }
+        if tasks.iter().all(|task| progress::intent(task).is_empty()) {
+            table.leave_out(INTENT);
         }
         let mut lines = table.lines(out::width());
         if colour::is_wanted() {
@@ -161,9 +175,12 @@ impl Ps {
             request.page_token = std::mem::take(&mut listed.next_page_token);
             let page = client.list_page(request.clone()).await?;
             listed.tasks.extend(page.tasks);
+            listed.ports.extend(page.ports);
             listed.next_page_token = page.next_page_token;
         }
         self.arrange(&mut listed.tasks);
+        let is_listed = |id: &str| listed.tasks.iter().any(|task| task.id == id);
+        listed.ports.retain(|own| is_listed(&own.task_id));
         listed.next_page_token.clear();
         Ok(listed)
     }
@@ -181,13 +198,18 @@ impl Ps {
             true => ListOptions::all(),
             false => ListOptions::live(),
         };
-        options.with_finished_foreground().matching(filter).into()
+        let options = options.with_finished_foreground().matching(filter);
+        match self.quiet || self.format.is_some() {
+            true => options.into(),
+            false => options.with_ports().into(),
+        }
     }
 
     fn filter(&self) -> Filter {
         let filter = selection::filter(self.session.as_deref(), &self.labels);
         let kinds = self.kind.into_iter();
         let filter = kinds.fold(filter, |filter, kind| filter.kind(kind.into()));
+        let filter = self.port.into_iter().fold(filter, Filter::port);
         self.conditions
             .iter()
             .fold(filter, |filter, condition| condition.add_to(filter))
@@ -209,15 +231,25 @@ fn rank(task: &BackgroundTask) -> u8 {
     }
 }
 
-fn add(table: &mut Table, task: &BackgroundTask) {
+fn add(table: &mut Table, task: &BackgroundTask, ports: &[TaskPorts]) {
+    let mut note = status::note(task);
+    let own = ports.iter().filter(|own| own.task_id == task.id);
+    for port in own.flat_map(|own| &own.ports) {
+        let word = format!(":{}", port.port);
+        // One for each address.
+        if !note.split(' ').any(|other| other == word) {
+            note = [note, word].join(" ").trim_start().to_owned();
+        }
+    }
     table.row([
         &task.id,
         status::state(task),
         &outcome::word(task),
         &units::age(task.create_time),
-        &status::note(task),
+        &note,
         spec::session(task),
         spec::name(task),
+        progress::intent(task),
         &spec::command(task),
     ]);
 }

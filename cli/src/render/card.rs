@@ -2,11 +2,14 @@
 
 use heeler_client::{
     Chunk, time,
-    v1::{BackgroundTask, Containment, InspectResponse, OutputInfo, OutputTail, StopRecord},
+    v1::{
+        BackgroundTask, Containment, InspectResponse, ListeningPort, OutputInfo, OutputTail,
+        StopRecord,
+    },
 };
 use prost_types::Timestamp;
 
-use super::{causes, gap, policies, process_tree, proof, spec, status, text, units};
+use super::{causes, gap, policies, process_tree, progress, proof, spec, status, text, units};
 
 /// The lines of the card; tables are cut to the terminal's width.
 pub(crate) fn lines(response: &InspectResponse, terminal: Option<usize>) -> Vec<String> {
@@ -21,6 +24,7 @@ pub(crate) fn lines(response: &InspectResponse, terminal: Option<usize>) -> Vec<
         if let Some(stop) = &task.stop {
             card.stop(stop);
         }
+        card.progress(task, response);
     }
     card.resources(response);
     if !response.processes.is_empty() {
@@ -30,6 +34,9 @@ pub(crate) fn lines(response: &InspectResponse, terminal: Option<usize>) -> Vec<
     }
     if let Some(output) = &response.output {
         card.stored(output);
+    }
+    if !response.ports.is_empty() {
+        card.ports(&response.ports);
     }
     if let Some(tail) = &response.output_tail {
         card.output(tail);
@@ -98,7 +105,38 @@ impl Card {
         }
         if let Some((signal, grace)) = spec::stop_signal_and_grace(task) {
             let grace = units::duration(grace);
-            self.fact("stop policy", &format!("{signal}, then kill after {grace}"));
+            self.fact(
+                "stop policy",
+                &match signal {
+                    "" => format!("a request, then ended without its worker after {grace}"),
+                    signal => format!("{signal}, then kill after {grace}"),
+                },
+            );
+        }
+    }
+
+    /// Adds the worker, its progress with the latest blocks, and its result.
+    fn progress(&mut self, task: &BackgroundTask, response: &InspectResponse) {
+        let lease = task.worker.as_ref().and_then(|terms| terms.lease);
+        if let Some(lease) = lease {
+            let lease = units::duration(time::from_proto(lease));
+            let worker = response.worker.as_ref();
+            let state = match worker.map(|worker| worker.connected) {
+                Some(true) => "connected, ",
+                Some(false) => "not connected, ",
+                None => "",
+            };
+            self.fact("worker", &format!("{state}lease {lease}"));
+        }
+        if let Some(progress) = &task.progress {
+            self.heading("progress");
+            self.fact("now", &progress::clause(progress));
+            self.fact("counts", &progress::counts(progress));
+            let blocks = response.blocks.iter();
+            self.lines.extend(blocks.flat_map(progress::block_lines));
+        }
+        if let Some(result) = &task.result {
+            self.lines.extend(progress::result_lines(result));
         }
     }
 
@@ -112,8 +150,19 @@ impl Card {
         if let Some(asked) = stop.request_time {
             self.fact("requested", &units::timestamp(asked));
         }
+        if let Some(soft) = &stop.soft {
+            let grace = soft.grace.map(time::from_proto).unwrap_or_default();
+            let over = match soft.end_time {
+                Some(_) => format!(", over {}", since(soft.end_time)),
+                None => String::new(),
+            };
+            self.fact("soft phase", &format!("{}{over}", units::duration(grace)));
+        }
         if let Some(grace) = stop.grace {
             self.fact("grace", &units::duration(time::from_proto(grace)));
+        }
+        if stop.forced {
+            self.fact("forced", "its worker did not react in time");
         }
         for signal in &stop.signals {
             let to = match signal.processes {
@@ -147,6 +196,18 @@ impl Card {
             if let Some(missing) = gap::of(chunk) {
                 self.fact("missing", &gap::clause(chunk.offset, &missing));
             }
+        }
+    }
+
+    fn ports(&mut self, ports: &[ListeningPort]) {
+        self.heading("listens on");
+        for port in ports {
+            let address = match port.address.contains(':') {
+                true => format!("[{}]:{}", port.address, port.port),
+                false => format!("{}:{}", port.address, port.port),
+            };
+            let process = format!("pid {} ({})", port.pid, port.command);
+            self.heading(&format!("  {address:<21} {process}"));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use heeler_client::v1::{BackgroundTask, OutputLimit, OutputMatch, TaskEvent, TaskEventType};
 
-use super::{causes, outcome, policies, proof, spec, status, units};
+use super::{causes, outcome, policies, progress, proof, spec, status, units};
 
 pub(crate) fn line(event: &TaskEvent) -> String {
     let at = event.event_time.map(units::timestamp).unwrap_or_default();
@@ -42,6 +42,7 @@ fn detail(event: &TaskEvent, task: &BackgroundTask) -> String {
             spec::stale_after(task).map(|span| format!("silent for {}", units::duration(span)))
         }
         TaskEventType::Active => Some(format!("{} bytes written", task.output_bytes)),
+        TaskEventType::Progress => task.progress.as_ref().map(progress::clause),
         TaskEventType::Stopping => task.stop.as_ref().map(causes::stop),
         TaskEventType::KillOverdue => proof::of(task).map(proof::clause),
         TaskEventType::OutputLimit => task.output_limit.as_ref().map(limit),
@@ -49,7 +50,10 @@ fn detail(event: &TaskEvent, task: &BackgroundTask) -> String {
             task.outcome.as_ref().map(outcome::clause)
         }
         TaskEventType::Matched => event.r#match.as_ref().map(matched),
-        TaskEventType::Updated
+        TaskEventType::NotReady => Some(policies::ready(task)),
+        TaskEventType::Ready
+        | TaskEventType::NeedsInput
+        | TaskEventType::Updated
         | TaskEventType::Removed
         | TaskEventType::SessionIdle
         | TaskEventType::Unspecified => None,

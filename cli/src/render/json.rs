@@ -39,6 +39,8 @@ named!(
     ListResponse,
     ReadOutputResponse,
     RemoveResponse,
+    ReportProgressResponse,
+    SendMessageResponse,
     ShutdownResponse,
     SpawnResponse,
     UpdateQueueResponse,
@@ -140,7 +142,7 @@ mod tests {
             .line(&mut out, &ListResponse::default())
             .unwrap();
         let printed: Value = serde_json::from_slice(&out).unwrap();
-        let expected = json!({"tasks": [], "nextPageToken": "", "revision": "0"});
+        let expected = json!({"tasks": [], "nextPageToken": "", "revision": "0", "ports": []});
         assert_eq!(printed, expected);
     }
 

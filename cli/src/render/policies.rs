@@ -7,7 +7,8 @@ use heeler_client::{
     v1::{
         BackgroundTask, DisconnectAction, ExclusiveMode, ExclusivePolicy, ForegroundPolicy,
         ForegroundTimeoutAction, OrphanPolicy, OutputLimit, OutputLimitAction, OutputLimitCause,
-        OutputPolicy, Placement, SilencePolicy, StaleAction,
+        OutputPolicy, Placement, Readiness, ReadyTimeoutAction, SilencePolicy, StaleAction,
+        ready_policy::Probe,
     },
 };
 
@@ -44,6 +45,10 @@ pub(crate) fn facts(task: &BackgroundTask) -> Vec<(&'static str, String)> {
     }
     if let Some(limit) = &task.output_limit {
         facts.push(("dropped", dropped(limit)));
+    }
+    facts.push(("ready", ready(task)));
+    if task.needs_input {
+        facts.push(("input", "waits for it".to_owned()));
     }
     if let Some(policy) = &spec::of(task).exclusive {
         facts.push(("exclusive", exclusive(policy)));
@@ -135,6 +140,31 @@ pub(crate) fn dropped(limit: &OutputLimit) -> String {
     let at = limit.limit_time.map(units::timestamp).unwrap_or_default();
     let text = format!("{at} output from offset {} on, by {rule}", limit.offset);
     text.trim_start().to_owned()
+}
+
+/// The readiness and its rule, such as `pending: port 3000, within 30s`.
+pub(crate) fn ready(task: &BackgroundTask) -> String {
+    let now = match task.readiness() {
+        Readiness::Unspecified => return String::new(),
+        Readiness::Pending => "pending",
+        Readiness::Ready => "yes",
+        Readiness::NotReady => "no",
+    };
+    let policy = spec::of(task).ready.clone().unwrap_or_default();
+    let probe = match &policy.probe {
+        Some(Probe::Port(0)) => "any port".to_owned(),
+        Some(Probe::Port(port)) => format!("port {port}"),
+        Some(Probe::HttpUrl(url)) => url.clone(),
+        Some(Probe::Command(command)) => command.args.join(" "),
+        None => return now.to_owned(),
+    };
+    let within = policy.timeout.map(time::from_proto);
+    let within = within.map(|span| format!(", within {}", units::duration(span)));
+    let action = match policy.on_timeout() {
+        ReadyTimeoutAction::Unspecified | ReadyTimeoutAction::Notify => "",
+        ReadyTimeoutAction::Cancel => " or stopped",
+    };
+    format!("{now}: {probe}{}{action}", within.unwrap_or_default())
 }
 
 fn exclusive(policy: &ExclusivePolicy) -> String {

@@ -1,6 +1,6 @@
 //! The present status of a task or a session, in a word or two.
 
-use heeler_client::v1::{BackgroundTask, Placement, SessionActivity, TaskState};
+use heeler_client::v1::{BackgroundTask, Placement, Readiness, SessionActivity, TaskState};
 
 use super::{outcome, spec};
 
@@ -57,6 +57,12 @@ pub(crate) fn note(task: &BackgroundTask) -> String {
     if task.stale {
         notes.push("stale".to_owned());
     }
+    if task.needs_input {
+        notes.push("needs input".to_owned());
+    }
+    notes.extend(readiness(task).map(str::to_owned));
+    let percent = task.progress.as_ref().and_then(|progress| progress.percent);
+    notes.extend(percent.map(|percent| format!("{percent}%")));
     let (queue, key) = (spec::queue(task), spec::exclusive_key(task));
     if !queue.is_empty() {
         notes.push(format!("q:{queue}"));
@@ -67,13 +73,27 @@ pub(crate) fn note(task: &BackgroundTask) -> String {
     notes.join(" ")
 }
 
+/// The readiness of a task that has one.
+pub(crate) fn readiness(task: &BackgroundTask) -> Option<&'static str> {
+    match task.readiness() {
+        Readiness::Unspecified => None,
+        Readiness::Pending => Some("pending"),
+        Readiness::Ready => Some("ready"),
+        Readiness::NotReady => Some("not ready"),
+    }
+}
+
 /// The number of a session's live tasks, such as `s1: 1 agent, 2 shells`.
 pub(crate) fn session_activity(activity: &SessionActivity) -> String {
-    let counts = [(activity.agents, "agent"), (activity.shells, "shell")];
-    let counts = counts.iter().filter(|(count, _)| *count > 0);
-    let counts = counts.map(|(count, name)| match count {
-        1 => format!("1 {name}"),
-        _ => format!("{count} {name}s"),
+    let counts = [
+        (activity.agents, "agent", "agents"),
+        (activity.shells, "shell", "shells"),
+        (activity.hosted, "hosted", "hosted"),
+    ];
+    let counts = counts.iter().filter(|(count, ..)| *count > 0);
+    let counts = counts.map(|(count, one, many)| match count {
+        1 => format!("1 {one}"),
+        _ => format!("{count} {many}"),
     });
     let counts: Vec<String> = counts.collect();
     let live = match counts.is_empty() {
@@ -91,7 +111,7 @@ mod tests {
 
     /// F1, T5
     #[test]
-    fn the_note_shows_foreground_stale_queue_and_awaited_key() {
+    fn the_note_shows_foreground_silence_readiness_queue_and_awaited_key() {
         let spec = TaskSpec {
             queue: "builds".to_owned(),
             ..TaskSpec::default()
@@ -101,9 +121,12 @@ mod tests {
             state: TaskState::Running.into(),
             placement: Placement::Foreground.into(),
             stale: true,
+            needs_input: true,
+            readiness: Readiness::NotReady.into(),
             ..BackgroundTask::default()
         };
-        assert_eq!(note(&task), "fg stale q:builds");
+        assert_eq!(note(&task), "fg stale needs input not ready q:builds");
+        (task.needs_input, task.readiness) = (false, 0);
         task.state = TaskState::Completed.into();
         assert_eq!(note(&task), "");
         task.spec = Some(TaskSpec {

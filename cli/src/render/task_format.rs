@@ -2,10 +2,10 @@
 
 use heeler_client::v1::BackgroundTask;
 
-use super::{outcome, spec, status, text, units};
+use super::{outcome, progress, spec, status, text, units};
 
 /// The fields, as the help names them.
-const FIELDS: &str = "id, uid, state, exit, age, note, session, name, command, pid, queue, parent, labels, dir, revision";
+const FIELDS: &str = "id, uid, state, exit, age, note, session, name, intent, command, pid, queue, parent, labels, dir, revision";
 
 #[derive(Debug, Clone)]
 pub(crate) struct TaskFormat {
@@ -51,6 +51,7 @@ fn field(name: &str) -> Result<Part, String> {
         "note" => status::note,
         "session" => |task| spec::session(task).to_owned(),
         "name" | "names" => |task| spec::name(task).to_owned(),
+        "intent" => |task| progress::intent(task).to_owned(),
         "command" => spec::command,
         "pid" => |task| {
             task.leader

@@ -16,6 +16,7 @@ Exit codes:
   3    no such task
   4    no daemon is reachable
   5    serve: another daemon uses the state directory
+  10   check: the task has been asked to stop
   124  wait: the timeout passed first
   126  run: the program cannot be executed
   127  run: no such program
@@ -51,6 +52,8 @@ pub(crate) enum Exit {
     NotFound,
     NoDaemon,
     StateInUse,
+    /// The task of a script has been asked to stop.
+    Stop,
     TimedOut,
     NotExecutable,
     NoProgram,
@@ -69,6 +72,7 @@ impl Exit {
             Self::NotFound => 3,
             Self::NoDaemon => 4,
             Self::StateInUse => 5,
+            Self::Stop => 10,
             Self::TimedOut => 124,
             Self::NotExecutable => 126,
             Self::NoProgram => 127,
@@ -83,9 +87,8 @@ impl Exit {
             Some(Ended::SpawnError(error)) => {
                 Self::of_spawn_error(error.stage(), Errno::from_raw(error.errno))
             }
-            Some(Ended::ExitCode(_) | Ended::Signal(_) | Ended::Unknown(_)) | None => {
-                Self::of_exit_code(task)
-            }
+            Some(Ended::ExitCode(_) | Ended::Signal(_) | Ended::Unknown(_) | Ended::Worker(_))
+            | None => Self::of_exit_code(task),
         }
     }
 

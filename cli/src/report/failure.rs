@@ -128,6 +128,7 @@ impl Failure {
             Exit::Signalled(_) => Code::Cancelled,
             Exit::Success
             | Exit::Failed
+            | Exit::Stop
             | Exit::TimedOut
             | Exit::NotExecutable
             | Exit::NoProgram
@@ -198,6 +199,7 @@ fn of_connection(error: &Error) -> Exit {
         | Error::Unreachable { .. }
         | Error::Disconnected { .. } => Exit::NoDaemon,
         Error::Refused(_) | Error::Incomplete { .. } => Exit::Failed,
+        Error::Worker(error) => of_connection(error),
     }
 }
 

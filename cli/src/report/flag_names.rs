@@ -3,7 +3,7 @@
 use heeler_client::Refusal;
 
 /// The flag or argument of each field that a person can give a bad value.
-const FLAGS: [(&str, &str); 34] = [
+const FLAGS: [(&str, &str); 42] = [
     ("request_id", "--request-id"),
     ("spec.kind", "--kind"),
     ("spec.name", "--name"),
@@ -20,6 +20,7 @@ const FLAGS: [(&str, &str); 34] = [
     ("spec.idle_timeout", "--idle-timeout"),
     ("spec.stop.grace", "--grace"),
     ("spec.stop.signal", "--stop-signal"),
+    ("spec.stop.soft_grace", "--soft-grace"),
     ("spec.foreground.timeout", "--foreground-timeout"),
     ("spec.foreground.on_timeout", "--on-foreground-timeout"),
     ("spec.foreground.on_disconnect", "--on-disconnect"),
@@ -30,11 +31,18 @@ const FLAGS: [(&str, &str); 34] = [
     ("spec.exclusive.mode", "--on-held"),
     ("spec.queue", "--queue"),
     ("spec.orphan_policy", "--orphans"),
+    ("spec.ready.port", "--ready-port"),
+    ("spec.ready.http_url", "--ready-url"),
+    ("spec.ready.command", "--ready-command"),
+    ("spec.ready.interval", "--ready-interval"),
+    ("spec.ready.timeout", "--ready-timeout"),
+    ("filter.port", "--port"),
     ("filter.session_id", "--session"),
     ("filter.labels", "--label"),
     ("filter.parent_id", "parent"),
     ("filter.directory", "dir"),
     ("graceful.grace", "--grace"),
+    ("graceful.soft_grace", "--soft-grace"),
     ("reason", "--reason"),
     ("name", "NAME"),
     ("slots", "--slots"),

@@ -12,6 +12,7 @@ public sealed partial class Outcome : ICustomDiagnosticMessage
         ResultOneofCase.Signal => $"signal {Signal.Name}",
         ResultOneofCase.SpawnError => $"start failed: {SpawnError.Path}: {SpawnError.Message}",
         ResultOneofCase.Unknown => $"unknown: {Unknown.Detail}",
+        ResultOneofCase.Worker => $"worker's result: {Worker}",
         ResultOneofCase.None => "no outcome",
         _ => $"{ResultCase}",
     };

@@ -94,6 +94,12 @@ public sealed record SpawnOptions
     /// <summary>The limit on the output that is kept. Null: 64 MiB, of which the oldest is dropped first.</summary>
     public OutputLimitOptions? Output { get; init; }
 
+    /// <summary>Detects a task that waits for input. Null: it is looked at only when it becomes stale.</summary>
+    public InputOptions? Input { get; init; }
+
+    /// <summary>Decides when the task is ready. Null: the task has no readiness.</summary>
+    public ReadyOptions? Ready { get; init; }
+
     /// <summary>
     /// Makes the call safe to repeat, up to 128 bytes: the daemon starts one task for one id. Null: each call has a new id, so
     /// that the client can repeat it and the same options used twice start two tasks. Your own id starts one task even across
@@ -123,6 +129,8 @@ public sealed record SpawnOptions
             Queue = Queue ?? "",
             OrphanPolicy = OrphanPolicy,
             Output = Output?.ToPolicy(),
+            Input = Input?.ToPolicy(),
+            Ready = Ready?.ToPolicy(),
         };
         SetCommand(spec);
         return new SpawnRequest { RequestId = RequestId ?? Guid.CreateVersion7().ToString(), Spec = spec };

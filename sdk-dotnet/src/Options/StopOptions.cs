@@ -8,8 +8,16 @@ public sealed class StopOptions
     /// <summary>Time between the signal and the kill; the stop completes as soon as the tree is empty. Null: 5 seconds.</summary>
     public TimeSpan? Grace { get; init; }
 
+    /// <summary>Time before the signal for a worker that listens to finish its present tool call. Null: 10 seconds.</summary>
+    public TimeSpan? SoftGrace { get; init; }
+
     /// <summary>Name of the signal, such as <c>SIGINT</c>. Null: <c>SIGTERM</c>.</summary>
     public string? Signal { get; init; }
 
-    internal StopPolicy ToPolicy() => new() { Grace = Time.ToProto(Grace), Signal = Signal ?? "" };
+    internal StopPolicy ToPolicy() => new()
+    {
+        Grace = Time.ToProto(Grace),
+        SoftGrace = Time.ToProto(SoftGrace),
+        Signal = Signal ?? "",
+    };
 }

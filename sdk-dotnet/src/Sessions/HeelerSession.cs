@@ -111,7 +111,7 @@ public class HeelerSession
         return Client.WatchEventsAsync(options with { Filter = Here(options.Filter) }, cancellationToken);
     }
 
-    /// <summary>Returns the number of live agents and shells of the session now.</summary>
+    /// <summary>Returns the number of live tasks of the session now, by kind.</summary>
     public virtual async Task<SessionCounts> CountsAsync(CancellationToken cancellationToken = default)
     {
         var counts = new SessionCounts();

@@ -34,6 +34,9 @@ internal sealed class Calls(HeelerClient heeler)
     internal Task<RunResult> RunAsync(JsonObject with, RunOptions options, CancellationToken stop) =>
         heeler.RunAsync(OptionsFromMessage.Spawn(Read<SpawnRequest>(with)), options, stop);
 
+    internal IAsyncEnumerable<WorkResponse> Work(IAsyncEnumerable<WorkRequest> requests, CancellationToken soon) =>
+        heeler.WorkAsync(requests, soon);
+
     private async Task<Result> UnaryAsync(string step, JsonObject with, CancellationToken soon)
     {
         var name = char.ToUpperInvariant(step[0]) + step[1..];

@@ -65,6 +65,8 @@ internal sealed partial class Steps
                 return await OutputAsync(with, soon);
             case "abortedRun":
                 return await AbortedRunAsync(with, soon);
+            case "work":
+                return await WorkAsync(with, soon);
             case "restart":
                 await RestartAsync(Only(with, "signal"));
                 return new Result([]);
@@ -140,6 +142,44 @@ internal sealed partial class Steps
             return new Result([]);
         }
         throw new MismatchException("the run was not cancelled");
+    }
+
+    private async Task<Result> WorkAsync(JsonObject with, CancellationToken soon)
+    {
+        Expectation.OnlyKnows(with, "requests", "during", "then");
+        var joined = new TaskCompletionSource();
+        var found = new JsonObject { ["cancels"] = new JsonArray(), ["messages"] = new JsonArray() };
+        await foreach (var response in _calls.Work(Requests(), soon))
+        {
+            switch (response.ItemCase)
+            {
+                case WorkResponse.ItemOneofCase.Joined:
+                    found["joined"] = Messages.Write(response.Joined);
+                    joined.TrySetResult();
+                    break;
+                case WorkResponse.ItemOneofCase.Cancel:
+                    found["cancels"]!.AsArray().Add(Messages.Write(response.Cancel));
+                    break;
+                case WorkResponse.ItemOneofCase.Message:
+                    found["messages"]!.AsArray().Add(Messages.Write(response.Message));
+                    break;
+                case WorkResponse.ItemOneofCase.Acknowledged:
+                    found["acknowledged"] = Text(response.Acknowledged.Sequence);
+                    break;
+                case WorkResponse.ItemOneofCase.Ended:
+                    found["ended"] = Messages.Write(response.Ended);
+                    break;
+            }
+        }
+        return new Result(found, (string?)found["joined"]?["task"]?["id"]);
+
+        async IAsyncEnumerable<WorkRequest> Requests()
+        {
+            foreach (var request in with["requests"]!.AsArray()) yield return Messages.Read<WorkRequest>(request!.AsObject());
+            await joined.Task.WaitAsync(soon);
+            if (with["during"] is JsonArray during) await DoAllAsync(during);
+            foreach (var request in with["then"]?.AsArray() ?? []) yield return Messages.Read<WorkRequest>(request!.AsObject());
+        }
     }
 
     private async Task RestartAsync(string signal)

@@ -86,6 +86,8 @@ public sealed class ContractTests
         var filter = new TaskFilter { SessionId = "s" };
         Assert.Throws<ArgumentException>(() => new CancelOptions { Force = true, Stop = new() }.ToRequest(filter));
         Assert.Throws<ArgumentException>(() => new SpawnOptions { Shell = "true", Argv = ["true"] }.ToRequest());
+        var two = new SpawnOptions { Shell = "true", Ready = new() { Port = 0, Command = ["true"] } };
+        Assert.Throws<ArgumentException>(two.ToRequest);
     }
 
     private static bool IsUnary(MethodInfo method, MethodDescriptor call) =>

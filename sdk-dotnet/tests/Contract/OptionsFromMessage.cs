@@ -103,6 +103,7 @@ internal static class OptionsFromMessage
         return field.Accessor.GetValue(message) switch
         {
             Duration duration => duration.ToTimeSpan(),
+            ArgvCommand command => command.Args,
             IMessage part when !option.PropertyType.IsInstanceOfType(part) => Make(option.PropertyType, part, []),
             var same => same,
         };

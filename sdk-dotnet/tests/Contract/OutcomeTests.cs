@@ -22,6 +22,7 @@ public sealed class OutcomeTests
         Assert.Equal("signal SIGKILL", $"{new Outcome { Signal = new SignalOutcome { Number = 9, Name = "SIGKILL" } }}");
         Assert.Equal("start failed: /no/such: No such file or directory", $"{new Outcome { SpawnError = failed }}");
         Assert.Equal("unknown: the machine restarted", $"{new Outcome { Unknown = new() { Detail = "the machine restarted" } }}");
+        Assert.Equal("worker's result: Failed", $"{new Outcome { Worker = WorkerStatus.Failed }}");
     }
 
     [Fact]

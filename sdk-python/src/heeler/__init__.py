@@ -11,7 +11,15 @@ Answers are the messages of the contract, in `heeler.v1`. Its enums are here, su
 """
 
 from heeler._calls.client import Client
-from heeler._calls.outcome import Exited, NeverRan, Outcome, Signalled, Unknown, outcome
+from heeler._calls.outcome import (
+    Delivered,
+    Exited,
+    NeverRan,
+    Outcome,
+    Signalled,
+    Unknown,
+    outcome,
+)
 from heeler._calls.session import Session, SessionCounts, session_counts
 from heeler._calls.task import Task, TaskEvents
 from heeler._connection.address import Address, Scheme, TcpAddress, UnixAddress
@@ -99,6 +107,7 @@ __all__ = [
     "DaemonNotRunningError",
     "DaemonStartError",
     "DaemonUnreachableError",
+    "Delivered",
     "DetachResult",
     "DisconnectedError",
     "Exited",

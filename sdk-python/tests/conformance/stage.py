@@ -162,6 +162,35 @@ class Stage:
         await within(everything())
         return {"tasks": list(tasks.values())}, None
 
+    async def _do_work(self, fields: Fields) -> Done:
+        only(fields, "requests", "during", "then")
+        joined = asyncio.Event()
+        result: dict[str, Any] = {"cancels": [], "messages": []}
+
+        async def requests() -> AsyncIterator[v1.WorkRequest]:
+            for request in fields["requests"]:
+                yield json_format.ParseDict(request, v1.WorkRequest())
+            await joined.wait()
+            await self.steps([Step.read(step) for step in fields.get("during", ())])
+            for request in fields.get("then", ()):
+                yield json_format.ParseDict(request, v1.WorkRequest())
+
+        async def responses() -> None:
+            # A call is repeated while the server starts, a worker's stream is not.
+            await self._client.list_page()
+            async for response in self._client.work(requests()):
+                match response.WhichOneof("item"):
+                    case "cancel" | "message" as kind:
+                        result[f"{kind}s"].append(to_json(getattr(response, kind)))
+                    case "acknowledged":
+                        result["acknowledged"] = str(response.acknowledged.sequence)
+                    case "joined" | "ended" as kind:
+                        result[kind] = to_json(getattr(response, kind))
+                joined.set()
+
+        await within(responses())
+        return result, result["joined"]["task"]["id"]
+
     async def _do_watch_events(self, fields: Fields) -> Done:
         request = {key: fields[key] for key in fields if key not in {"count", "during"}}
         during: Sequence[Step] | None = [Step.read(step) for step in fields.get("during", ())]

@@ -3,13 +3,19 @@
 `test_contract` finds a field without an option; this finds an option that sets the wrong field.
 """
 
+from __future__ import annotations
+
 import signal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from google.protobuf import json_format
 
 import heeler
 from heeler._options.spawn import SpawnOptions, spawn_request
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 OPTIONS: SpawnOptions = {
     "request_id": "r",
@@ -25,6 +31,7 @@ OPTIONS: SpawnOptions = {
     "timeout": 1,
     "idle_timeout": 2,
     "grace": 3,
+    "soft_grace": 7,
     "stop_signal": signal.SIGINT,
     "foreground": True,
     "foreground_timeout": 4,
@@ -41,6 +48,13 @@ OPTIONS: SpawnOptions = {
     "output_head": 7,
     "on_output_limit": heeler.OutputLimitAction.TRUNCATE,
     "patterns": [heeler.OutputPattern(name="n", regex="r")],
+    "notify_input_after": 7,
+    "ready_port": None,
+    "ready_url": None,
+    "ready_command": ["test", Path("up")],
+    "ready_interval": 8,
+    "ready_timeout": 9,
+    "on_ready_timeout": heeler.ReadyTimeoutAction.CANCEL,
 }
 SPEC = {
     "kind": "TASK_KIND_AGENT",
@@ -57,7 +71,7 @@ SPEC = {
     },
     "timeout": "1s",
     "idleTimeout": "2s",
-    "stop": {"grace": "3s", "signal": "SIGINT"},
+    "stop": {"grace": "3s", "softGrace": "7s", "signal": "SIGINT"},
     "foreground": {
         "timeout": "4s",
         "onTimeout": "FOREGROUND_TIMEOUT_ACTION_CANCEL",
@@ -74,6 +88,13 @@ SPEC = {
         "onLimit": "OUTPUT_LIMIT_ACTION_TRUNCATE",
         "patterns": [{"name": "n", "regex": "r"}],
     },
+    "input": {"notifyAfter": "7s"},
+    "ready": {
+        "command": {"args": ["test", "up"]},
+        "interval": "8s",
+        "timeout": "9s",
+        "onTimeout": "READY_TIMEOUT_ACTION_CANCEL",
+    },
 }
 
 
@@ -81,6 +102,14 @@ def test_every_option_sets_its_own_field() -> None:
     assert OPTIONS.keys() == SpawnOptions.__annotations__.keys()
     sent = json_format.MessageToDict(spawn_request("true", **OPTIONS))
     assert sent == {"requestId": "r", "spec": SPEC}
+
+
+def test_a_task_is_ready_by_one_condition() -> None:
+    def ready(**options: Unpack[SpawnOptions]) -> object:
+        return json_format.MessageToDict(spawn_request("true", **options).spec.ready)
+
+    assert ready(ready_port=0) == {"port": 0}
+    assert ready(ready_url="http://localhost/") == {"httpUrl": "http://localhost/"}
 
 
 def test_a_word_means_the_member_of_its_enum() -> None:

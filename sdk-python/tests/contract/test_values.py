@@ -46,4 +46,6 @@ def test_an_outcome_is_one_of_four_types_or_none() -> None:
     assert read(v1.Outcome(signal=killed)) == heeler.Signalled(9, "SIGKILL", False)
     assert read(v1.Outcome(spawn_error=missing)) == never_ran
     assert read(v1.Outcome(unknown=v1.UnknownOutcome(detail="?"))) == heeler.Unknown("?")
+    delivered = heeler.Delivered(heeler.WorkerStatus.FAILED)
+    assert read(v1.Outcome(worker=v1.WORKER_STATUS_FAILED)) == delivered
     assert heeler.outcome(v1.BackgroundTask()) is None

@@ -54,6 +54,9 @@ def arguments(request: Message) -> dict[str, Any]:
         if field.has_presence and not request.HasField(field.name):
             continue
         value = getattr(request, field.name)
+        # Only `list_page` has it: an iterator over tasks has no ports.
+        if field.name == "include_ports" and not value:
+            continue
         # The default of a flag in the client may differ from the contract's.
         if value or field.has_presence or isinstance(value, bool):
             given |= _argument(field.name, value)

@@ -76,11 +76,13 @@ async def test_an_unknown_option_names_the_function_that_was_called(client: Clie
 
 
 async def test_an_unknown_word_names_the_words_that_there_are(client: Client) -> None:
-    with pytest.raises(ValueError, match=r"^kind must be one of shell, agent, not 'agnt'$"):
+    with pytest.raises(ValueError, match=r"^kind must be one of shell, agent, hosted, not 'agnt'$"):
         await client.spawn("true", kind="agnt")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"^states must be one of queued, starting, .*, not 'up'$"):
         await client.list_page(heeler.Filter(states=["up"]))  # type: ignore[list-item]
-    with pytest.raises(ValueError, match=r"^until must be one of finished, out_of_foreground, not"):
+    with pytest.raises(
+        ValueError, match=r"^until must be one of finished, out_of_foreground, ready, not"
+    ):
         await client.wait("shell-a", until="done")  # type: ignore[arg-type]
 
 

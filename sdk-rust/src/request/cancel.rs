@@ -47,6 +47,12 @@ impl CancelOptions {
         self
     }
 
+    /// Overrides the task's own soft grace. A forced stop becomes a graceful one.
+    pub fn soft_grace(mut self, grace: Duration) -> Self {
+        self.policy().soft_grace = Some(time::to_proto(grace));
+        self
+    }
+
     /// Overrides the task's own signal, such as `SIGINT`. A forced stop becomes a graceful one.
     pub fn signal(mut self, name: impl Into<String>) -> Self {
         self.policy().signal = name.into();

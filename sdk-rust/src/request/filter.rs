@@ -82,6 +82,12 @@ impl Filter {
         self
     }
 
+    /// With a process that listens on this TCP port, so a live task. Not for a wait or a watch.
+    pub fn port(mut self, port: u16) -> Self {
+        self.message.port = port.into();
+        self
+    }
+
     /// In this queue.
     pub fn queue(mut self, name: impl Into<String>) -> Self {
         self.message.queue = name.into();

@@ -40,6 +40,12 @@ impl ListOptions {
         self
     }
 
+    /// The ports on which the live tasks listen, too.
+    pub fn with_ports(mut self) -> Self {
+        self.message.include_ports = true;
+        self
+    }
+
     /// Only these.
     pub fn matching(mut self, filter: Filter) -> Self {
         self.message.filter = Some(filter.into());

@@ -1,5 +1,7 @@
 //! The task to start.
 
+mod ready;
+
 use std::{path::Path, time::Duration};
 
 use heeler_proto::v1::{
@@ -154,13 +156,13 @@ impl Spawn {
         self
     }
 
-    /// Maximum time without output, after which the task is stopped.
+    /// Maximum time without output or activity of a worker, after which the task is stopped.
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
         self.spec.idle_timeout = Some(time::to_proto(timeout));
         self
     }
 
-    /// Time without output after which the task is stale, which an event announces.
+    /// Time without output or activity of a worker after which the task is stale, which an event announces.
     pub fn stale_after(mut self, span: Duration) -> Self {
         self.silence().stale_after = Some(time::to_proto(span));
         self
@@ -175,6 +177,13 @@ impl Spawn {
     /// Time between the stop signal and the kill: 5 s unless set.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.stop_policy().grace = Some(time::to_proto(grace));
+        self
+    }
+
+    /// Time before the stop signal for a worker that listens to finish its present tool call: 10 s unless
+    /// set.
+    pub fn soft_grace(mut self, grace: Duration) -> Self {
+        self.stop_policy().soft_grace = Some(time::to_proto(grace));
         self
     }
 

@@ -70,6 +70,13 @@ impl Wait {
         self
     }
 
+    /// Until it is known whether they are ready, instead of finished: they are, or were not in time, or
+    /// have ended.
+    pub fn ready(mut self) -> Self {
+        self.message.until = WaitCondition::Ready.into();
+        self
+    }
+
     /// Maximum time to wait. Zero: answer at once.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.message.timeout = Some(time::to_proto(timeout));

@@ -94,6 +94,7 @@ impl<C: Cursor> Resuming<C> {
             | Error::Credentials(_)
             | Error::NotInstalled { .. }
             | Error::DaemonStart { .. }
+            | Error::Worker(_)
             | Error::Incomplete { .. } => false,
         };
         self.backoff.no_longer_than(self.cursor.longest_pause());

@@ -46,6 +46,10 @@ const REPEAT: Readonly<Record<UnaryName, Repeat>> = {
   inspect: "always",
   wait: "always",
   readOutput: "always",
+  // A second report would add its blocks again.
+  reportProgress: "ifNotReceived",
+  // A message with an id overrides this.
+  sendMessage: "ifNotReceived",
   // A second Remove is refused with TASK_NOT_FOUND after the first one succeeded.
   remove: "ifNotReceived",
   updateTask: "always",

@@ -25,4 +25,6 @@ export interface Filter {
   readonly name?: string | undefined;
   /** With an id that begins so, or whose characters after the dash do. */
   readonly idPrefix?: string | undefined;
+  /** With a process that listens on this TCP port, so a live task. Not for `wait` and `watch`. */
+  readonly port?: number | undefined;
 }

@@ -104,7 +104,9 @@ function toValue(field: DescField, value: unknown, path: string): unknown {
         toItem(field, item, `${path}[${index.toString()}]`),
       );
     case "map":
-      return { ...(value as object) };
+      return field.mapKind === "scalar" && field.scalar === ScalarType.UINT64
+        ? mapValues(value as object, BigInt)
+        : { ...(value as object) };
     case "scalar":
       return field.scalar === ScalarType.UINT64 && typeof value === "number"
         ? BigInt(value)

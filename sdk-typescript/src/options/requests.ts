@@ -1,6 +1,6 @@
 /** The options of the calls, one interface for each call that has any. */
 import type { CallOptions } from "../connection/call.js";
-import type { ShutdownTasks, WaitCondition } from "../gen/heeler/v1/index.js";
+import type { BlockKind, ShutdownTasks, WaitCondition } from "../gen/heeler/v1/index.js";
 import type { Filter } from "./filter.js";
 import type { SearchOptions } from "./output.js";
 import type { StopOptions } from "./spec.js";
@@ -46,6 +46,8 @@ export interface ListOptions extends CallOptions {
    * them by id.
    */
   readonly includeFinishedForeground?: boolean | undefined;
+  /** Also looks up the ports on which the live tasks of a page listen. */
+  readonly includePorts?: boolean | undefined;
   /** Maximum number of tasks in a page: 50 by default, at most 1000. */
   readonly pageSize?: number | undefined;
   /** The `nextPageToken` of the last page. */
@@ -56,13 +58,57 @@ export interface ListOptions extends CallOptions {
 export interface InspectOptions extends CallOptions {
   /** Bytes to return from the end of the output, up to 256 KiB: 4 KiB by default. */
   readonly outputTailBytes?: number | undefined;
+  /** Blocks of progress to return, up to 64: 10 by default. */
+  readonly blockCount?: number | undefined;
+}
+
+/** One piece of a worker's progress. */
+export interface BlockOptions {
+  /** `note` by default. */
+  readonly kind?: Word<typeof BlockKind> | undefined;
+  /** The text. Beyond 4 KiB it is cut. */
+  readonly text?: string | undefined;
+  /** The length of the text before it was cut, if the caller has cut it. */
+  readonly textBytes?: number | undefined;
+  /** The name of the tool. */
+  readonly name?: string | undefined;
+}
+
+/** A change of a task's progress. An absent option changes nothing. */
+export interface ProgressOptions {
+  /** Blocks to append, in order. */
+  readonly blocks?: readonly BlockOptions[] | undefined;
+  /** The present activity. */
+  readonly intent?: string | undefined;
+  /** From 0 to 100. */
+  readonly percent?: number | undefined;
+  /** All counters: they replace the earlier ones. */
+  readonly counts?: Readonly<Record<string, number | bigint>> | undefined;
+}
+
+/** The options of `reportProgress`. */
+export interface ReportProgressOptions extends CallOptions {
+  /** The change. Absent: none, and the call is no sign of activity. */
+  readonly update?: ProgressOptions | undefined;
+  /** True: a cancel in the next minute begins softly. */
+  readonly listens?: boolean | undefined;
+}
+
+/** The options of `sendMessage`. */
+export interface SendMessageOptions extends CallOptions {
+  /** The message, up to 64 KiB. */
+  readonly text: string;
+  /** Makes the call safe to repeat. */
+  readonly messageId?: string | undefined;
+  /** The sender's name; kept with the message. */
+  readonly actor?: string | undefined;
 }
 
 /** The condition to wait for, of one task. */
 export interface UntilOptions {
   /**
    * `finished` (the default): the task is in a terminal state. `outOfForeground`: it is in the
-   * background or finished.
+   * background or finished. `ready`: it is known whether it is ready, by its `readiness`.
    */
   readonly until?: Exclude<Word<typeof WaitCondition>, "matched"> | undefined;
 }

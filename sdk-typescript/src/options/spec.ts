@@ -9,6 +9,7 @@ import type {
   ForegroundTimeoutAction,
   OrphanPolicy,
   OutputLimitAction,
+  ReadyTimeoutAction,
   StaleAction,
   TaskKind,
   TaskSpec,
@@ -81,6 +82,10 @@ export interface TaskOptions {
   readonly orphanPolicy?: Word<typeof OrphanPolicy> | undefined;
   /** The limit on the output, and patterns to look for. By default `rotate` at 64 MiB, no pattern. */
   readonly output?: OutputPolicyOptions | undefined;
+  /** Detects a task that waits for input. By default it is looked at only when it becomes stale. */
+  readonly input?: InputOptions | undefined;
+  /** Decides when the task is ready. By default it has no readiness. */
+  readonly ready?: ReadyOptions | undefined;
 }
 
 /** Changes to a task's environment. */
@@ -97,6 +102,8 @@ export interface EnvironmentOptions {
 export interface StopOptions {
   /** Time between the signal and the kill: 5 s by default. */
   readonly graceMs?: number | undefined;
+  /** Time before the signal for a worker that listens: 10 s by default. */
+  readonly softGraceMs?: number | undefined;
   /** The name of the signal, such as `SIGINT`. SIGTERM by default. */
   readonly signal?: string | undefined;
 }
@@ -137,6 +144,28 @@ export interface OutputPolicyOptions {
   readonly onLimit?: Word<typeof OutputLimitAction> | undefined;
   /** Patterns to look for: at most 16. `updateTask` can change them. */
   readonly patterns?: readonly PatternOptions[] | undefined;
+}
+
+/** The rules for a task that may wait for input. */
+export interface InputOptions {
+  /** Time without output after which the task is looked at. By default only when it becomes stale. */
+  readonly notifyAfterMs?: number | undefined;
+}
+
+/** The rule by which a task is ready: one of `port`, `httpUrl` and `command`. */
+export interface ReadyOptions {
+  /** A process of the task listens on this TCP port; 0 for any port. */
+  readonly port?: number | undefined;
+  /** A GET of this `http:` URL is answered with a status from 200 to 399. */
+  readonly httpUrl?: string | undefined;
+  /** This program, with its arguments, exits with 0. */
+  readonly command?: { readonly args: readonly string[] } | undefined;
+  /** Time between two looks: 1 s by default. The first ones follow faster. */
+  readonly intervalMs?: number | undefined;
+  /** Time from the start within which the task must be ready. By default no limit. */
+  readonly timeoutMs?: number | undefined;
+  /** Action after that time: `notify` (the default) does nothing, `cancel` stops the task. */
+  readonly onTimeout?: Word<typeof ReadyTimeoutAction> | undefined;
 }
 
 /** A key that only one live task has at a time. */

@@ -8,6 +8,7 @@ import {
   create,
   type DescMessage,
   type DescMethod,
+  fromJson,
   type JsonValue,
   type Message,
   toJson,
@@ -183,6 +184,14 @@ const STEPS: Readonly<Record<string, Step>> = {
     return { result: texts(chunks) };
   },
 
+  work: async (scene, { requests, during, then, ...others }) => {
+    if (Object.keys(others).length > 0) {
+      throw new Error(`work does not know ${Object.keys(others).join(", ")}`);
+    }
+    const result = await worked(scene, requests, during ?? [], then ?? []);
+    return { result, stores: (result["joined"] as { task: { id: string } }).task.id };
+  },
+
   watchEvents: async (scene, { count, during, ...fields }) => {
     const watch = withPosition(toOptions(v1.WatchEventsRequestSchema, fields)) as WatchOptions;
     const events = await watched(scene, watch, Number(count), during ?? []);
@@ -272,6 +281,54 @@ function texts(chunks: readonly Chunk[]): { stdout: string; stderr: string } {
       chunks.filter(({ stream }) => stream === wanted).map(({ data }) => data),
     ).toString();
   return { stdout: of(OutputStream.STDOUT), stderr: of(OutputStream.STDERR) };
+}
+
+/** The responses to a worker. The other steps are done once it has joined; then it sends the rest. */
+async function worked(
+  scene: Scene,
+  requests: unknown,
+  steps: unknown,
+  then: unknown,
+): Promise<JsonObject> {
+  const result: JsonObject & { cancels: JsonValue[]; messages: JsonValue[] } = {
+    cancels: [],
+    messages: [],
+  };
+  let join = (): void => undefined;
+  const joined = new Promise<void>((resolve) => {
+    join = resolve;
+  });
+  const read = (request: unknown): v1.WorkRequest =>
+    fromJson(v1.WorkRequestSchema, request as JsonValue);
+  async function* sent(): AsyncGenerator<v1.WorkRequest> {
+    yield* (requests as unknown[]).map(read);
+    await joined;
+    await scene.during(steps);
+    yield* (then as unknown[]).map(read);
+  }
+  for await (const response of scene.client.work(sent(), { signal: scene.signal })) {
+    const { joined, cancel, message, acknowledged, ended } = toJson(
+      v1.WorkResponseSchema,
+      response,
+    ) as Record<string, JsonValue | undefined>;
+    if (joined !== undefined) {
+      result["joined"] = joined;
+      join();
+    }
+    if (cancel !== undefined) {
+      result.cancels.push(cancel);
+    }
+    if (message !== undefined) {
+      result.messages.push(message);
+    }
+    if (acknowledged !== undefined) {
+      result["acknowledged"] = (acknowledged as JsonObject)["sequence"] ?? null;
+    }
+    if (ended !== undefined) {
+      result["ended"] = ended;
+    }
+  }
+  return result;
 }
 
 /** The first events of a watch. The other steps are done once its first bookmark has arrived. */

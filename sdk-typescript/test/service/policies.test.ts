@@ -69,7 +69,7 @@ test("without policies, the daemon's defaults apply", async () => {
 
 test("an unknown word of a policy is refused before it is sent", async () => {
   const policies: [path: string, word: string, options: object][] = [
-    ["kind", "hosted", { kind: "hosted" }],
+    ["kind", "batch", { kind: "batch" }],
     ["foreground.onTimeout", "keep", { foreground: { onTimeout: "keep" } }],
     ["foreground.onDisconnect", "wait", { foreground: { onDisconnect: "wait" } }],
     ["silence.onStale", "kill", { silence: { staleAfterMs: 1, onStale: "kill" } }],

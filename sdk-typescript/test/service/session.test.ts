@@ -19,14 +19,14 @@ test("a session has only its own tasks", async () => {
     agents.map(({ id }) => id),
     [agent.id],
   );
-  assert.deepEqual(await session.counts(), { agents: 1, shells: 1 });
+  assert.deepEqual(await session.counts(), { agents: 1, shells: 1, hosted: 0 });
 
   const [stopped] = await session.cancel({ filter: { kinds: ["agent"] }, reason: "superseded" });
   assert.equal(stopped?.task?.id, agent.id);
   assert.equal(stopped.task.stop?.reason, "superseded");
-  assert.deepEqual(await session.counts(), { agents: 0, shells: 1 });
+  assert.deepEqual(await session.counts(), { agents: 0, shells: 1, hosted: 0 });
   assert.equal((await session.cancel({ force: true })).length, 1);
-  assert.deepEqual(await session.counts(), { agents: 0, shells: 0 });
+  assert.deepEqual(await session.counts(), { agents: 0, shells: 0, hosted: 0 });
   assert.deepEqual(await session.cancel(), []);
   assert.equal((await other.get()).state, TaskState.RUNNING);
   assert.throws(() => client.session(""), /cannot be empty/u);

@@ -7,12 +7,14 @@ import { toDuration } from "../../src/connection/time.js";
 import {
   CancelRequestSchema,
   ReadOutputRequestSchema,
+  ReportProgressRequestSchema,
   SpawnRequestSchema,
   UpdateTaskRequestSchema,
 } from "../../src/gen/heeler/v1/index.js";
 import type * as v1 from "../../src/gen/heeler/v1/index.js";
 import type {
   AttachOptions,
+  BlockOptions,
   CallOptions,
   CancelOptions,
   DetachOptions,
@@ -29,8 +31,11 @@ import type {
   OutputFilterOptions,
   OutputPolicyOptions,
   PatternOptions,
+  ProgressOptions,
   ReadOutputOptions,
+  ReportProgressOptions,
   SearchOptions,
+  SendMessageOptions,
   ShutdownOptions,
   SilenceOptions,
   SpawnOptions,
@@ -70,6 +75,10 @@ interface RequestOptions {
   // `after` sets both.
   readonly followOutput: FollowOptions & { readonly afterRevision: bigint; readonly epoch: string };
   readonly updateTask: UpdateTaskOptions & { readonly taskId: string };
+  // Its requests are the contract's own messages.
+  readonly work: Readonly<Record<OptionName<v1.WorkRequest>, unknown>>;
+  readonly reportProgress: ReportProgressOptions & { readonly taskId: string };
+  readonly sendMessage: SendMessageOptions & { readonly taskId: string };
   readonly remove: CallOptions & { readonly filter: Filter };
   readonly updateQueue: UpdateQueueOptions & { readonly name: string };
   readonly listQueues: CallOptions;
@@ -97,6 +106,8 @@ export type Checks = [
   Complete<Missing<v1.HeadAndTail, HeadAndTailOptions>>,
   Complete<Missing<v1.OutputSearch, SearchOptions>>,
   Complete<Missing<v1.OutputCursor, OutputCursorOptions>>,
+  Complete<Missing<v1.ProgressUpdate, ProgressOptions>>,
+  Complete<Missing<v1.Block, BlockOptions, "number" | "blockTime">>,
 ];
 
 test("options become fields: milliseconds, words, groups and choices", () => {
@@ -120,6 +131,19 @@ test("options become fields: milliseconds, words, groups and choices", () => {
   assert.equal(toMessage(CancelRequestSchema, { force: false }).how.case, undefined);
 });
 
+test("lists of groups and maps of numbers become fields", () => {
+  const { update } = toMessage(ReportProgressRequestSchema, {
+    taskId: "t",
+    update: { blocks: [{ kind: "toolCall", text: "ls" }], counts: { tokens: 7 } },
+  });
+  assert.equal(update?.blocks[0]?.kind, 3);
+  assert.equal(update.counts["tokens"], 7n);
+  assert.throws(
+    () => toMessage(ReportProgressRequestSchema, { update: { blocks: [{ mood: 1 }] } }),
+    /there is no option update.blocks\[0\].mood/u,
+  );
+});
+
 test("options that cannot be sent are refused by name", () => {
   const refused = (spec: object, message: RegExp): void => {
     assert.throws(() => toMessage(SpawnRequestSchema, { spec }), message);
@@ -127,7 +151,7 @@ test("options that cannot be sent are refused by name", () => {
   refused({ foreground: { onTimeout: "keep" } }, /foreground.onTimeout must be one of detach, ca/u);
   refused(
     { kind: "unspecified" },
-    /^TypeError: kind must be one of shell, agent, not unspecified/u,
+    /^TypeError: kind must be one of shell, agent, hosted, not unspecified/u,
   );
   refused({ placement: "foreground" }, /there is no option placement/u);
   refused({ foreground: true }, /TypeError: foreground must be an object, not true/u);

@@ -4,8 +4,8 @@ use std::{path::Path, time::Duration};
 
 use super::{Boot, Durability, Entry, Journal, JournalError};
 use crate::task::{
-    Command, Containment, EndReason, EndState, Ended, EventKind, Kind, LeaderEnd, Moment, Outcome,
-    Spec, Started, Task, TaskId, Timestamp,
+    Command, Containment, EndReason, EndState, Ended, EventKind, Kind, Leader, LeaderEnd, Moment,
+    Outcome, Spec, Started, StartedBy, Task, TaskId, Timestamp,
 };
 
 /// The journal of a state directory that no server has open. Its clones are the same journal.
@@ -30,10 +30,12 @@ impl Past {
         self.append(EventKind::Created, &task).await?;
         let at = Moment::now();
         task.started = Some(Started {
-            pid: 4711,
-            start_ticks: 1,
             at,
-            containment: Containment::Subreaper,
+            by: StartedBy::Leader(Leader {
+                pid: 4711,
+                start_ticks: 1,
+                containment: Containment::Subreaper,
+            }),
         });
         self.append(EventKind::Started, &task).await?;
         task.leader_end = Some(LeaderEnd {

@@ -20,6 +20,7 @@ mod readers;
 mod ring;
 mod sized;
 mod startup;
+mod work;
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -45,6 +46,7 @@ pub(super) use sized::{SizedEvent, SizedFact};
 pub(super) use startup::{bounds, highest_seq, live_tasks};
 
 pub(crate) use list::{ListQuery, Page, Position};
+pub(crate) use work::{MessageEntry, WorkRecord};
 
 impl Journal {
     /// The latest revision; 0 before the first.

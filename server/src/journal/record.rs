@@ -19,7 +19,9 @@ use serde::{
 };
 
 use super::RecordError;
-use crate::task::{Activity, EndState, EventKind, Kind, Revision, SpawnRequest, Task};
+use crate::task::{
+    Activity, Actor, BlockKind, EndState, EventKind, Kind, Progress, Revision, SpawnRequest, Task,
+};
 
 /// The format of every record.
 pub(super) const FORMAT: i64 = 1;
@@ -54,12 +56,26 @@ pub(super) fn idle_session(format: i64, record: &[u8]) -> Result<String, RecordE
 }
 
 pub(super) fn encode_activity(activity: Activity) -> String {
-    let Activity { agents, shells } = activity;
-    format!(r#"{{"agents":{agents},"shells":{shells}}}"#)
+    let Activity {
+        agents,
+        shells,
+        hosted,
+    } = activity;
+    format!(r#"{{"agents":{agents},"shells":{shells},"hosted":{hosted}}}"#)
 }
 
 pub(super) fn decode_activity(text: &[u8]) -> Result<Activity, RecordError> {
     Ok(serde_json::from_slice(text)?)
+}
+
+/// Decodes the progress of a task.
+pub(super) fn progress(format: i64, record: &[u8]) -> Result<Progress, RecordError> {
+    decode(format, record)
+}
+
+/// Decodes the sender of a message.
+pub(super) fn sender(record: &[u8]) -> Result<Actor, RecordError> {
+    decode(FORMAT, record)
 }
 
 fn decode<T: DeserializeOwned>(format: i64, json: &[u8]) -> Result<T, RecordError> {
@@ -84,6 +100,7 @@ pub(super) fn kind_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Shell => "shell",
         Kind::Agent => "agent",
+        Kind::Hosted => "hosted",
     }
 }
 
@@ -108,7 +125,11 @@ pub(super) fn event_name(kind: EventKind) -> &'static str {
         EventKind::LeaderExited => "leader_exited",
         EventKind::Detached => "detached",
         EventKind::Stale => "stale",
+        EventKind::Ready => "ready",
+        EventKind::NotReady => "not_ready",
+        EventKind::NeedsInput => "needs_input",
         EventKind::Active => "active",
+        EventKind::Progress => "progress",
         EventKind::KillOverdue => "kill_overdue",
         EventKind::OutputLimit => "output_limit",
         EventKind::Matched => "matched",
@@ -120,8 +141,28 @@ pub(super) fn event_name(kind: EventKind) -> &'static str {
 
 /// The kind of event with this name.
 pub(super) fn event_kind(name: &str) -> Result<EventKind, RecordError> {
+    named(name)
+}
+
+/// The name of a kind of block in the file: the same as in JSON.
+pub(super) fn block_name(kind: BlockKind) -> &'static str {
+    match kind {
+        BlockKind::Text => "text",
+        BlockKind::Thought => "thought",
+        BlockKind::ToolCall => "tool_call",
+        BlockKind::ToolResult => "tool_result",
+        BlockKind::Note => "note",
+    }
+}
+
+/// The kind of block with this name.
+pub(super) fn block_kind(name: &str) -> Result<BlockKind, RecordError> {
+    named(name)
+}
+
+fn named<'a, T: Deserialize<'a>>(name: &'a str) -> Result<T, RecordError> {
     let deserializer: StrDeserializer<'_, Error> = name.into_deserializer();
-    EventKind::deserialize(deserializer).map_err(|_| RecordError::UnknownKind(name.into()))
+    T::deserialize(deserializer).map_err(|_| RecordError::UnknownKind(name.into()))
 }
 
 #[cfg(test)]
@@ -169,7 +210,11 @@ mod tests {
             EventKind::LeaderExited,
             EventKind::Detached,
             EventKind::Stale,
+            EventKind::Ready,
+            EventKind::NotReady,
+            EventKind::NeedsInput,
             EventKind::Active,
+            EventKind::Progress,
             EventKind::KillOverdue,
             EventKind::Matched,
             EventKind::Updated,

@@ -45,11 +45,31 @@ impl RequestKey {
         ValueDigest(u128::from_be_bytes(half))
     }
 
+    /// The digest of a text of which nothing else is kept.
+    pub(super) fn digest_of_text(&self, text: &str) -> TextDigest {
+        TextDigest(hmac::sign(&self.0, text.as_bytes()).as_ref().into())
+    }
+
     /// Reports whether a stored digest is that of this request. A request that cannot be encoded was
     /// never stored.
     pub(super) fn is_digest_of(&self, digest: &[u8], request: &SpawnRequest) -> bool {
         let body = serde_json::to_vec(request);
         body.is_ok_and(|body| hmac::verify(&self.0, &body, digest).is_ok())
+    }
+}
+
+/// The keyed digest of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TextDigest(Box<[u8]>);
+
+impl TextDigest {
+    /// A digest as it was stored.
+    pub(super) fn stored(bytes: &[u8]) -> Self {
+        Self(bytes.into())
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.0
     }
 }
 

@@ -64,6 +64,20 @@ statements! {
     SET_QUEUE = "INSERT OR REPLACE INTO queues (name, slots, paused) VALUES (?1, ?2, ?3)";
     DELETE_QUEUE = "DELETE FROM queues WHERE name = ?1";
 
+    SET_WORK = "INSERT OR REPLACE INTO work (task_seq, format, progress, worker, sequence)
+        VALUES (?1, ?2, ?3, ?4, ?5)";
+    SET_BLOCK = "INSERT OR REPLACE INTO blocks (place, number, at, kind, name, text, text_bytes)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    INSERT_MESSAGE = "INSERT INTO messages (task_seq, number, at, sender, message_id, digest, text)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    RECEIVE_MESSAGES = "UPDATE messages SET text = NULL
+        WHERE task_seq = ?1 AND number <= ?2 AND text IS NOT NULL";
+    DELETE_RECEIPTS = "DELETE FROM messages
+        WHERE task_seq = ?1 AND number <= ?2 AND text IS NULL";
+    DELETE_WORK = "DELETE FROM work WHERE task_seq = ?1";
+    DELETE_BLOCKS = "DELETE FROM blocks WHERE place >= ?1 AND place < ?2";
+    DELETE_MESSAGES = "DELETE FROM messages WHERE task_seq = ?1";
+
     DELETE_TASK = "DELETE FROM tasks WHERE seq = ?1";
     DELETE_LABEL = "DELETE FROM labels WHERE key = ?1 AND value = ?2 AND seq = ?3";
     DELETE_REQUEST = "DELETE FROM requests WHERE seq = ?1";
@@ -118,6 +132,17 @@ statements! {
         FROM delivered INDEXED BY delivered_foreground
         WHERE foreground = 1 AND end_revision > 0
         ORDER BY end_revision DESC LIMIT 1 OFFSET ?1";
+
+    LIVE_WORK = "SELECT w.task_seq, w.format, w.progress, w.worker, w.sequence
+        FROM tasks AS t INDEXED BY tasks_live CROSS JOIN work AS w ON w.task_seq = t.seq
+        WHERE t.end_revision IS NULL";
+    WORK_OF = "SELECT task_seq, format, progress, worker, sequence FROM work WHERE task_seq = ?1";
+    BLOCKS_OF = "SELECT number, at, kind, name, text, text_bytes
+        FROM blocks WHERE place >= ?1 AND place < ?2";
+    MESSAGES_AFTER = "SELECT number, at, sender, message_id, text FROM messages
+        WHERE task_seq = ?1 AND number > ?2 AND text IS NOT NULL ORDER BY number LIMIT ?3";
+    MAILBOX_OF = "SELECT number, message_id, digest, octet_length(text) FROM messages
+        WHERE task_seq = ?1 ORDER BY number";
 
     EVENT_AT = "SELECT revision, at, kind, format, record, activity
         FROM events WHERE revision = ?1";

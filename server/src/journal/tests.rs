@@ -11,14 +11,15 @@ mod pruning;
 mod queues;
 mod reading;
 mod sessions;
+mod work;
 
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use super::{Boot, Durability, Entry, Journal, file};
 use crate::task::{
     Command, Containment, EndReason, EndState, Ended, Environment, EnvironmentDefaults, Event,
-    EventKind, Fact, IdKey, Kind, LeaderEnd, Moment, Outcome, Revision, Seq, SpawnRequest, Spec,
-    Started, Task, Timestamp,
+    EventKind, Fact, IdKey, Kind, Leader, LeaderEnd, Moment, Outcome, Revision, Seq, SpawnRequest,
+    Spec, Started, StartedBy, Task, Timestamp,
 };
 
 pub(super) const BOOT: Boot = Boot([7; 16]);
@@ -54,12 +55,13 @@ fn new_task(journal: &Journal) -> Task {
 }
 
 fn start(task: &mut Task) {
-    let containment = Containment::Subreaper;
     task.started = Some(Started {
-        pid: 42,
-        start_ticks: 7,
         at: Moment::now(),
-        containment,
+        by: StartedBy::Leader(Leader {
+            pid: 42,
+            start_ticks: 7,
+            containment: Containment::Subreaper,
+        }),
     });
 }
 

@@ -24,6 +24,7 @@ mod reserve;
 mod sessions;
 #[cfg(test)]
 mod tests;
+mod work;
 
 use std::{
     io,
@@ -55,6 +56,7 @@ use super::{
 use crate::task::Event;
 
 pub(super) use operation::{Batch, Change};
+pub(super) use work::{WorkChange, places};
 
 pub(crate) use reserve::Allocate;
 
@@ -159,6 +161,12 @@ impl Writer {
 
     async fn append_event(&self, entry: Entry) -> Result<Arc<Event>, JournalError> {
         let change = Change::append(entry, &self.request_key)?;
+        let mut events = self.commit(change).await?;
+        Ok(events.pop().expect("an append makes one event"))
+    }
+
+    /// Makes a change durable as soon as possible, and returns the events of it.
+    pub(super) async fn commit(&self, change: Change) -> Result<Vec<Arc<Event>>, JournalError> {
         let mut reply = self.submit(change).await?;
         let written = match self.durability {
             Durability::Process => {
@@ -177,8 +185,7 @@ impl Writer {
                 reply.await
             }
         };
-        let mut events = written.unwrap_or(Err(JournalError::Closed))?;
-        Ok(events.pop().expect("an append makes one event"))
+        written.unwrap_or(Err(JournalError::Closed))
     }
 
     /// Has the writer thread make a change durable, and returns the events of it.

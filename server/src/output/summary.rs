@@ -22,7 +22,7 @@ use super::{
     lines::{Line, Lines},
     plain::line_text,
 };
-use crate::task::{Actor, Command, EndState, Item, Outcome, StopCause, Task};
+use crate::task::{Actor, Command, EndState, Item, Outcome, StopCause, Task, WorkerStatus};
 
 /// The size of a summary, at most.
 pub(crate) const SUMMARY_BYTES: usize = 4096;
@@ -115,6 +115,7 @@ fn end(task: &Task, signal_name: fn(i32) -> String) -> String {
         StopCause::IdleTimeout => "it wrote no output for too long",
         StopCause::ClientDisconnected => "its client disconnected",
         StopCause::Replaced => "another task replaced it",
+        StopCause::NotReady => "it was not ready in time",
         StopCause::OutputLimit => "its output reached its limit",
     });
     let outcome = task.leader_end.as_ref().map(|end| match &end.outcome {
@@ -127,6 +128,11 @@ fn end(task: &Task, signal_name: fn(i32) -> String) -> String {
             format!("ended by {}{core}", signal_name(signal.0))
         }
         Outcome::SpawnFailed(failure) => one_line(&failure.to_string(), VALUE),
+        Outcome::Worker(status) => match status {
+            WorkerStatus::Ok => "its worker is done".to_owned(),
+            WorkerStatus::Failed => "its worker failed".to_owned(),
+            WorkerStatus::Cancelled => "its worker was cancelled".to_owned(),
+        },
         Outcome::Unknown(circumstances) => one_line(circumstances, VALUE),
     });
     let told: Vec<String> = cause
@@ -144,6 +150,7 @@ fn command(command: &Command) -> String {
     match command {
         Command::Argv(args) => args.join(" "),
         Command::Shell { script, .. } => script.clone(),
+        Command::Hosted { .. } => String::new(),
     }
 }
 

@@ -14,7 +14,7 @@ use std::{
 pub(super) use cgroup::members;
 pub(crate) use cgroup::{kill, remove_tree};
 
-use super::shim::ShimPool;
+use super::{PROBE_SUFFIX, shim::ShimPool};
 use crate::task::{Containment, TaskId};
 
 /// The operator's setting.
@@ -117,6 +117,14 @@ impl ChosenContainment {
         }
     }
 
+    /// The directory of the cgroup of a command that looks whether a task is ready.
+    pub(crate) fn probe_leaf(&self, id: &TaskId) -> Option<PathBuf> {
+        match self {
+            Self::Cgroup { root } => Some(root.join(format!("{id}{PROBE_SUFFIX}"))),
+            Self::Subreaper { .. } => None,
+        }
+    }
+
     /// Removes the parent cgroup of all tasks, if no task has a leaf in it.
     pub(crate) fn leave(&self) {
         match self {
@@ -132,6 +140,11 @@ impl ChosenContainment {
             Self::Subreaper { .. } => Vec::new(),
         }
     }
+}
+
+/// The task whose cgroup, or whose probe's cgroup, has this name.
+pub(crate) fn task_of(name: &str) -> Option<TaskId> {
+    name.strip_suffix(PROBE_SUFFIX).unwrap_or(name).parse().ok()
 }
 
 impl fmt::Display for ChosenContainment {

@@ -1,10 +1,14 @@
 //! The processes of a task, read from /proc. What is read is true only for that instant, so nothing is
 //! signalled by a pid alone.
 
+pub(crate) mod input_wait;
+pub(crate) mod owner;
+pub(crate) mod ports;
 pub(crate) mod sweep;
 
 mod below;
 mod procfs;
+mod root;
 
 use std::time::Duration;
 
@@ -13,6 +17,7 @@ use crate::task::{Survivor, Timestamp};
 pub(super) use below::{kill_below, survivors_below};
 pub(super) use procfs::process_of_thread;
 use procfs::{BUFFER, Clock, Stat, children, read_beginning, stat};
+pub(crate) use root::TreeRoot;
 
 /// The longest command line that is shown.
 const COMMAND_LIMIT: usize = 512;
@@ -57,19 +62,28 @@ pub(crate) fn below(shim_pid: i32) -> Tree {
     };
     // The shim has reaped the orphans of this tree and of earlier tasks.
     tree.cpu = clock.span(shim.children_cpu_ticks);
-    let mut open = children(shim_pid, shim.threads);
-    open.reverse();
-    while let Some(pid) = open.pop()
-        && tree.processes.len() < LARGEST_TREE
-    {
-        let Ok(stat) = stat(pid) else { continue };
-        open.extend(children(pid, stat.threads).into_iter().rev());
+    visit_below(shim_pid, &shim, |pid, stat| {
         let process = process(pid, stat, &clock);
         tree.cpu += process.cpu + process.children_cpu;
         tree.memory += process.memory;
         tree.processes.push(process);
-    }
+    });
     tree
+}
+
+/// Visits the descendants of a shim, each after its parent.
+fn visit_below(shim_pid: i32, shim: &Stat, mut each: impl FnMut(i32, Stat)) {
+    let mut open = children(shim_pid, shim.threads);
+    open.reverse();
+    let mut visited = 0;
+    while let Some(pid) = open.pop()
+        && visited < LARGEST_TREE
+    {
+        let Ok(stat) = stat(pid) else { continue };
+        open.extend(children(pid, stat.threads).into_iter().rev());
+        each(pid, stat);
+        visited += 1;
+    }
 }
 
 /// Describes a process that should be gone, if it exists.

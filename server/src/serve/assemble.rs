@@ -55,6 +55,7 @@ pub(super) fn assemble(
         working_directory: config.working_directory.clone().unwrap_or(home),
         limits: config.limits.clone(),
         max_output: max_output(config),
+        probe_hosts: config.probe_hosts,
     };
     Ok((Supervisor::new(parts, sweeper, search_threads), journal))
 }

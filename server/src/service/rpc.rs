@@ -13,16 +13,19 @@ mod list_queues;
 mod read_output;
 mod reader;
 mod remove;
+mod report_progress;
 mod select;
+mod send_message;
 mod shutdown;
 mod spawn;
 mod update_queue;
 mod update_task;
 mod wait;
 mod watch_events;
+mod work;
 
 use heeler_proto::{Encoded, server::BackgroundTasks, v1};
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response, Status, Streaming};
 
 use super::{Service, transport::Call, wire::stream::Messages};
 
@@ -31,6 +34,7 @@ impl BackgroundTasks for Service {
     type AttachStream = Messages<attach::Attachment>;
     type FollowOutputStream = Messages<follow_output::Follower>;
     type WatchEventsStream = Messages<watch_events::Watcher>;
+    type WorkStream = Messages<work::Worker>;
 
     async fn spawn(
         &self,
@@ -125,6 +129,32 @@ impl BackgroundTasks for Service {
         let call = Call::of(request.extensions())?;
         let answer = update_task::update_task(self, request.into_inner(), &call).await?;
         Ok(Response::new(answer))
+    }
+
+    async fn work(
+        &self,
+        request: Request<Streaming<v1::WorkRequest>>,
+    ) -> Result<Response<Self::WorkStream>, Status> {
+        let call = Call::of(request.extensions())?;
+        Ok(Response::new(work::work(self, request.into_inner(), call)))
+    }
+
+    async fn report_progress(
+        &self,
+        request: Request<v1::ReportProgressRequest>,
+    ) -> Result<Response<v1::ReportProgressResponse>, Status> {
+        Ok(Response::new(
+            report_progress::report_progress(self, request.into_inner()).await?,
+        ))
+    }
+
+    async fn send_message(
+        &self,
+        request: Request<v1::SendMessageRequest>,
+    ) -> Result<Response<v1::SendMessageResponse>, Status> {
+        Ok(Response::new(
+            send_message::send_message(self, request).await?,
+        ))
     }
 
     async fn remove(

@@ -6,6 +6,7 @@ mod connection;
 mod deadline;
 mod layer;
 mod listen;
+mod message_stream;
 mod methods;
 mod pools;
 mod request_body;
@@ -18,6 +19,7 @@ mod unauthenticated;
 pub(crate) use call::Call;
 pub(crate) use layer::{Edge, Gate};
 pub(crate) use listen::{ListenError, Listener};
+pub(crate) use request_body::{TIME_LIMIT, late};
 pub(crate) use tcp::Tcp;
 
 use tonic::Request;

@@ -17,3 +17,4 @@ pub(super) mod spec;
 pub(super) mod stream;
 pub(super) mod task;
 pub(super) mod text;
+pub(super) mod work;

@@ -14,9 +14,11 @@ use super::{
     CancelOutcome, CancelRequest, Cancelled,
     requests::{Answer, Reply},
     task_actor::Message,
+    work::WorkerLink,
 };
 use crate::{
     journal::JournalError,
+    process::shim::ShimProcess,
     task::{Placement, Revision, Task},
 };
 
@@ -32,7 +34,9 @@ pub(crate) struct Handle {
     state: watch::Receiver<Arc<Task>>,
     unrecorded: watch::Receiver<Option<Unrecorded>>,
     output_end: watch::Receiver<u64>,
+    shim_process: watch::Receiver<Option<ShimProcess>>,
     attached_clients: watch::Sender<usize>,
+    pub(super) worker: Arc<WorkerLink>,
 }
 
 /// The state of a task whose latest events the journal has refused.
@@ -75,7 +79,10 @@ pub(super) struct ActorChannels {
     pub(super) state: watch::Sender<Arc<Task>>,
     pub(super) unrecorded: watch::Sender<Option<Unrecorded>>,
     pub(super) output_end: watch::Sender<u64>,
+    /// The process of the shim, if there may be one.
+    pub(super) shim_process: watch::Sender<Option<ShimProcess>>,
     pub(super) attached_clients: watch::Receiver<usize>,
+    pub(super) worker: Arc<WorkerLink>,
     /// Fires when the task is admitted; `None` unless it is queued.
     pub(super) admitted: Option<oneshot::Receiver<()>>,
 }
@@ -111,20 +118,26 @@ impl Handle {
         let (state_end, state) = watch::channel(Arc::clone(task));
         let (unrecorded_end, unrecorded) = watch::channel(None);
         let (output_end_sender, output_end) = watch::channel(0);
+        let (shim_process_end, shim_process) = watch::channel(None);
         let (attached_clients, attached_clients_end) = watch::channel(0);
+        let worker = Arc::<WorkerLink>::default();
         let handle = Self {
             inbox,
             state,
             unrecorded,
             output_end,
+            shim_process,
             attached_clients,
+            worker: Arc::clone(&worker),
         };
         let channels = ActorChannels {
             inbox: inbox_end,
             state: state_end,
             unrecorded: unrecorded_end,
             output_end: output_end_sender,
+            shim_process: shim_process_end,
             attached_clients: attached_clients_end,
+            worker,
             admitted,
         };
         (handle, channels)
@@ -133,6 +146,11 @@ impl Handle {
     /// The task after its latest durable fact.
     pub(crate) fn task(&self) -> Arc<Task> {
         Arc::clone(&self.state.borrow())
+    }
+
+    /// The process of the task's shim, if there may be one.
+    pub(super) fn shim_process(&self) -> Option<ShimProcess> {
+        *self.shim_process.borrow()
     }
 
     /// Waits until the task is finished; `None` if the server shuts down first, or the task was never
@@ -182,6 +200,11 @@ impl Handle {
         self.wait_until(Task::is_out_of_foreground).await
     }
 
+    /// Waits until it is known whether the task is ready.
+    pub(crate) async fn readiness_decided(&self) -> Option<Arc<Task>> {
+        self.wait_until(Task::is_readiness_decided).await
+    }
+
     /// Waits until an Attach that began with this placement is over.
     pub(crate) async fn attach_ended(&self, from: Placement) -> Option<Arc<Task>> {
         self.wait_until(|task| task.attach_end(from).is_some())
@@ -202,6 +225,15 @@ impl Handle {
         let mut state = self.state.clone();
         let task = state.wait_for(|task| condition(task)).await.ok()?;
         Some(Arc::clone(&task))
+    }
+
+    /// Waits until the task is in another state than the one that the caller knows; for ever where it has
+    /// no actor any more.
+    pub(super) async fn changed_from(&self, known: &Arc<Task>) {
+        let other = |task: &Arc<Task>| !Arc::ptr_eq(task, known);
+        if self.state.clone().wait_for(other).await.is_err() {
+            std::future::pending().await
+        }
     }
 
     /// Waits until there may be output beyond `offset`, or the task is finished.
@@ -246,7 +278,7 @@ impl Handle {
         request: CancelRequest,
     ) -> Option<Result<Cancelled, Arc<JournalError>>> {
         let message = |reply: Reply<CancelOutcome>| Message::Cancel {
-            request: request.clone(),
+            request: request.clone().into(),
             reply,
         };
         self.ask(message).await
@@ -258,6 +290,14 @@ impl Handle {
         &self,
         message: impl Fn(Reply<O>) -> Message,
     ) -> Option<Result<Answer<O>, Arc<JournalError>>> {
+        self.ask_for(message).await
+    }
+
+    /// As [`Self::ask`], for an answer of any type.
+    pub(super) async fn ask_for<T>(
+        &self,
+        message: impl Fn(oneshot::Sender<T>) -> Message,
+    ) -> Option<T> {
         loop {
             let (reply, answer) = oneshot::channel();
             self.send(message(reply)).await;

@@ -9,16 +9,21 @@
 //!     │  │                   │  │ ^────────────┘
 //!     │  │ StopRequested     │  │ StopRequested, a deadline
 //!     │  └──────> STOPPING <─┘  │
-//!     │ SpawnFailed  │ GraceOver: kill; KillOverdue: survivors named; OutputKill: the shim kills
+//!     │ SpawnFailed  │ SoftGraceOver: signal; GraceOver, OutputKill: kill; KillOverdue: survivors named
 //!     v              v          v
 //!  finished <────────┴──────────┘   TreeEnded, EndedUnobserved (with cascade: and ChildrenFinished)
 //! ```
+//!
+//! A hosted task has no tree: WorkerResult, LeaseDue, or GraceOver during a stop end it.
 //!
 //! | file | inputs |
 //! | --- | --- |
 //! | `starting` | admission, the start of the leader, a start that failed |
 //! | `clock` | deadlines, silence, clients that disconnect |
-//! | `stopping` | the begin of a stop, its escalation, a kill that is overdue, the output's limit |
+//! | `readiness` | looks at whether the task is ready, and their deadline |
+//! | `input_wait` | looks at whether a silent task waits for input |
+//! | `working` | the worker: its lease, progress and result |
+//! | `stopping` | the begin of a stop, its phases, its escalation, a kill that is overdue, the output's limit |
 //! | `matching` | patterns, and lines that match them |
 //! | `ending` | the leader's exit, the end of the tree, the terminal state |
 //!
@@ -26,21 +31,29 @@
 
 mod clock;
 mod ending;
+mod input_wait;
 mod matching;
+mod readiness;
 mod starting;
 mod stopping;
+mod working;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 pub(super) use clock::Timer;
 pub(super) use ending::TreeEnded;
 pub(crate) use matching::PatternChange;
 pub(super) use matching::PatternFound;
+pub(super) use readiness::Probed;
 pub(super) use stopping::{StopOrder, StopRequest};
+pub(super) use working::{Connection, EarlierWork, WorkerSeen};
+
+use readiness::Probing;
 
 use crate::task::{
     Actor, DetachCause, Detached, EventKind, LeaderEnd, Moment, Monotonic, OutputLimit, Placement,
-    Proof, ProofMethod, SentSignal, Signal, SpawnFailure, Started, StopCause, Survivor, Task,
+    Progress, Proof, ProofMethod, ProofResult, SentSignal, Signal, SpawnFailure, Started,
+    StopCause, Survivor, Task, WorkerResult,
 };
 
 /// The time that a kill has before the survivors are named. The kill goes on after it.
@@ -53,9 +66,21 @@ pub(super) struct Life {
     /// Set once the tree is empty, while the end waits for child tasks that are being stopped.
     tree_ended: Option<TreeEnded>,
     children: Children,
-    /// The latest time of output that the actor has looked up.
+    /// The latest activity that is known: output that the actor has looked up, or progress.
+    last_activity: Option<Monotonic>,
+    /// The latest output that the actor has looked up.
     last_output: Option<Monotonic>,
+    worker: WorkerSeen,
+    /// The time from which the lease counts, if nothing was heard since.
+    lease_from: Monotonic,
+    /// The time of the latest PROGRESS event of this server.
+    progress_announced: Option<Monotonic>,
+    /// The time at which progress is announced that has not been.
+    progress_due: Option<Monotonic>,
     clients: Clients,
+    probing: Probing,
+    /// The number of looks for awaited input in the present silence.
+    input_looks: u32,
     /// The survivors in the tree, and those of child tasks, as last looked up.
     survivors: Vec<Survivor>,
     child_survivors: Vec<Survivor>,
@@ -118,12 +143,40 @@ pub(super) enum Input {
         last_output: Option<Monotonic>,
         output_bytes: u64,
     },
-    /// A stale task has written output.
+    /// A task that is stale or needs input has written output.
     OutputWritten,
     /// Output is dropped by rule.
     OutputLimited(OutputLimit),
     /// The shim has begun to kill the tree, because of its output.
     OutputKill,
+    /// [`Timer::Probe`] is due.
+    ProbeDue,
+    /// A look at the task's readiness is over.
+    Probed(Probed),
+    /// [`Timer::Ready`] is due.
+    ReadyTimedOut,
+    /// [`Timer::InputLook`] is due: the time of the latest output, if there is any, and its size.
+    StdinLookDue {
+        last_output: Option<Monotonic>,
+        output_bytes: u64,
+    },
+    /// A process of the task waits for input.
+    StdinAwaited,
+    /// The worker has sent a heartbeat.
+    Activity,
+    /// The worker's report is durable; the progress after it.
+    Progress(Arc<Progress>),
+    /// [`Timer::Progress`] is due.
+    ProgressDue,
+    WorkerResult(WorkerResult),
+    /// [`Timer::Lease`] is due.
+    LeaseDue,
+    /// The worker of a hosted task is lost for this reason.
+    WorkerLost(String),
+    /// Workers can connect to this server from now on.
+    WorkersAccepted,
+    /// [`Timer::SoftGrace`] is due.
+    SoftGraceOver,
     /// [`Timer::Grace`] is due.
     GraceOver,
     SignalSent(SentSignal),
@@ -166,10 +219,15 @@ pub(super) enum Effect {
     Abandon,
     /// Report the next output; [`Input::OutputWritten`] is the answer.
     FollowOutput,
+    /// Look whether the task is ready; [`Input::Probed`] is the answer.
+    Probe,
+    /// Look whether a process waits for input; [`Input::StdinAwaited`] is the answer if one does.
+    LookForInput,
 }
 
 impl Life {
-    pub(super) fn new(task: Task, now: Monotonic) -> Self {
+    /// The life of a task from now on. `earlier` is what earlier servers know of its worker.
+    pub(super) fn new(task: Task, earlier: EarlierWork, now: Monotonic) -> Self {
         let stop = task.stop.as_ref().filter(|_| task.is_live());
         let children = match stop {
             Some(stop) if stop.cascade => Children::Awaited,
@@ -177,16 +235,25 @@ impl Life {
         };
         // The kill is ordered again, so its deadline starts again.
         let killed = stop.filter(|stop| stop.killed);
-        Self {
+        let mut life = Self {
             kill_deadline: killed.map(|_| now.saturating_add(KILL_DEADLINE)),
             task,
             tree_ended: None,
             children,
+            last_activity: None,
             last_output: None,
+            worker: WorkerSeen::default(),
+            lease_from: now,
+            progress_announced: None,
+            progress_due: None,
             clients: Clients::None(now),
+            probing: Probing::default(),
+            input_looks: 0,
             survivors: Vec::new(),
             child_survivors: Vec::new(),
-        }
+        };
+        life.take_over_work(earlier, now);
+        life
     }
 
     /// True once the tree is empty, also while the end still waits for child tasks.
@@ -197,7 +264,7 @@ impl Life {
     /// The proof of an end that still waits for child tasks.
     pub(super) fn tree_proof(&self) -> Option<Proof> {
         let ended = self.tree_ended.as_ref();
-        ended.map(|ended| Proof::proven(ended.method, ended.at))
+        ended.map(TreeEnded::proof)
     }
 
     /// The task with a proof in its stop record, for an answer that cannot wait for the end.
@@ -234,7 +301,8 @@ impl Life {
                 method,
                 output_bytes,
             } => {
-                let end = TreeEnded::unobserved(Some(end), method, output_bytes, now.wall);
+                let proof = ProofResult::Proven(method);
+                let end = TreeEnded::unobserved(Some(end), proof, output_bytes, now.wall);
                 self.tree_ended(end, now.wall)
             }
             Input::StopRequested(request) => self.stop_requested(request, now),
@@ -253,6 +321,22 @@ impl Life {
             Input::OutputWritten => self.output_written(now),
             Input::OutputLimited(limit) => self.output_limited(limit),
             Input::OutputKill => self.stop_because_of(StopCause::OutputLimit, now),
+            Input::ProbeDue => self.probe_due(),
+            Input::Probed(result) => self.probed(result, now),
+            Input::ReadyTimedOut => self.ready_timed_out(now),
+            Input::StdinLookDue {
+                last_output,
+                output_bytes,
+            } => self.input_look_due(last_output, output_bytes, now),
+            Input::StdinAwaited => self.input_awaited(now),
+            Input::Activity => self.activity(now),
+            Input::Progress(progress) => self.progress_reported(progress, now),
+            Input::ProgressDue => self.announce_progress(now),
+            Input::WorkerResult(result) => self.worker_result(result, now),
+            Input::LeaseDue => self.lease_due(now),
+            Input::WorkerLost(known) => self.worker_lost(known, now),
+            Input::WorkersAccepted => self.workers_accepted(now),
+            Input::SoftGraceOver => self.soft_grace_over(now),
             Input::GraceOver => self.grace_over(now),
             Input::SignalSent(sent) => self.signal_sent(sent),
             Input::KillOverdue(survivors) => self.kill_overdue(survivors, now),

@@ -8,7 +8,10 @@ use super::Supervisor;
 use crate::{
     process::{
         task_file::{TaskDir, TaskFile},
-        tree::{self, Tree},
+        tree::{
+            self, Tree,
+            ports::{self, ListeningPort},
+        },
     },
     task::{Gap, Tail, Task},
 };
@@ -26,6 +29,7 @@ pub(crate) struct Observed {
     pub(crate) gaps: Vec<Gap>,
     /// Empty for a finished task.
     pub(crate) tree: Tree,
+    pub(crate) ports: Vec<ListeningPort>,
 }
 
 impl Supervisor {
@@ -40,9 +44,14 @@ impl Supervisor {
             return observe(task_dir, task, tail_bytes);
         }
         let (task_dir, task) = (task_dir.clone(), Arc::clone(task));
+        let root = self.tree_root(&task.id);
         // A process that hangs can block the read of its /proc files.
-        let observed = spawn_blocking(move || observe(&task_dir, &task, tail_bytes)).await;
-        observed.map_err(io::Error::other)?
+        let observed = spawn_blocking(move || {
+            let observed = observe(&task_dir, &task, tail_bytes)?;
+            let ports = ports::of_tree(&root);
+            Ok(Observed { ports, ..observed })
+        });
+        observed.await.map_err(io::Error::other)?
     }
 }
 
@@ -63,6 +72,7 @@ fn observe(task_dir: &TaskDir, task: &Task, tail_bytes: usize) -> io::Result<Obs
         stored_bytes: file.stored()?,
         gaps: file.gaps()?,
         tree,
+        ports: Vec::new(),
     })
 }
 

@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     config::Limits,
+    process::tree::owner::KnownTask,
     task::{Filter, QueueSettings, Queued, Task, TaskId},
 };
 
@@ -166,6 +167,20 @@ impl Registry {
         drop(live);
         found.sort_by_key(|handle| std::cmp::Reverse(handle.task().seq));
         found
+    }
+
+    /// The live tasks, by what their processes are recognised by.
+    pub(super) fn known(&self) -> Vec<KnownTask> {
+        let live = self.lock();
+        let known = live.handles.values().map(|handle| {
+            let task = handle.task();
+            KnownTask {
+                id: task.id.clone(),
+                uid: task.uid,
+                shim: handle.shim_process(),
+            }
+        });
+        known.collect()
     }
 
     /// Nothing under the lock panics half-way through a change, so a poisoned lock is usable.

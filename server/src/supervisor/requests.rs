@@ -27,6 +27,7 @@ pub(crate) enum CancelMode {
     Graceful {
         grace: Option<Duration>,
         signal: Option<Signal>,
+        soft_grace: Option<Duration>,
     },
     Force,
 }
@@ -85,7 +86,7 @@ impl Supervisor {
         request: CancelRequest,
     ) -> Result<Option<Cancelled>, Arc<JournalError>> {
         let message = |reply| Message::Cancel {
-            request: request.clone(),
+            request: request.clone().into(),
             reply,
         };
         self.ask(id, message, CancelOutcome::AlreadyFinished).await
@@ -99,7 +100,7 @@ impl Supervisor {
         request: DetachRequest,
     ) -> Result<Option<Detached>, Arc<JournalError>> {
         let message = |reply| Message::Detach {
-            request: request.clone(),
+            request: request.clone().into(),
             reply,
         };
         self.ask(id, message, DetachOutcome::AlreadyFinished).await
@@ -148,7 +149,12 @@ impl CancelRequest {
         let mut policy = task.spec.stop;
         match self.mode {
             Some(CancelMode::Force) => return StopMode::Force,
-            Some(CancelMode::Graceful { grace, signal }) => {
+            Some(CancelMode::Graceful {
+                grace,
+                signal,
+                soft_grace,
+            }) => {
+                policy.soft_grace = soft_grace.unwrap_or(policy.soft_grace);
                 policy.grace = grace.unwrap_or(policy.grace);
                 policy.signal = signal.unwrap_or(policy.signal);
             }

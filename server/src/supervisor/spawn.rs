@@ -23,19 +23,23 @@ use tokio::{
 };
 
 use super::{
-    Handle, Supervisor, admission::Refused, handle::ActorChannels, registry::Admitted,
-    task_actor::TaskActor,
+    Handle, HostNotAllowed, Supervisor,
+    admission::Refused,
+    handle::ActorChannels,
+    probe,
+    registry::Admitted,
+    task_actor::{NewTask, TaskActor},
 };
 use crate::{
     crash,
-    journal::{JournalError, PriorRequest},
+    journal::{JournalError, PriorRequest, WorkRecord},
     process::{
         error_text,
         launch::{self, Executable, Unusable},
     },
     task::{
-        Command, Event, Outcome, SpawnFailure, SpawnRequest, Spec, State, Task, TaskId, Timestamp,
-        ampersand,
+        Command, Event, Kind, Outcome, SpawnFailure, SpawnRequest, Spec, State, Task, TaskId,
+        Timestamp, ampersand,
     },
 };
 
@@ -48,6 +52,8 @@ pub(crate) enum SpawnError {
     WorkingDirectory { path: PathBuf, source: io::Error },
     #[error("cannot run the program: {0}")]
     Program(#[from] Unusable),
+    #[error(transparent)]
+    HostNotAllowed(#[from] HostNotAllowed),
     #[error(transparent)]
     Refused(#[from] Refused),
     #[error("the request id {request_id:?} belongs to a different request, that of {task_id}")]
@@ -75,6 +81,7 @@ impl SpawnError {
             Self::Program(unusable) => Some(error_text(&unusable.source)),
             Self::Failed { failure, .. } => Some(failure.message.clone()),
             Self::ParentNotLive(_)
+            | Self::HostNotAllowed(_)
             | Self::Refused(_)
             | Self::RequestIdReused { .. }
             | Self::Journal(_)
@@ -195,7 +202,7 @@ impl Supervisor {
         task: Task,
         channels: ActorChannels,
         request: SpawnRequest,
-        executable: Executable,
+        executable: Option<Executable>,
     ) -> Result<Spawned, SpawnError> {
         // Checked again: from here on a stop of the parent, or of all tasks, finds the new task.
         let checked = self.check_open().and_then(|()| self.check_parent(&request));
@@ -204,8 +211,13 @@ impl Supervisor {
             return Err(refused);
         }
         let (reply, answer) = oneshot::channel();
-        let actor = self.actor(task, channels);
-        tokio::spawn(actor.run_new(request, executable, reply));
+        let actor = Box::new(self.actor(task, None, channels));
+        let new = NewTask {
+            request,
+            executable,
+            reply,
+        };
+        tokio::spawn(actor.run_new(Box::new(new)));
         let answer = answer.await;
         crash::point("spawn.started-recorded");
         match answer {
@@ -222,8 +234,13 @@ impl Supervisor {
         }
     }
 
-    pub(super) fn actor(&self, task: Task, channels: ActorChannels) -> TaskActor {
-        TaskActor::new(Arc::clone(&self.shared), task, channels)
+    pub(super) fn actor(
+        &self,
+        task: Task,
+        work: Option<WorkRecord>,
+        channels: ActorChannels,
+    ) -> TaskActor {
+        TaskActor::new(Arc::clone(&self.shared), task, work, channels)
     }
 
     fn check_open(&self) -> Result<(), SpawnError> {
@@ -246,15 +263,22 @@ impl Supervisor {
         }
     }
 
-    /// Makes every check that needs no admission. `script` replaces the command of the request.
+    /// Makes every check that needs no admission. `script` replaces the command of the request. A hosted
+    /// task has no executable, and its directory is only data.
     fn check(
         &self,
         request: &SpawnRequest,
         script: Option<Command>,
-    ) -> Result<(Spec, Executable), SpawnError> {
+    ) -> Result<(Spec, Option<Executable>), SpawnError> {
         self.check_parent(request)?;
         let parts = &self.shared.parts;
+        if let Some(ready) = &request.spec.ready {
+            probe::check_host(&ready.probe, parts.probe_hosts)?;
+        }
         let mut spec = request.spec.clone();
+        if spec.kind == Kind::Hosted {
+            return Ok((spec, None));
+        }
         if spec.working_directory.as_os_str().is_empty() {
             spec.working_directory = parts.working_directory.clone();
         }
@@ -272,7 +296,7 @@ impl Supervisor {
             source,
         })?;
         let executable = launch::resolve(&spec.command, directory, parts.base_env.path(request))?;
-        Ok((spec, executable))
+        Ok((spec, Some(executable)))
     }
 
     /// Gives the first answer to a repeated request.
@@ -335,7 +359,13 @@ fn check_started(task: &Task) -> Result<(), SpawnError> {
             task_id: task.id.clone(),
             failure: failure.clone(),
         }),
-        Some(Outcome::Exited(_) | Outcome::Signalled { .. } | Outcome::Unknown(_)) | None => Ok(()),
+        Some(
+            Outcome::Exited(_)
+            | Outcome::Signalled { .. }
+            | Outcome::Unknown(_)
+            | Outcome::Worker(_),
+        )
+        | None => Ok(()),
     }
 }
 

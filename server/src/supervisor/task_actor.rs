@@ -22,13 +22,16 @@
 //! | `records` | facts from the task file |
 //! | `reconcile` | a task without a shim connection |
 //! | `stop_others` | child tasks, and tasks to be replaced |
-//! | `output`, `matching` | the task's output, and the search for its patterns |
+//! | `output`, `matching` | the output of the task, and the search for its patterns |
+//! | `looks` | looks at whether the task is ready, or waits for input |
+//! | `work` | the worker: reports, result, messages |
 //! | `revive` | a panic of the actor |
 
 mod backlog;
 mod effects;
 mod inbox;
 mod launch;
+mod looks;
 mod matching;
 mod orders;
 mod output;
@@ -39,12 +42,14 @@ mod revive;
 mod shim_connection;
 mod silent_shim;
 mod stop_others;
+mod work;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use tokio::{sync::oneshot, task::JoinSet};
 
 pub(super) use inbox::Message;
+pub(super) use launch::NewTask;
 use launch::{Prepared, is_admitted_and_not_started};
 use matching::{Matching, MatchingEvent};
 pub(super) use records::cgroup_path;
@@ -53,18 +58,20 @@ use self::backlog::Backlog;
 use super::{
     JobGuard, Shared,
     handle::ActorChannels,
-    lifecycle::{Clients, Input, Life, Timer},
+    lifecycle::{Clients, EarlierWork, Input, Life, Timer},
 };
 use crate::{
     crash,
-    journal::JournalError,
+    journal::{JournalError, WorkRecord},
     process::shim::{ShimProcess, ShimReport},
     task::{Event, Monotonic, SentSignal, Signal, SignalTarget, Survivor, Task, Timestamp},
 };
+use looks::{Looked, Looks};
 use reconcile::SweepDeadline;
 use records::LeaderExitRecord;
 use shim_connection::{ShimConnection, ShimEvent};
 use silent_shim::Silence;
+use work::Mailbox;
 
 /// The longest single sleep, so that no sum of times overflows.
 const LONGEST_SLEEP: Duration = Duration::from_secs(24 * 3600);
@@ -74,14 +81,18 @@ enum Wake {
     Shutdown,
     Shim(ShimEvent),
     TimerDue(Timer),
-    /// The number of attached clients has changed, or clients can attach from now on.
+    /// The number of attached clients has changed.
     ClientsChanged,
+    /// Clients and workers can connect from now on.
+    ClientsAccepted,
     Message(Message),
     /// The shim does not report a start or an end.
     ShimSilent,
     ChildrenStopped,
     Admitted,
     StoppedWhileQueued,
+    /// A look at the task has a result.
+    Looked(Looked),
     /// It is time to record again what the journal has refused.
     RetryRecording,
     Matching(MatchingEvent),
@@ -98,8 +109,6 @@ pub(super) struct TaskActor {
     backlog: Backlog,
     /// True if the task is admitted and the journal has refused the record.
     is_admission_refused: bool,
-    /// The process of the shim, if there may be one.
-    shim_process: Option<ShimProcess>,
     silence: Silence,
     /// The task's cgroup, if it may have one.
     cgroup: Option<PathBuf>,
@@ -121,25 +130,35 @@ pub(super) struct TaskActor {
     is_damage_logged: bool,
     /// The lowest limit on its output that the server has ordered.
     output_limit: Option<u64>,
+    looks: Looks,
+    /// The record of the worker, if there was one.
+    work: Option<Box<WorkRecord>>,
+    /// Read when it is first needed.
+    mailbox: Option<Box<Mailbox>>,
     /// The stops of child tasks that are under way.
     child_stops: JoinSet<()>,
     _job: JobGuard,
 }
 
 impl TaskActor {
-    pub(super) fn new(shared: Arc<Shared>, task: Task, channels: ActorChannels) -> Self {
+    /// The actor of a task. `work` is the record of its worker, if an earlier server has one.
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        task: Task,
+        work: Option<WorkRecord>,
+        channels: ActorChannels,
+    ) -> Self {
         let accepts_clients = *shared.accepts_clients.borrow();
         Self {
             _job: JobGuard::new(&shared),
             shared,
             is_of_this_boot: task.started.is_none() && task.stop.is_none(),
             matching: Matching::of(&task),
-            life: Life::new(task, Monotonic::now()),
+            life: Life::new(task, EarlierWork::of(work.as_ref()), Monotonic::now()),
             channels,
             shim: ShimConnection::NotLaunched,
             backlog: Backlog::default(),
             is_admission_refused: false,
-            shim_process: None,
             silence: Silence::new(),
             cgroup: None,
             prepared: None,
@@ -149,8 +168,20 @@ impl TaskActor {
             sweep_deadline: SweepDeadline::NotStarted,
             is_damage_logged: false,
             output_limit: None,
+            looks: Looks::default(),
+            work: work.map(Box::new),
+            mailbox: None,
             child_stops: JoinSet::new(),
         }
+    }
+
+    /// The process of the shim, if there may be one.
+    fn shim_process(&self) -> Option<ShimProcess> {
+        *self.channels.shim_process.borrow()
+    }
+
+    fn set_shim_process(&self, process: Option<ShimProcess>) {
+        self.channels.shim_process.send_replace(process);
     }
 
     /// True if no event waits to be recorded.
@@ -159,29 +190,44 @@ impl TaskActor {
     }
 
     /// Runs until the task is finished and that is recorded, or the server shuts down.
+    ///
+    /// What it does at a wake is on the heap for as long as it takes: an actor sleeps most of its life, and
+    /// there may be thousands.
     async fn run(&mut self) {
         while self.life.task.is_live() || !self.is_recorded() {
-            match self.next_wake().await {
-                Wake::Shutdown => {
-                    let _ = self.record_backlog().await;
-                    return;
-                }
-                Wake::Shim(event) => self.handle_shim(event).await,
-                Wake::TimerDue(timer) => self.handle_timer(timer).await,
-                Wake::ClientsChanged => self.update_clients().await,
-                Wake::Message(message) => self.handle_message(message).await,
-                Wake::ShimSilent => self.work_around_shim().await,
-                // A forced stop may have started a second round.
-                Wake::ChildrenStopped if self.child_stops.is_empty() => {
-                    self.apply(Input::ChildrenFinished).await;
-                }
-                Wake::ChildrenStopped => {}
-                Wake::Admitted => self.start_admitted().await,
-                Wake::StoppedWhileQueued => self.apply(Input::StoppedWhileQueued).await,
-                Wake::RetryRecording => self.retry_recording().await,
-                Wake::Matching(event) => self.handle_matching(event).await,
+            let wake = self.next_wake().await;
+            if matches!(wake, Wake::Shutdown) {
+                return drop(Box::pin(self.record_backlog()).await);
             }
+            Box::pin(self.handle(wake)).await;
         }
+        Box::pin(self.finish()).await;
+    }
+
+    async fn handle(&mut self, wake: Wake) {
+        match wake {
+            Wake::Shim(event) => self.handle_shim(event).await,
+            Wake::TimerDue(timer) => self.handle_timer(timer).await,
+            Wake::ClientsChanged => self.update_clients().await,
+            Wake::ClientsAccepted => self.accept_clients().await,
+            Wake::Message(message) => self.handle_message(message).await,
+            Wake::ShimSilent => self.work_around_shim().await,
+            // A forced stop may have started a second round.
+            Wake::ChildrenStopped if self.child_stops.is_empty() => {
+                self.apply(Input::ChildrenFinished).await;
+            }
+            Wake::Shutdown | Wake::ChildrenStopped => {}
+            Wake::Admitted => self.start_admitted().await,
+            Wake::StoppedWhileQueued => self.apply(Input::StoppedWhileQueued).await,
+            Wake::Looked(Looked::Ready(probed)) => self.apply(Input::Probed(probed)).await,
+            Wake::Looked(Looked::InputAwaited) => self.apply(Input::StdinAwaited).await,
+            Wake::RetryRecording => self.retry_recording().await,
+            Wake::Matching(event) => self.handle_matching(event).await,
+        }
+    }
+
+    /// Gives back what a finished task has used.
+    async fn finish(&mut self) {
         crash::point("end.recorded");
         self.shared.registry.remove(&self.life.task.id);
         self.shared.output_budget.forget(&self.life.task.id);
@@ -193,9 +239,7 @@ impl TaskActor {
         if self.life.is_stopped_while_queued() {
             return Wake::StoppedWhileQueued;
         }
-        if self.prepared.is_some() && !self.is_starting() {
-            self.prepared = None;
-        }
+        self.drop_unneeded();
         let timer = self.life.timer().filter(|_| self.is_of_this_boot);
         let awaits_shim = self.awaits_shim();
         tokio::select! {
@@ -204,14 +248,12 @@ impl TaskActor {
             event = self.shim.next_event() => Wake::Shim(event),
             timer = due(timer) => Wake::TimerDue(timer),
             Ok(()) = self.channels.attached_clients.changed() => Wake::ClientsChanged,
-            () = self.shared.clients_accepted(), if !self.accepts_clients => {
-                self.accepts_clients = true;
-                Wake::ClientsChanged
-            }
+            () = self.shared.clients_accepted(), if !self.accepts_clients => Wake::ClientsAccepted,
             Some(message) = self.channels.inbox.recv() => Wake::Message(message),
             () = tokio::time::sleep_until(self.silence.next_step), if awaits_shim => Wake::ShimSilent,
             Some(_) = self.child_stops.join_next() => Wake::ChildrenStopped,
             () = admitted(&mut self.channels.admitted) => Wake::Admitted,
+            looked = self.looks.next() => Wake::Looked(looked),
             () = self.backlog.retry_due() => Wake::RetryRecording,
             event = matching::next_event(&mut self.matching, &self.life) => Wake::Matching(event),
         }
@@ -283,10 +325,27 @@ impl TaskActor {
                 self.update_clients().await;
                 self.apply(Input::ClientDisconnected).await;
             }
-            Timer::Silence => self.apply(self.silence()).await,
+            Timer::Probe => self.apply(Input::ProbeDue).await,
+            Timer::Ready => self.apply(Input::ReadyTimedOut).await,
+            Timer::InputLook => self.apply(self.input_look_due()).await,
+            Timer::Silence => self.look_at_silence().await,
+            // No worker could connect yet; the lease starts when workers can.
+            Timer::Lease if !self.accepts_clients => self.apply(Input::WorkersAccepted).await,
+            Timer::Lease => self.apply(Input::LeaseDue).await,
+            Timer::Progress => self.apply(Input::ProgressDue).await,
+            Timer::SoftGrace => {
+                crash::point("cancel.soft-over");
+                self.apply(Input::SoftGraceOver).await;
+            }
             Timer::Grace => self.apply(Input::GraceOver).await,
             Timer::KillDeadline => self.name_survivors().await,
         }
+    }
+
+    async fn accept_clients(&mut self) {
+        self.accepts_clients = true;
+        self.apply(Input::WorkersAccepted).await;
+        self.update_clients().await;
     }
 
     async fn update_clients(&mut self) {
@@ -308,7 +367,7 @@ impl TaskActor {
     }
 
     async fn processes_below_shim(&self) -> Vec<Survivor> {
-        match self.shim_process {
+        match self.shim_process() {
             Some(shim) => shim.descendants().await,
             None => Vec::new(),
         }

@@ -21,9 +21,9 @@ pub enum EventKind {
     Created,
     /// The task left the queue.
     Admitted,
-    /// The leader runs.
+    /// The leader runs, or a worker may work.
     Started,
-    /// A stop was requested, or a forced stop ended a grace.
+    /// A stop was requested, its soft phase is over, or a forced stop ended a grace.
     Stopping,
     /// The leader exited and orphans live on.
     LeaderExited,
@@ -31,8 +31,15 @@ pub enum EventKind {
     Detached,
     /// The task has been silent for too long.
     Stale,
-    /// A stale task has written output again.
+    /// A task that was stale has shown activity again, or one that needed input has written output.
     Active,
+    Ready,
+    /// The task was not ready in time.
+    NotReady,
+    /// The silent task waits for input.
+    NeedsInput,
+    /// A worker has reported progress, or delivered a result that does not end the task.
+    Progress,
     /// A kill did not empty the tree in time.
     KillOverdue,
     /// Output is dropped from now on.
@@ -69,6 +76,10 @@ impl EventKind {
             | Self::Detached
             | Self::Stale
             | Self::Active
+            | Self::Ready
+            | Self::NotReady
+            | Self::NeedsInput
+            | Self::Progress
             | Self::KillOverdue
             | Self::OutputLimit
             | Self::Matched

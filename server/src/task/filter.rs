@@ -1,7 +1,7 @@
 //! A selection of tasks.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Component, Path, PathBuf},
 };
 
@@ -28,6 +28,15 @@ pub(crate) struct Filter {
     pub queue: Option<String>,
     pub name: Option<String>,
     pub id_prefix: Option<IdPrefix>,
+    pub port: Option<PortFilter>,
+}
+
+/// The tasks that listen on a port. A port is no fact of a task: the listeners are looked up for each
+/// call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PortFilter {
+    pub port: u16,
+    pub listeners: BTreeSet<TaskId>,
 }
 
 impl Filter {
@@ -46,6 +55,7 @@ impl Filter {
             queue,
             name,
             id_prefix,
+            port,
         } = self;
         let fields = [
             ("task_ids", !ids.is_empty()),
@@ -60,6 +70,7 @@ impl Filter {
             ("queue", queue.is_some()),
             ("name", name.is_some()),
             ("id_prefix", id_prefix.is_some()),
+            ("port", port.is_some()),
         ];
         let set = fields.into_iter().filter(|(_, set)| *set);
         set.map(|(name, _)| name).collect()
@@ -108,6 +119,7 @@ impl Filter {
             || self.directory.is_some()
             || self.queue.is_some()
             || self.name.is_some()
+            || self.port.is_some()
     }
 
     /// The part of [`Filter::matches`] for which the journal has no column.
@@ -119,6 +131,7 @@ impl Filter {
                 .is_none_or(|wanted| directory.starts_with(normalised(wanted)))
             && (self.queue.is_none() || self.queue == task.spec.queue)
             && is_unset_or(&self.name, &task.spec.name)
+            && (self.port.as_ref()).is_none_or(|port| port.listeners.contains(&task.id))
     }
 }
 

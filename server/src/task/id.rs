@@ -26,7 +26,7 @@ pub struct Seq(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdKey(pub u64);
 
-/// The id of a task for people and programs: `shell-` or `agent-` and ten characters of base32.
+/// The id of a task for people and programs: `shell-`, `agent-` or `hosted-` and ten characters of base32.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TaskId(Box<str>);
@@ -62,6 +62,7 @@ impl IdKey {
         let prefix = match kind {
             Kind::Shell => "shell",
             Kind::Agent => "agent",
+            Kind::Hosted => "hosted",
         };
         let digits = str::from_utf8(&digits).expect("the alphabet is ASCII");
         TaskId(format!("{prefix}-{digits}").into())

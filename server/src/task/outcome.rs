@@ -1,8 +1,8 @@
-//! The end of a leader.
+//! The end of a leader, or of hosted work.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Moment, Signal};
+use super::{Moment, Signal, WorkerStatus};
 
 /// The end of a leader.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -11,7 +11,7 @@ pub struct LeaderEnd {
     pub at: Moment,
 }
 
-/// The ways for a leader to end, never folded into one number.
+/// The ways for a leader or hosted work to end, never folded into one number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -25,6 +25,8 @@ pub enum Outcome {
     SpawnFailed(SpawnFailure),
     /// The end was not recorded; the known circumstances.
     Unknown(String),
+    /// The worker of a hosted task delivered a result.
+    Worker(WorkerStatus),
 }
 
 /// The reason why a leader never ran.

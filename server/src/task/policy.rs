@@ -8,6 +8,8 @@ use super::{Pattern, Signal};
 
 /// Default time between the stop signal and the kill.
 pub const DEFAULT_GRACE: Duration = Duration::from_secs(5);
+/// Default time before the stop signal for a worker that listens.
+pub(crate) const DEFAULT_SOFT_GRACE: Duration = Duration::from_secs(10);
 /// Default time in the foreground.
 pub(crate) const DEFAULT_FOREGROUND_TIMEOUT: Duration = Duration::from_secs(60);
 /// Default time for a client to attach first, or again.
@@ -44,11 +46,18 @@ pub enum EnvironmentDefaults {
     None,
 }
 
-/// The way in which a task is stopped: the signal, the grace, then the kill.
+/// The way in which a task is stopped: a soft phase if a worker listens, the signal, the grace, then the kill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StopPolicy {
     pub grace: Duration,
     pub signal: Signal,
+    /// The longest soft phase; zero for none.
+    #[serde(default = "default_soft_grace")]
+    pub soft_grace: Duration,
+}
+
+fn default_soft_grace() -> Duration {
+    DEFAULT_SOFT_GRACE
 }
 
 impl Default for StopPolicy {
@@ -56,6 +65,7 @@ impl Default for StopPolicy {
         Self {
             grace: DEFAULT_GRACE,
             signal: SIGTERM,
+            soft_grace: DEFAULT_SOFT_GRACE,
         }
     }
 }
@@ -96,10 +106,10 @@ pub enum OnDisconnect {
     Keep,
 }
 
-/// The rules for a task that has stopped writing output.
+/// The rules for a task that has become silent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Silence {
-    /// Time without output after which the task is stale.
+    /// Time without output or activity of a worker after which the task is stale.
     pub stale_after: Duration,
     pub on_stale: OnStale,
 }
@@ -110,6 +120,14 @@ pub struct Silence {
 pub enum OnStale {
     Notify,
     Cancel,
+}
+
+/// The rules for a task that may wait for input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Input {
+    /// Time without output after which the task is looked at, besides the moment at which it becomes
+    /// stale.
+    pub notify_after: Option<Duration>,
 }
 
 /// A key that only one live task has at a time.

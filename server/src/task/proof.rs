@@ -18,6 +18,8 @@ pub enum ProofResult {
     Proven(ProofMethod),
     /// The tree is not empty, and the kill goes on.
     Survivors(Vec<Survivor>),
+    /// The work ran inside a client, where nothing can be proven; the known circumstances.
+    Unproven(String),
 }
 
 impl Proof {

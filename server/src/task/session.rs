@@ -12,6 +12,7 @@ use super::{Event, EventKind, Kind, Revision, Timestamp};
 pub struct Activity {
     pub agents: u32,
     pub shells: u32,
+    pub hosted: u32,
 }
 
 impl Activity {
@@ -39,6 +40,7 @@ impl Activity {
         match kind {
             Kind::Agent => &mut self.agents,
             Kind::Shell => &mut self.shells,
+            Kind::Hosted => &mut self.hosted,
         }
     }
 }

@@ -7,8 +7,8 @@ use std::{collections::BTreeMap, ops::Not, path::PathBuf, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Environment, Exclusive, ExclusiveMode, Foreground, OrphanPolicy, OutputPolicy, Silence,
-    StopPolicy, TaskId,
+    Environment, Exclusive, ExclusiveMode, Foreground, Input, OrphanPolicy, OutputPolicy, Ready,
+    Silence, StopPolicy, TaskId,
 };
 
 /// A task's specification, without the values of its environment variables.
@@ -35,7 +35,7 @@ pub struct Spec {
     /// Maximum time in the background.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
-    /// Maximum time without output.
+    /// Maximum time without output or activity of a worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_timeout: Option<Duration>,
     #[serde(default, skip_serializing_if = "StopPolicy::is_default")]
@@ -53,16 +53,24 @@ pub struct Spec {
     pub orphan_policy: OrphanPolicy,
     #[serde(default, skip_serializing_if = "OutputPolicy::is_default")]
     pub output: OutputPolicy,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Input>,
+    /// Present: the task has a readiness.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready: Option<Ready>,
     /// The requested script ended in `&`, which `command` no longer has.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub had_ampersand: bool,
 }
 
 impl Spec {
-    /// A shell task that runs this command with every default.
+    /// A task that does this work with every default; a shell task, if it has a command.
     pub fn new(command: Command) -> Self {
         Self {
-            kind: Kind::Shell,
+            kind: match command {
+                Command::Argv(_) | Command::Shell { .. } => Kind::Shell,
+                Command::Hosted { .. } => Kind::Hosted,
+            },
             name: String::new(),
             session_id: String::new(),
             parent: None,
@@ -79,6 +87,8 @@ impl Spec {
             queue: None,
             orphan_policy: OrphanPolicy::default(),
             output: OutputPolicy::default(),
+            input: None,
+            ready: None,
             had_ampersand: false,
         }
     }
@@ -103,9 +113,11 @@ pub enum Kind {
     Shell,
     /// A process tree that is a subagent.
     Agent,
+    /// Work inside a client.
+    Hosted,
 }
 
-/// The command to run.
+/// The work to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Command {
@@ -116,6 +128,11 @@ pub enum Command {
         script: String,
         /// The shell, if the client chose one.
         program: Option<PathBuf>,
+    },
+    /// No command: a worker inside a client does the work.
+    Hosted {
+        /// The time without a message of the worker after which it is lost.
+        lease: Duration,
     },
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use super::{Actor, Moment, Monotonic, Timestamp};
 
@@ -13,7 +14,7 @@ pub enum State {
     Queued,
     /// The intent is durable; the leader does not run yet.
     Starting,
-    /// A process of the tree is alive.
+    /// A process of the tree is alive, or a worker may work.
     Running,
     /// A stop was requested.
     Stopping,
@@ -52,6 +53,8 @@ pub enum EndReason {
     Timeout,
     /// The idle timeout, or the silence policy.
     IdleTimeout,
+    /// Not ready in time.
+    NotReady,
     /// The last attached client disconnected.
     ClientDisconnected,
     /// Another task replaced it as the holder of its exclusive key.
@@ -61,6 +64,10 @@ pub enum EndReason {
     OutputLimit,
     /// The shim was killed, or the machine restarted.
     SupervisionLost,
+    /// The worker of a hosted task was silent for too long, or the machine restarted.
+    WorkerLost,
+    /// The worker of a hosted task delivered a failure.
+    WorkerFailed,
 }
 
 /// The relation of a task to its clients.
@@ -89,14 +96,41 @@ pub struct Queued {
     pub admitted: Option<Timestamp>,
 }
 
-/// The start of a leader.
+/// The start of a task's work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Started {
+    pub at: Moment,
+    #[serde(flatten)]
+    pub by: StartedBy,
+}
+
+/// The party that does a task's work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum StartedBy {
+    /// A process tree with this leader.
+    Leader(Leader),
+    /// A worker inside a client. The task started in this boot of the machine.
+    Worker { boot: Uuid },
+}
+
+/// The first process of a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leader {
     pub pid: u32,
     /// Start in clock ticks since boot: with the pid, the process's identity.
     pub start_ticks: u64,
-    pub at: Moment,
     pub containment: Containment,
+}
+
+impl Started {
+    /// The first process; none for a hosted task.
+    pub fn leader(&self) -> Option<Leader> {
+        match self.by {
+            StartedBy::Leader(leader) => Some(leader),
+            StartedBy::Worker { .. } => None,
+        }
+    }
 }
 
 /// The mechanism that keeps a tree together.

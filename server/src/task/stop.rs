@@ -1,8 +1,10 @@
 //! The record of a stop: its cause, its requester, the signals sent, and the proof.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
-use super::{Moment, Proof, ProofResult, StopPolicy, Survivor, Timestamp};
+use super::{Moment, Monotonic, Proof, ProofResult, StopPolicy, Survivor, Timestamp};
 
 /// A signal's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,7 +23,10 @@ pub struct Stop {
     pub mode: StopMode,
     /// The tasks that it spawned are stopped before it.
     pub cascade: bool,
-    /// The kill of the whole tree was ordered.
+    /// The phase before the signal, if a worker listened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub soft: Option<SoftPhase>,
+    /// The kill of the whole tree was ordered, or the worker of a hosted task is not waited for any more.
     #[serde(default)]
     pub killed: bool,
     /// The signals sent, in order.
@@ -35,16 +40,58 @@ impl Stop {
     pub fn survivors(&self) -> &[Survivor] {
         match self.proof.as_ref().map(|proof| &proof.result) {
             Some(ProofResult::Survivors(survivors)) => survivors,
-            Some(ProofResult::Proven(_)) | None => &[],
+            Some(ProofResult::Proven(_) | ProofResult::Unproven(_)) | None => &[],
         }
     }
+
+    /// The point that it has reached.
+    pub fn phase(&self) -> StopPhase {
+        let policy = match self.mode {
+            StopMode::Graceful(policy) if !self.killed => policy,
+            StopMode::Graceful(_) | StopMode::Force => return StopPhase::Kill,
+        };
+        let requested = self.requested.mono;
+        let signalled = match self.soft {
+            None => requested,
+            Some(SoftPhase { over: Some(at), .. }) => at.mono,
+            Some(SoftPhase { grace, over: None }) => {
+                let until = requested.saturating_add(grace);
+                return StopPhase::Soft { until };
+            }
+        };
+        let until = signalled.saturating_add(policy.grace);
+        StopPhase::Signal { policy, until }
+    }
+}
+
+/// The phase of a stop in which a worker finishes its present tool call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SoftPhase {
+    /// Its longest duration, from the request on.
+    pub grace: Duration,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<Moment>,
+}
+
+/// The point that a stop has reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopPhase {
+    /// A worker finishes its present tool call.
+    Soft { until: Monotonic },
+    /// The stop signal was sent; for a hosted task, the worker was told to stop now.
+    Signal {
+        policy: StopPolicy,
+        until: Monotonic,
+    },
+    /// The kill was ordered; for a hosted task, the worker is not waited for any more.
+    Kill,
 }
 
 /// The way in which a tree is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopMode {
-    /// The signal, the grace, then the kill.
+    /// A soft phase if a worker listens, the signal, the grace, then the kill.
     Graceful(StopPolicy),
     /// The kill at once.
     Force,
@@ -62,6 +109,8 @@ pub enum StopCause {
     Shutdown,
     /// The idle timeout, or the silence policy.
     IdleTimeout,
+    /// Not ready in time.
+    NotReady,
     /// The last attached client disconnected.
     ClientDisconnected,
     /// Another task replaced it as the holder of its exclusive key.

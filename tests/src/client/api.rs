@@ -160,7 +160,7 @@ impl Api {
     pub async fn inspect(&self, id: &str) -> Result<InspectResponse, Status> {
         let request = InspectRequest {
             task_id: id.to_owned(),
-            output_tail_bytes: None,
+            ..Default::default()
         };
         self.raw().inspect(request).await.map(Response::into_inner)
     }

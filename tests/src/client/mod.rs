@@ -10,6 +10,7 @@ pub mod output;
 pub mod refusal;
 pub mod sessions;
 pub mod watch;
+pub mod worker;
 
 pub use api::Api;
 pub use attachment::Attachment;
@@ -17,3 +18,4 @@ pub use follow::Follow;
 pub use follower::Follower;
 pub use refusal::Refusal;
 pub use watch::Watch;
+pub use worker::Worker;

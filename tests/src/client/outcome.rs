@@ -17,7 +17,10 @@ pub fn outcome(task: &BackgroundTask) -> &Outcome {
 pub fn exit_code(task: &BackgroundTask) -> i32 {
     match outcome(task) {
         Outcome::ExitCode(code) => *code,
-        other @ (Outcome::Signal(_) | Outcome::SpawnError(_) | Outcome::Unknown(_)) => {
+        other @ (Outcome::Signal(_)
+        | Outcome::SpawnError(_)
+        | Outcome::Unknown(_)
+        | Outcome::Worker(_)) => {
             panic!("no exit code: {other:?}")
         }
     }
@@ -28,7 +31,10 @@ pub fn exit_code(task: &BackgroundTask) -> i32 {
 pub fn signal(task: &BackgroundTask) -> &SignalOutcome {
     match outcome(task) {
         Outcome::Signal(signal) => signal,
-        other @ (Outcome::ExitCode(_) | Outcome::SpawnError(_) | Outcome::Unknown(_)) => {
+        other @ (Outcome::ExitCode(_)
+        | Outcome::SpawnError(_)
+        | Outcome::Unknown(_)
+        | Outcome::Worker(_)) => {
             panic!("no signal: {other:?}")
         }
     }
@@ -37,14 +43,28 @@ pub fn signal(task: &BackgroundTask) -> &SignalOutcome {
 /// Asserts that a task is lost for this reason.
 #[track_caller]
 pub fn assert_lost(task: &BackgroundTask, why: &str) {
+    assert_lost_by(task, EndReason::SupervisionLost, why);
+}
+
+/// Asserts that a hosted task has lost its worker for this reason.
+#[track_caller]
+pub fn assert_worker_lost(task: &BackgroundTask, why: &str) {
+    assert_lost_by(task, EndReason::WorkerLost, why);
+}
+
+#[track_caller]
+fn assert_lost_by(task: &BackgroundTask, reason: EndReason, why: &str) {
     assert_eq!(
         (task.state(), task.end_reason()),
-        (TaskState::Lost, EndReason::SupervisionLost),
+        (TaskState::Lost, reason),
         "{task:?}"
     );
     match outcome(task) {
         Outcome::Unknown(unknown) => assert!(unknown.detail.contains(why), "{unknown:?}"),
-        other @ (Outcome::ExitCode(_) | Outcome::Signal(_) | Outcome::SpawnError(_)) => {
+        other @ (Outcome::ExitCode(_)
+        | Outcome::Signal(_)
+        | Outcome::SpawnError(_)
+        | Outcome::Worker(_)) => {
             panic!("a known outcome: {other:?}")
         }
     }
@@ -56,7 +76,9 @@ pub fn proven(proof: Option<&Proof>) -> ProofMethod {
     let proof = proof.expect("a proof");
     match &proof.result {
         Some(proof::Result::Proven(method)) => (*method).try_into().expect("a known method"),
-        other @ (Some(proof::Result::Survivors(_)) | None) => panic!("not proven: {other:?}"),
+        other @ (Some(proof::Result::Survivors(_) | proof::Result::Unproven(_)) | None) => {
+            panic!("not proven: {other:?}")
+        }
     }
 }
 
@@ -80,7 +102,7 @@ pub fn survivors(task: &BackgroundTask) -> Vec<i32> {
         Some(proof::Result::Survivors(left)) => {
             left.processes.iter().map(|process| process.pid).collect()
         }
-        Some(proof::Result::Proven(_)) | None => Vec::new(),
+        Some(proof::Result::Proven(_) | proof::Result::Unproven(_)) | None => Vec::new(),
     }
 }
 

@@ -74,6 +74,14 @@ impl Api {
         all.lines().map(str::to_owned).collect()
     }
 
+    /// Waits for the port on which the fixture says that it listens.
+    pub async fn listening_port(&self, id: &str) -> u32 {
+        self.output_reaches(id, "listening 1\n".len() as u64).await;
+        let lines = self.lines(id).await;
+        let port = lines[0].strip_prefix("listening ").expect("a port");
+        port.parse().expect("a number")
+    }
+
     /// The offset behind the last byte so far.
     pub async fn output_end(&self, id: &str) -> u64 {
         let answer = self.read(read(id, 0)).await;

@@ -61,6 +61,7 @@ fn count(session: &mut SessionActivity, kind: TaskEventType, of: TaskKind) -> bo
     let number = match of {
         TaskKind::Agent => &mut session.agents,
         TaskKind::Shell => &mut session.shells,
+        TaskKind::Hosted => &mut session.hosted,
         TaskKind::Unspecified => return false,
     };
     match kind {
@@ -74,6 +75,10 @@ fn count(session: &mut SessionActivity, kind: TaskEventType, of: TaskKind) -> bo
         | TaskEventType::Detached
         | TaskEventType::Stale
         | TaskEventType::Active
+        | TaskEventType::Ready
+        | TaskEventType::NotReady
+        | TaskEventType::NeedsInput
+        | TaskEventType::Progress
         | TaskEventType::KillOverdue
         | TaskEventType::OutputLimit
         | TaskEventType::Matched

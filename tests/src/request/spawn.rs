@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use heeler_proto::v1::{
-    ArgvCommand, ExclusiveMode, ExclusivePolicy, ForegroundPolicy, OutputPolicy, ShellCommand,
-    SilencePolicy, SpawnRequest, StopPolicy, TaskEnvironment, TaskSpec, task_spec::Command,
+    ArgvCommand, ExclusiveMode, ExclusivePolicy, ForegroundPolicy, OutputPolicy, ReadyPolicy,
+    ShellCommand, SilencePolicy, SpawnRequest, StopPolicy, TaskEnvironment, TaskSpec,
+    ready_policy::Probe, task_spec::Command,
 };
 use prost_types::Duration;
 
@@ -108,6 +109,11 @@ pub trait SpawnRequestExt: Sized {
     fn with_max_output(self, bytes: u64) -> Self;
     fn with_output_head(self, bytes: u64) -> Self;
     fn with_on_output_limit(self, action: impl Into<i32>) -> Self;
+    fn with_ready(self, probe: Probe) -> Self;
+    fn with_ready_interval(self, interval: Duration) -> Self;
+    fn with_ready_timeout(self, timeout: Duration) -> Self;
+    fn with_ready_action(self, action: impl Into<i32>) -> Self;
+    fn with_input_after(self, silence: Duration) -> Self;
 }
 
 impl SpawnRequestExt for SpawnRequest {
@@ -260,6 +266,32 @@ impl SpawnRequestExt for SpawnRequest {
         output_policy(&mut self).on_limit = action.into();
         self
     }
+
+    fn with_ready(mut self, probe: Probe) -> Self {
+        ready_policy(&mut self).probe = Some(probe);
+        self
+    }
+
+    fn with_ready_interval(mut self, interval: Duration) -> Self {
+        ready_policy(&mut self).interval = Some(interval);
+        self
+    }
+
+    fn with_ready_timeout(mut self, timeout: Duration) -> Self {
+        ready_policy(&mut self).timeout = Some(timeout);
+        self
+    }
+
+    fn with_ready_action(mut self, action: impl Into<i32>) -> Self {
+        ready_policy(&mut self).on_timeout = action.into();
+        self
+    }
+
+    fn with_input_after(mut self, silence: Duration) -> Self {
+        let policy = spec(&mut self).input.get_or_insert_default();
+        policy.notify_after = Some(silence);
+        self
+    }
 }
 
 fn spec(request: &mut SpawnRequest) -> &mut TaskSpec {
@@ -284,6 +316,10 @@ fn silence_policy(request: &mut SpawnRequest) -> &mut SilencePolicy {
 
 fn output_policy(request: &mut SpawnRequest) -> &mut OutputPolicy {
     spec(request).output.get_or_insert_default()
+}
+
+fn ready_policy(request: &mut SpawnRequest) -> &mut ReadyPolicy {
+    spec(request).ready.get_or_insert_default()
 }
 
 fn exclusive_policy(request: &mut SpawnRequest) -> &mut ExclusivePolicy {

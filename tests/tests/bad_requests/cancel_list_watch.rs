@@ -173,6 +173,7 @@ async fn invalid_fields_of_list_and_inspect_are_named() {
         Call::Inspect(InspectRequest {
             task_id: task_id.into(),
             output_tail_bytes: tail,
+            ..InspectRequest::default()
         })
     };
     cases.push(bad("task_id", inspect("", None)));

@@ -75,6 +75,13 @@ async fn invalid_placements_directories_and_queues_are_named_by_every_call() {
                 ..none()
             },
         ),
+        (
+            "filter.port",
+            TaskFilter {
+                port: 65_536,
+                ..none()
+            },
+        ),
     ];
     let cases = filters
         .iter()
@@ -108,7 +115,7 @@ type Set = fn(&mut TaskFilter);
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn wait_takes_ids_alone_or_a_session_alone() {
     let edge = Edge::new().await;
-    let others: [(&str, Set); 8] = [
+    let others: [(&str, Set); 9] = [
         ("filter.kinds", |filter| filter.kinds = vec![1]),
         ("filter.states", |filter| filter.states = vec![3]),
         ("filter.labels", |filter| {
@@ -121,6 +128,7 @@ async fn wait_takes_ids_alone_or_a_session_alone() {
         ("filter.placement", |filter| filter.placement = 1),
         ("filter.directory", |filter| filter.directory = "/".into()),
         ("filter.queue", |filter| filter.queue = "q".into()),
+        ("filter.port", |filter| filter.port = 80),
     ];
     let mut cases: Vec<Case> = Vec::new();
     for (field, set) in others {
@@ -129,6 +137,28 @@ async fn wait_takes_ids_alone_or_a_session_alone() {
             cases.push(bad(field, Call::Wait(wait_matching(filter))));
         }
     }
+    edge.refuses(cases).await;
+}
+
+/// S2, Y3
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_port_selects_live_tasks_for_calls_that_look_at_them_once() {
+    let edge = Edge::new().await;
+    let mut on_port = ids([&edge.finished]);
+    on_port.port = 80;
+    let cases = vec![
+        bad(
+            "filter.port",
+            Call::Remove(remove_finished(on_port.clone())),
+        ),
+        bad(
+            "filter.port",
+            Call::Watch(WatchEventsRequest {
+                filter: Some(on_port),
+                ..Default::default()
+            }),
+        ),
+    ];
     edge.refuses(cases).await;
 }
 

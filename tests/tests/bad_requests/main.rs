@@ -7,6 +7,7 @@ mod cancel_list_watch;
 mod filter;
 mod output;
 mod queue;
+mod ready;
 mod rules;
 mod spawn;
 mod wait_read_remove;

@@ -286,6 +286,7 @@ async fn a_chosen_signal_is_sent_instead_of_term(daemon: Daemon, _: Setting) {
         how: Some(cancel_request::How::Graceful(StopPolicy {
             signal: "SIGINT".into(),
             grace: Some(secs(600)),
+            ..StopPolicy::default()
         })),
         wait: true,
         ..cancel(&fixture.id)

@@ -92,7 +92,9 @@ async fn cancel_with_wait_names_the_survivors_after_10_s_and_the_kill_goes_on() 
             assert_eq!(left.processes.len(), 1, "{left:?}");
             assert!(!left.processes[0].command.is_empty(), "{left:?}");
         }
-        other @ (Some(proof::Result::Proven(_)) | None) => panic!("no survivors: {other:?}"),
+        other @ (Some(proof::Result::Proven(_) | proof::Result::Unproven(_)) | None) => {
+            panic!("no survivors: {other:?}")
+        }
     }
     assert!(proof.check_time.is_some());
     assert_eq!(survivors(&task), [child.pid]);

@@ -126,3 +126,117 @@ async fn events_prints_the_last_ones_or_those_since() {
     assert_eq!(lines(&["--since", "1h"]).await, all);
     assert!(lines(&["--since", "0s"]).await.is_empty());
 }
+
+/// Y3
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn ps_inspect_and_cancel_know_the_port_of_a_task() {
+    let daemon = Daemon::start().await;
+    let fixture = daemon.fixture_program().to_str().unwrap();
+    let other = daemon.spawned(&["--", "sleep", "600"]).await;
+    let id = daemon
+        .spawned(&["--", fixture, "listen", "0", "forever"])
+        .await;
+    let port = daemon.api().await.listening_port(&id).await.to_string();
+    let run = async |args: &[&str]| daemon.heeler(args).await.ok().stdout;
+    let table = run(&["ps"]).await;
+    let row = table.lines().find(|line| line.starts_with(&id)).unwrap();
+    assert!(row.contains(&format!(" :{port} ")), "{table}");
+    let ids = [id.as_str(), ""].join("\n");
+    assert_eq!(run(&["ps", "-q", "--port", &port]).await, ids);
+    assert_eq!(
+        run(&["ps", "-q", "--filter", &format!("port={port}")]).await,
+        ids
+    );
+    let shown = daemon.heeler(["ps", "--json"]).await.ok().json();
+    assert_eq!(shown["ports"][0]["taskId"], *id);
+    let card = run(&["inspect", &id]).await;
+    assert!(card.contains(&format!("127.0.0.1:{port} ")), "{card}");
+    let cancelled = run(&["cancel", "--port", &port]).await;
+    assert!(cancelled.starts_with(&id), "{cancelled}");
+    assert_eq!(run(&["ps", "-q"]).await, [other.as_str(), ""].join("\n"));
+}
+
+/// Y1, Y2
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn spawn_and_wait_know_when_a_task_is_ready() {
+    let daemon = Daemon::start().await;
+    let fixture = daemon.fixture_program().to_str().unwrap();
+    let up = daemon.file("up");
+    let look = format!("test -e {up}");
+    let id = daemon
+        .spawned(&[
+            "--ready-command",
+            &look,
+            "--ready-timeout",
+            "300ms",
+            "--",
+            "sleep",
+            "600",
+        ])
+        .await;
+    let waited = daemon.heeler(["wait", "--until", "ready", &id]).await;
+    assert_eq!(waited.code, Some(1), "{waited:?}");
+    assert_eq!(waited.stdout, format!("{id}  not ready, RUNNING\n"));
+    std::fs::write(&up, "").unwrap();
+    let waited = async || daemon.heeler(["wait", "--until", "ready", &id]).await;
+    while waited().await.code != Some(0) {}
+    assert_eq!(waited().await.stdout, format!("{id}  ready, RUNNING\n"));
+    let card = daemon.heeler(["inspect", &id]).await.ok().stdout;
+    let rule = format!("yes: /bin/sh -c {look}, within 300ms");
+    assert!(card.contains(&rule), "{card}");
+    let listen = [
+        "--ready-port",
+        "0",
+        "--wait-ready",
+        "--",
+        fixture,
+        "listen",
+        "0",
+        "forever",
+    ];
+    let listening = daemon.spawned(&listen).await;
+    let table = daemon
+        .heeler(["ps", "--filter", "kind=shell"])
+        .await
+        .ok()
+        .stdout;
+    let row = table.lines().find(|line| line.starts_with(&listening));
+    assert!(row.unwrap().contains(" ready :"), "{table}");
+    let late = [
+        "--ready-port",
+        "0",
+        "--ready-timeout",
+        "200ms",
+        "--ready-cancel",
+        "--wait-ready",
+    ];
+    let args = ["spawn"].iter().chain(&late).chain(&["--", "sleep", "600"]);
+    let spawned = daemon.heeler(args).await;
+    assert_eq!(spawned.code, Some(1), "{spawned:?}");
+    let id = spawned.stdout.trim_end();
+    assert!(
+        spawned.stderr.contains(&format!("{id} is not ready")),
+        "{spawned:?}"
+    );
+    let events = daemon.heeler(["events", "--type", "not-ready"]).await.ok();
+    assert!(
+        events.stdout.contains("any port, within 200ms or stopped"),
+        "{events:?}"
+    );
+    for bad in [
+        &["--wait-ready", "--", "true"][..],
+        &["--ready-timeout", "1s", "--", "true"],
+        &[
+            "--ready-port",
+            "1",
+            "--ready-url",
+            "http://localhost",
+            "--",
+            "true",
+        ],
+        &["--ready-port", "70000", "--", "true"],
+    ] {
+        let refused = daemon.heeler(["spawn"].iter().chain(bad)).await;
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+    }
+}

@@ -242,6 +242,7 @@ pub(crate) fn rpc(contract: &DescriptorPool, step: &str) -> Option<MethodDescrip
 pub(crate) fn stored(step: &str, result: &Value) -> Option<String> {
     let value = match step {
         "spawn" => result.pointer("/task/id"),
+        "work" => result.pointer("/joined/task/id"),
         "run" => result.pointer("/ended/task/id"),
         // The mapping leaves out an offset of 0.
         "readOutput" => return Some(result["nextOffset"].as_str().unwrap_or("0").to_owned()),
@@ -289,4 +290,51 @@ fn base64(text: &str) -> Vec<u8> {
         }
     }
     bytes
+}
+
+/// The responses of a `work` step, by kind.
+#[derive(Debug, Default)]
+pub(crate) struct Worked {
+    joined: Value,
+    cancels: Vec<Value>,
+    messages: Vec<Value>,
+    acknowledged: Value,
+    ended: Value,
+}
+
+impl Worked {
+    /// Takes one response.
+    pub(crate) fn take(&mut self, mut response: Value) {
+        let mut item = |name: &str| response.get_mut(name).map(Value::take);
+        if let Some(joined) = item("joined") {
+            self.joined = joined;
+        }
+        self.cancels.extend(item("cancel"));
+        self.messages.extend(item("message"));
+        if let Some(acknowledged) = item("acknowledged") {
+            self.acknowledged = acknowledged["sequence"].clone();
+        }
+        if let Some(ended) = item("ended") {
+            self.ended = ended;
+        }
+    }
+}
+
+impl From<Worked> for Value {
+    fn from(worked: Worked) -> Self {
+        let Worked {
+            joined,
+            cancels,
+            messages,
+            acknowledged,
+            ended,
+        } = worked;
+        serde_json::json!({
+            "joined": joined,
+            "cancels": cancels,
+            "messages": messages,
+            "acknowledged": acknowledged,
+            "ended": ended,
+        })
+    }
 }

@@ -12,7 +12,7 @@ use tokio::{
 };
 
 use crate::{
-    case::{self, Fields, Followed},
+    case::{self, Fields, Followed, Worked},
     stage::{Client, During, Outcome},
 };
 
@@ -56,6 +56,11 @@ impl Client for Grpcurl {
                 self.attach(json!({ "taskId": id })).await
             }
             "watchEvents" => return self.watch(with, during).await,
+            "work" if !during.is_empty() => {
+                let why = "grpcurl sends all messages of a stream at once";
+                return Outcome::Cannot(why.to_owned());
+            }
+            "work" => self.work(with).await,
             unary => self.unary(unary, with.rest()).await,
         };
         match called {
@@ -69,7 +74,8 @@ impl Client for Grpcurl {
 type Called = Result<Value, Value>;
 
 impl Grpcurl {
-    fn start(&self, step: &str, request: &Value) -> Child {
+    /// Starts a call with this request, or with several in a row.
+    fn start(&self, step: &str, request: &str) -> Child {
         let rpc = case::rpc(&self.contract, step);
         let rpc = rpc.unwrap_or_else(|| panic!("no step {step}"));
         let mut command = Command::new(&self.program);
@@ -80,7 +86,7 @@ impl Grpcurl {
             "-max-msg-sz",
             "67108864",
         ]);
-        command.args(["-d", &request.to_string()]);
+        command.args(["-d", request]);
         command
             .arg(&self.socket)
             .arg(format!("{SERVICE}/{}", rpc.name()));
@@ -90,7 +96,7 @@ impl Grpcurl {
     }
 
     /// Every message of an answer, or the refusal.
-    async fn call(&self, step: &str, request: &Value) -> Result<Vec<Value>, Value> {
+    async fn call(&self, step: &str, request: &str) -> Result<Vec<Value>, Value> {
         let output = within(step, self.start(step, request).wait_with_output())
             .await
             .expect("grpcurl ends");
@@ -101,7 +107,7 @@ impl Grpcurl {
     }
 
     async fn unary(&self, step: &str, request: Value) -> Called {
-        let mut answer = self.call(step, &request).await?;
+        let mut answer = self.call(step, &request.to_string()).await?;
         Ok(answer.pop().unwrap_or_default())
     }
 
@@ -124,7 +130,7 @@ impl Grpcurl {
 
     async fn follow(&self, request: Value) -> Called {
         let mut followed = Followed::default();
-        for message in self.call("followOutput", &request).await? {
+        for message in self.call("followOutput", &request.to_string()).await? {
             let id = |task: &Value| task["id"].as_str().expect("an id").to_owned();
             if let Some(task) = message.get("task") {
                 followed.begin(&id(task));
@@ -150,7 +156,7 @@ impl Grpcurl {
 
     async fn attach(&self, request: Value) -> Called {
         let (mut stdout, mut stderr, mut ended) = (String::new(), String::new(), Value::Null);
-        for mut message in self.call("attach", &request).await? {
+        for mut message in self.call("attach", &request.to_string()).await? {
             let chunks = &message["output"]["chunks"];
             stdout += &case::text_if(chunks, |chunk| !is_stderr(chunk));
             stderr += &case::text_if(chunks, is_stderr);
@@ -161,13 +167,32 @@ impl Grpcurl {
         Ok(json!({ "stdout": stdout, "stderr": stderr, "ended": ended }))
     }
 
+    async fn work(&self, mut with: Fields) -> Called {
+        let mut requests = String::new();
+        for list in ["requests", "then"]
+            .map(|name| with.take(name))
+            .iter()
+            .flatten()
+        {
+            for request in list.as_array().into_iter().flatten() {
+                requests += &request.to_string();
+            }
+        }
+        with.none_left();
+        let mut seen = Worked::default();
+        for response in self.call("work", &requests).await? {
+            seen.take(response);
+        }
+        Ok(seen.into())
+    }
+
     async fn watch(&self, mut with: Fields, during: During<'_, Self>) -> Outcome {
         if !during.is_empty() {
             let why = "grpcurl does not resume a stream that breaks";
             return Outcome::Cannot(why.to_owned());
         }
         let count = with.count();
-        let mut child = self.start("watchEvents", &with.rest());
+        let mut child = self.start("watchEvents", &with.rest().to_string());
         let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
         let (mut text, mut events) = (Vec::new(), Vec::new());
         while events.len() < count {

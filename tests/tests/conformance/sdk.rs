@@ -7,13 +7,16 @@ use heeler_client::{
     WatchOptions,
     v1::{self, attach_request::Start},
 };
-use heeler_tests::{Daemon, eventually, within};
+use heeler_tests::{Daemon, Refusal, eventually, within};
 use prost::Message;
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::UnboundedReceiverStream;
+use tonic::Status;
 
 use crate::{
-    case::{self, Fields, Followed},
+    case::{self, Fields, Followed, Worked},
     stage::{Client, During, Outcome},
 };
 
@@ -36,6 +39,7 @@ impl Client for Rust {
         match within(what, self.call(what, with, during)).await {
             Ok(result) => Outcome::Result(result),
             Err(Problem::Refused(error)) => Outcome::Error(refused(&error)),
+            Err(Problem::Status(status)) => Outcome::Error(refused_status(&status)),
             Err(Problem::During(verdict)) => Outcome::Error(json!({"during": verdict})),
             Err(Problem::Cannot(why)) => Outcome::Cannot(why.to_owned()),
         }
@@ -44,6 +48,7 @@ impl Client for Rust {
 
 enum Problem {
     Refused(Error),
+    Status(Status),
     During(String),
     Cannot(&'static str),
 }
@@ -51,6 +56,12 @@ enum Problem {
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         Self::Refused(error)
+    }
+}
+
+impl From<Status> for Problem {
+    fn from(status: Status) -> Self {
+        Self::Status(status)
     }
 }
 
@@ -102,6 +113,17 @@ impl Rust {
                 let call = |request| client.read_output(request);
                 Ok(case::with_text(unary.call(with, call).await?))
             }
+            "reportProgress" => {
+                unary
+                    .call(with, |request| client.report_progress(request))
+                    .await
+            }
+            "sendMessage" => {
+                unary
+                    .call(with, |request| client.send_message(request))
+                    .await
+            }
+            "work" => self.work(with, during).await,
             "list" => self.list(self.message("ListRequest", with.rest())).await,
             "run" => self.run(self.message("SpawnRequest", with.rest())).await,
             "attach" => {
@@ -241,6 +263,44 @@ impl Rust {
         Ok(json!({ "events": events }))
     }
 
+    /// The stream as it is: `register` and `join` of the SDK send what they send by themselves.
+    async fn work<'a>(
+        &'a self,
+        mut with: Fields,
+        during: During<'a, Self>,
+    ) -> Result<Value, Problem> {
+        let (sender, sent) = mpsc::unbounded_channel();
+        let send = |requests: Option<Value>| {
+            for request in requests
+                .as_ref()
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+            {
+                let request: v1::WorkRequest = self.message("WorkRequest", request.clone());
+                sender.send(request).expect("the stream is open");
+            }
+        };
+        send(with.take("requests"));
+        let then = with.take("then");
+        with.none_left();
+        let stream = UnboundedReceiverStream::new(sent);
+        let mut answers = self.client.raw().work(stream).await?.into_inner();
+        let mut seen = Worked::default();
+        seen.take(self.json(
+            "WorkResponse",
+            &answers.message().await?.unwrap_or_default(),
+        ));
+        let done = during.run(self).await;
+        done.map_err(|verdict| Problem::During(verdict.to_string()))?;
+        send(then);
+        drop(sender);
+        while let Some(answer) = answers.message().await? {
+            seen.take(self.json("WorkResponse", &answer));
+        }
+        Ok(seen.into())
+    }
+
     /// A message from JSON. A field that the contract does not have is an error.
     fn message<M: Message + Default>(&self, name: &str, value: Value) -> M {
         decode(self.descriptor(name), value)
@@ -311,6 +371,16 @@ impl From<Output> for Value {
             "stderr": String::from_utf8_lossy(&output.stderr),
         })
     }
+}
+
+fn refused_status(status: &Status) -> Value {
+    let refusal = Refusal::of(status);
+    json!({
+        "code": code_name(refusal.code),
+        "reason": refusal.reason,
+        "field": refusal.fields.first(),
+        "metadata": refusal.metadata,
+    })
 }
 
 fn refused(error: &Error) -> Value {

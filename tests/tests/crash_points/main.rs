@@ -16,6 +16,7 @@ mod recovery;
 mod remove;
 mod spawn;
 mod upkeep;
+mod work;
 
 use std::{collections::BTreeSet, fs, path::Path, process::Command};
 

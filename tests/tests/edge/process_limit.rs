@@ -3,10 +3,11 @@
 use std::{fs, os::unix::fs::MetadataExt, process::Command, time::Duration};
 
 use heeler_tests::{
-    Daemon,
+    Daemon, SpawnRequestExt as _,
     containment::reruns_as_nobody,
     outcome::proven,
-    v1::{ListRequest, TaskState},
+    request::wait,
+    v1::{ListRequest, Readiness, TaskState, WaitCondition, WaitRequest, ready_policy::Probe},
     within,
 };
 use nix::{
@@ -36,7 +37,7 @@ fn threads() -> u64 {
     own.map(|entry| count(entry.path()) as u64).sum()
 }
 
-/// C1, N3, S11
+/// C1, N3, S11, Y1
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn at_the_process_limit_tasks_are_listed_read_watched_and_cancelled() {
     let name = concat!(
@@ -54,6 +55,10 @@ async fn at_the_process_limit_tasks_are_listed_read_watched_and_cancelled() {
     api.ended(&ended.id).await;
     let mut other = daemon.run(&api, "pid leader print hello forever").await;
     other.process("leader").await;
+    let up = daemon.gate("up");
+    let server = format!("gate {} listen 0 forever", daemon.file("up"));
+    let server = daemon.script(&server).with_ready(Probe::Port(0));
+    let server = api.start(server).await;
     let crowd = api.start(daemon.script("crowd")).await;
     api.output_reaches(&crowd.id, 1).await;
     tokio::time::sleep(THREADS_EXPIRE).await;
@@ -75,7 +80,14 @@ async fn at_the_process_limit_tasks_are_listed_read_watched_and_cancelled() {
         ..Default::default()
     };
     let page = within("List", api.list(page)).await.unwrap();
-    assert_eq!(page.tasks.len(), 3);
+    assert_eq!(page.tasks.len(), 4);
+    up.open();
+    let ready = WaitRequest {
+        until: WaitCondition::Ready.into(),
+        ..wait([&server.id])
+    };
+    let ready = within("READY", api.wait(ready)).await.unwrap();
+    assert_eq!(ready.met[0].readiness(), Readiness::Ready);
     let mut watch = api.watch_after(0).await;
     within("WatchEvents", watch.up_to(page.revision)).await;
     let cancelled = within("Cancel", api.kill(&other.id)).await.task.unwrap();

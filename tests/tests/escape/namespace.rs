@@ -7,7 +7,11 @@ use std::{
 };
 
 use heeler_tests::{
-    Daemon, Fixture, Process, Setting, eventually_some, in_each_setting, outcome::proof_in, skipped,
+    Daemon, Fixture, Process, Setting, eventually_some, in_each_setting,
+    outcome::proof_in,
+    request::cancel_matching,
+    skipped,
+    v1::{CancelRequest, TaskFilter},
 };
 
 use super::{assert_cancelled_after_its_shim, assert_dead, assert_dead_after_its_shim};
@@ -16,6 +20,7 @@ in_each_setting! {
     a_cancel_ends_an_orphan_in_a_foreign_pid_namespace,
     an_orphan_in_a_foreign_pid_namespace_dies_after_its_shim,
     a_cancel_whose_shim_is_killed_ends_an_orphan_in_a_foreign_pid_namespace,
+    a_cancel_by_port_ends_an_orphan_in_a_foreign_pid_namespace,
 }
 
 /// A PID namespace outside of all tasks, until it is dropped.
@@ -109,4 +114,29 @@ async fn a_cancel_whose_shim_is_killed_ends_an_orphan_in_a_foreign_pid_namespace
     };
     let (fixture, tree) = namespace.task(&daemon).await;
     assert_cancelled_after_its_shim(&daemon.api().await, &fixture, &tree).await;
+}
+
+/// C14, Y3
+async fn a_cancel_by_port_ends_an_orphan_in_a_foreign_pid_namespace(daemon: Daemon, _: Setting) {
+    let Some(namespace) = Namespace::make(&daemon).await else {
+        return;
+    };
+    let api = daemon.api().await;
+    let script = format!(
+        "enter-namespaces {} double-fork [ setsid pid orphan listen 0 forever ] forever",
+        namespace.first.pid
+    );
+    let fixture = daemon.run(&api, &script).await;
+    let tree = fixture.processes(&["leader", "orphan"]).await;
+    let filter = TaskFilter {
+        port: api.listening_port(&fixture.id).await,
+        ..Default::default()
+    };
+    let request = CancelRequest {
+        wait: true,
+        ..cancel_matching(filter)
+    };
+    let stopped = api.cancel_one(request).await;
+    assert_eq!(stopped.task.unwrap().id, fixture.id);
+    assert_dead(&tree);
 }

@@ -164,6 +164,7 @@ impl<'a> Ground<'a> {
                 let harmless = StopPolicy {
                     grace: Some(secs(3600)),
                     signal: "SIGURG".to_owned(),
+                    ..StopPolicy::default()
                 };
                 let request = CancelRequest {
                     how: Some(How::Graceful(harmless)),
@@ -274,7 +275,7 @@ fn judge(task: &BackgroundTask, alive: &[Process]) -> Verdict {
                 false => Verdict::Fault(format!("{named:?} named, and {pids:?} live")),
             }
         }
-        None if alive.is_empty() => Verdict::Unclaimed,
-        None => Verdict::Unknown,
+        Some(proof::Result::Unproven(_)) | None if alive.is_empty() => Verdict::Unclaimed,
+        Some(proof::Result::Unproven(_)) | None => Verdict::Unknown,
     }
 }

@@ -21,6 +21,7 @@ fn counts(session: &str, agents: u32, shells: u32) -> SessionActivity {
         session_id: session.into(),
         agents,
         shells,
+        ..SessionActivity::default()
     }
 }
 

@@ -76,6 +76,7 @@ async fn inspect_gives_as_much_of_the_output_as_requested() {
         let request = InspectRequest {
             task_id: task.id.clone(),
             output_tail_bytes,
+            ..InspectRequest::default()
         };
         let shown = api.raw().inspect(request).await.unwrap().into_inner();
         let shown = shown.output_tail.unwrap();

@@ -74,7 +74,9 @@ async fn after_a_crash_live_tasks_go_on_and_ends_meanwhile_have_their_true_outco
         assert_eq!(outcome(&task), expected);
         let lines = match expected {
             Ended::ExitCode(_) => vec!["before", "after"],
-            Ended::Signal(_) | Ended::SpawnError(_) | Ended::Unknown(_) => vec![],
+            Ended::Signal(_) | Ended::SpawnError(_) | Ended::Unknown(_) | Ended::Worker(_) => {
+                vec![]
+            }
         };
         assert_eq!(api.lines(&fixture.id).await, lines);
         assert_eq!(api.event_types(&fixture.id).await, ONE_RUN);

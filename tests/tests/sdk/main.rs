@@ -8,3 +8,4 @@ mod grpcurl;
 mod install_lines;
 mod recipes;
 mod reflection;
+mod work;

@@ -137,7 +137,10 @@ async fn a_program_that_the_kernel_refuses_is_a_spawn_error_and_not_exit_code_12
                 (SpawnStage::Exec, &*path, errno),
                 "{error:?}"
             ),
-            other @ (Ended::ExitCode(_) | Ended::Signal(_) | Ended::Unknown(_)) => {
+            other @ (Ended::ExitCode(_)
+            | Ended::Signal(_)
+            | Ended::Unknown(_)
+            | Ended::Worker(_)) => {
                 panic!("not a spawn error: {other:?}")
             }
         }

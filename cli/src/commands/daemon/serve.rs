@@ -8,7 +8,7 @@ use std::{
 use clap::{Args, ValueEnum, value_parser};
 use heeler_client::paths;
 use heeler_server::{
-    Config, ContainmentSetting, Durability, Limits, Listen, OnExit, Retention, TlsFiles,
+    Config, ContainmentSetting, Durability, Limits, Listen, OnExit, ProbeHosts, Retention, TlsFiles,
 };
 
 use crate::{
@@ -127,6 +127,10 @@ pub(crate) struct Serve {
           value_parser = value_parser!(u64).range(1..))]
     keep_events: u64,
 
+    /// Let ready policies request http URLs of any host, not of this machine alone
+    #[arg(long)]
+    allow_probe_hosts: bool,
+
     /// Print a systemd user unit that runs this command line, and exit
     #[arg(long)]
     print_unit: bool,
@@ -202,6 +206,10 @@ impl Serve {
                 false => OnExit::LeaveRunning,
             },
             retention: self.retention(),
+            probe_hosts: match self.allow_probe_hosts {
+                true => ProbeHosts::Any,
+                false => ProbeHosts::Loopback,
+            },
         })
     }
 

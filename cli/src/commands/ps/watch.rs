@@ -46,7 +46,7 @@ impl Ps {
             if io::stdout().is_terminal() {
                 cx.out.bytes(CLEAR.as_bytes())?;
             }
-            self.print(cx, &listed.tasks)?;
+            self.print(cx, listed)?;
             if !io::stdout().is_terminal() {
                 cx.out.line("")?;
             }

@@ -13,7 +13,7 @@ use crate::{
     args::{
         duration,
         key_value::{self, KeyValue},
-        selection, signal,
+        selection, signal, task_filter,
     },
     completion,
     context::{ClientArgs, Context, Printed},
@@ -29,6 +29,7 @@ Examples:
   heeler cancel shell-4k2mzq7xda
   heeler cancel --session s1 --reason 'the conversation is over'
   heeler cancel --force --label team=red
+  heeler cancel --port 3000
   heeler cancel --all
 
 `heeler stop` is the same command, and `heeler kill` is `heeler cancel --force`.
@@ -42,33 +43,41 @@ stop is not recorded.";
 #[derive(Debug, Args)]
 #[command(
     after_help = EXAMPLES,
-    group = ArgGroup::new("selection").required(true).multiple(true).args(["ids", "session", "labels", "all"])
+    group = ArgGroup::new("selection").required(true).multiple(true).args(["ids", "session", "labels", "port", "all"])
 )]
 pub(crate) struct Cancel {
     /// The tasks: ids, unique prefixes of ids, or names of live tasks
-    #[arg(value_name = "ID", conflicts_with_all = ["session", "labels", "all"],
+    #[arg(value_name = "ID", conflicts_with_all = ["session", "labels", "port", "all"],
           add = completion::tasks(), value_parser = selection::not_empty())]
     ids: Vec<String>,
 
     /// Every live task of this session
-    #[arg(long, value_parser = selection::not_empty(), add = completion::sessions())]
+    #[arg(long, value_name = "S", value_parser = selection::not_empty(), add = completion::sessions())]
     session: Option<String>,
 
     /// Every live task with this label; may be repeated
     #[arg(long = "label", value_name = "K=V", value_parser = key_value::parse)]
     labels: Vec<KeyValue>,
 
+    /// Every task with a process that listens on this TCP port
+    #[arg(long, value_name = "N", value_parser = task_filter::port)]
+    port: Option<u16>,
+
     /// Every live task
-    #[arg(long, conflicts_with_all = ["session", "labels"])]
+    #[arg(long, conflicts_with_all = ["session", "labels", "port"])]
     all: bool,
 
     /// Kill the whole tree at once, without a stop signal
-    #[arg(long, conflicts_with_all = ["grace", "signal"])]
+    #[arg(long, conflicts_with_all = ["grace", "soft_grace", "signal"])]
     force: bool,
 
     /// Time between the stop signal and the kill, instead of the task's own
     #[arg(long, value_name = "T", value_parser = duration::parse, allow_hyphen_values = true)]
     grace: Option<Duration>,
+
+    /// Time before the stop signal for a worker that listens, instead of the task's own
+    #[arg(long, value_name = "T", value_parser = duration::parse, allow_hyphen_values = true)]
+    soft_grace: Option<Duration>,
 
     /// The stop signal, instead of the task's own
     #[arg(long, value_parser = signal::parse)]
@@ -93,7 +102,7 @@ pub(crate) struct Cancel {
 impl Cancel {
     /// The command as `heeler kill` runs it.
     pub(crate) fn forced(mut self) -> Result<Self, Failure> {
-        if self.grace.is_some() || self.signal.is_some() {
+        if self.grace.is_some() || self.soft_grace.is_some() || self.signal.is_some() {
             let text = "kill sends no stop signal; use `heeler cancel` with --grace or --signal";
             return Err(Failure::Usage(text.to_owned()));
         }
@@ -143,7 +152,10 @@ impl Cancel {
         }
         let filter = match self.all {
             true => selection::live(),
-            false => selection::filter(self.session.as_deref(), &self.labels),
+            false => {
+                let filter = selection::filter(self.session.as_deref(), &self.labels);
+                self.port.into_iter().fold(filter, Filter::port)
+            }
         };
         vec![options.of(filter)]
     }
@@ -157,6 +169,9 @@ impl Cancel {
         options = options.actor("heeler cancel");
         if let Some(grace) = self.grace {
             options = options.grace(grace);
+        }
+        if let Some(grace) = self.soft_grace {
+            options = options.soft_grace(grace);
         }
         if let Some(signal) = &self.signal {
             options = options.signal(signal);

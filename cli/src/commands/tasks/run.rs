@@ -95,7 +95,13 @@ impl Run {
     pub(crate) async fn run(self) -> Result<Exit, Failure> {
         if self.detach {
             let Self { task, client, .. } = self;
-            return spawn::Spawn { task, client }.run().await;
+            let wait_ready = false;
+            let spawn = spawn::Spawn {
+                task,
+                wait_ready,
+                client,
+            };
+            return spawn.run().await;
         }
         let spawn = spawn_request::foreground(&self.task, &self.foreground)?;
         let cx = Context::open(&self.client).await?;

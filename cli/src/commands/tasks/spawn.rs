@@ -1,7 +1,9 @@
 //! `heeler spawn`: starts a background task.
 
 use clap::Args;
-use heeler_client::Error;
+use heeler_client::{Client, Error, v1::BackgroundTask};
+
+use super::wait;
 
 use crate::{
     args::{spawn_request, task::TaskArgs},
@@ -9,6 +11,7 @@ use crate::{
     exit::Exit,
     failure::Failure,
     out,
+    render::status,
 };
 
 const EXAMPLES: &str = "\
@@ -19,7 +22,8 @@ Examples:
   heeler spawn --queue builds -- make release
   heeler spawn --exclusive dev:/srv/app --on-held replace -- npm run dev
   heeler spawn --exclusive dev:/srv/app --on-held ensure -- npm run dev
-  heeler spawn --kind agent --stale-after 5m -- ./subagent";
+  heeler spawn --kind agent --stale-after 5m -- ./subagent
+  heeler spawn --ready-port 3000 --ready-timeout 30s --wait-ready -- npm run dev";
 
 /// Start a background task and print its id
 #[derive(Debug, Args)]
@@ -31,6 +35,10 @@ pub(crate) struct Spawn {
     #[command(flatten)]
     pub(super) task: TaskArgs,
 
+    /// Print the id when the task is ready; exit with 1 if it is not ready in time, or ends before
+    #[arg(long, requires = "ready")]
+    pub(super) wait_ready: bool,
+
     #[command(flatten)]
     pub(crate) client: ClientArgs,
 }
@@ -41,17 +49,34 @@ impl Spawn {
         let spawn = spawn_request::background(&self.task)?;
         let mut cx = Context::open(&self.client).await?;
         let spawn = spawn_request::with_parent(&cx.client, &self.task, spawn).await?;
-        let response = cx.client.spawn_response(spawn).await?;
+        let mut response = cx.client.spawn_response(spawn).await?;
         for notice in &response.notices {
             out::note(&notice.message);
         }
+        let task = response.task.as_mut();
+        let task = task.ok_or(Error::Incomplete { field: "task" })?;
+        let exit = match self.wait_ready {
+            true => wait_ready(&cx.client, task).await?,
+            false => Exit::Success,
+        };
+        let id = task.id.clone();
         if cx.print_json(&response)? == Printed::No {
-            let task = response.task.ok_or(Error::Incomplete { field: "task" })?;
-            cx.out.line(&task.id)?;
+            cx.out.line(&id)?;
         }
         cx.out.flush()?;
-        Ok(Exit::Success)
+        Ok(exit)
     }
+}
+
+/// Waits until it is known whether the task is ready.
+async fn wait_ready(client: &Client, task: &mut BackgroundTask) -> Result<Exit, Failure> {
+    *task = client.task(&task.id).ready().await?;
+    if wait::is_ready(task) {
+        return Ok(Exit::Success);
+    }
+    let state = status::state_and_outcome(task);
+    out::note(&format!("{} is not ready: it is {state}", task.id));
+    Ok(Exit::Failed)
 }
 
 #[cfg(test)]

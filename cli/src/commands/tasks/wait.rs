@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Args, ValueEnum};
 use heeler_client::{
     self as sdk, ListOptions,
-    v1::{BackgroundTask, TaskState, WaitResponse},
+    v1::{BackgroundTask, Readiness, TaskState, WaitResponse},
 };
 
 use crate::{
@@ -25,16 +25,18 @@ Examples:
   heeler wait --any --timeout 30s shell-4k2mzq7xda shell-7rw3hm2pqe
   heeler wait --session s1
   heeler wait --until background shell-4k2mzq7xda
+  heeler wait --until ready dev
 
 For one task the exit code is the task's own, 128+n if signal n killed it, 1 if it failed to start \
 or its exit is unknown, and 0 if it continues in the background. A stopped task never gives 0. For \
 several tasks or a session the exit code is 0 if all that finished are COMPLETED, else 1. If the \
-timeout passes first, it is 124.
+timeout passes first, it is 124. With --until ready it is 0 if the tasks are ready, and 1 if one was not \
+in time or has ended before.
 
 For a session, tasks that are live now or start during the wait count; tasks that finished before \
 do not. Ctrl-C ends the wait only.";
 
-/// Wait until tasks are finished or out of the foreground
+/// Wait until tasks are finished, out of the foreground or ready
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, group = ArgGroup::new("selection").required(true).args(["ids", "session"]))]
 pub(crate) struct Wait {
@@ -68,6 +70,8 @@ enum Until {
     Finished,
     /// The task is out of the foreground: in the background, or finished
     Background,
+    /// It is known whether the task is ready: it is, or was not in time, or has finished
+    Ready,
 }
 
 impl Until {
@@ -75,6 +79,7 @@ impl Until {
         match self {
             Self::Finished => "finished",
             Self::Background => "out of the foreground",
+            Self::Ready => "ready",
         }
     }
 }
@@ -89,7 +94,15 @@ impl Wait {
         }
         if cx.print_json(&response)? == Printed::No {
             for task in &response.met {
-                let line = format!("{}  {}", task.id, status::state_and_outcome(task));
+                let state = match (self.until, status::readiness(task)) {
+                    (Until::Ready, Some(readiness)) => {
+                        format!("{readiness}, {}", status::state(task))
+                    }
+                    (Until::Finished | Until::Background | Until::Ready, _) => {
+                        status::state_and_outcome(task)
+                    }
+                };
+                let line = format!("{}  {state}", task.id);
                 cx.out.line(&text::visible(&line))?;
             }
             if !response.satisfied {
@@ -106,7 +119,10 @@ impl Wait {
         for text in response.met.iter().filter_map(status::missing_output) {
             out::note(&text);
         }
-        Ok(exit(&ids, &response))
+        Ok(match self.until {
+            Until::Finished | Until::Background => exit(&ids, &response),
+            Until::Ready => exit_when_ready(&response),
+        })
     }
 
     fn request(&self, ids: &[String]) -> sdk::Wait {
@@ -118,6 +134,7 @@ impl Wait {
         let wait = match self.until {
             Until::Finished => wait,
             Until::Background => wait.out_of_foreground(),
+            Until::Ready => wait.ready(),
         };
         self.timeout.into_iter().fold(wait, sdk::Wait::timeout)
     }
@@ -132,6 +149,23 @@ fn exit(ids: &[String], response: &WaitResponse) -> Exit {
         ([_], [task]) => Exit::of_exit_code(task),
         (_, met) if met.iter().all(|task| continues(task) || is_completed(task)) => Exit::Success,
         (_, _) => Exit::Failed,
+    }
+}
+
+fn exit_when_ready(response: &WaitResponse) -> Exit {
+    match response.met.iter().all(is_ready) {
+        _ if !response.satisfied => Exit::TimedOut,
+        true => Exit::Success,
+        false => Exit::Failed,
+    }
+}
+
+/// Returns whether the task is ready; without a rule for it, whether it has not finished.
+pub(super) fn is_ready(task: &BackgroundTask) -> bool {
+    match task.readiness() {
+        Readiness::Ready => true,
+        Readiness::Pending | Readiness::NotReady => false,
+        Readiness::Unspecified => !status::is_finished(task),
     }
 }
 
@@ -260,6 +294,34 @@ mod tests {
         assert_eq!(exit(&args, vec![running, bad]), 1);
     }
 
+    /// Y1
+    #[test]
+    fn a_wait_for_readiness_succeeds_if_all_tasks_are_ready() {
+        let met = |readiness: Readiness, state: TaskState| BackgroundTask {
+            readiness: readiness.into(),
+            state: state.into(),
+            ..BackgroundTask::default()
+        };
+        let code = |met: Vec<BackgroundTask>| {
+            let response = WaitResponse {
+                satisfied: true,
+                met,
+                ..WaitResponse::default()
+            };
+            exit_when_ready(&response).code()
+        };
+        let ready = met(Readiness::Ready, TaskState::Running);
+        let not_ready = met(Readiness::NotReady, TaskState::Running);
+        let without = met(Readiness::Unspecified, TaskState::Running);
+        assert_eq!(code(vec![ready.clone(), without]), 0);
+        assert_eq!(code(vec![ready.clone(), not_ready]), 1);
+        let ended = met(Readiness::Unspecified, TaskState::Completed);
+        assert_eq!(code(vec![ended]), 1);
+        let was_ready = met(Readiness::Ready, TaskState::Failed);
+        assert_eq!(code(vec![was_ready]), 0);
+        assert_eq!(exit_when_ready(&WaitResponse::default()).code(), 124);
+    }
+
     #[test]
     fn a_timeout_has_its_own_exit_code() {
         let response = WaitResponse::default();
@@ -273,6 +335,7 @@ mod tests {
         assert!(parse(&["--session", "s", "--any"]).is_err());
         assert!(parse(&["a", "--until", "finished"]).is_ok());
         assert!(parse(&["a", "--until", "background"]).is_ok());
-        assert!(parse(&["a", "--until", "ready"]).is_err());
+        assert!(parse(&["a", "--until", "ready"]).is_ok());
+        assert!(parse(&["a", "--until", "gone"]).is_err());
     }
 }

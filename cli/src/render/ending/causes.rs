@@ -1,6 +1,6 @@
 //! The causes of an end, a stop or a detach, with the client that asked for it and its reason.
 
-use heeler_client::v1::{Actor, DetachCause, Detachment, EndReason, StopRecord};
+use heeler_client::v1::{Actor, DetachCause, Detachment, EndReason, StopRecord, WorkCancel};
 
 const UNKNOWN: &str = "a cause that this version of heeler does not know";
 
@@ -8,23 +8,32 @@ const UNKNOWN: &str = "a cause that this version of heeler does not know";
 pub(crate) fn end_reason(reason: EndReason) -> &'static str {
     match reason {
         EndReason::Unspecified => UNKNOWN,
-        EndReason::Exited => "its leader exited",
+        EndReason::Exited => "it ended by itself",
         EndReason::Signalled => "a signal from outside heeler",
         EndReason::SpawnFailed => "it failed to start",
         EndReason::Cancelled => "cancel",
         EndReason::Replaced => "another task replaced it",
         EndReason::Timeout => "timeout",
         EndReason::IdleTimeout => "idle timeout",
+        EndReason::NotReady => "not ready in time",
         EndReason::ClientDisconnected => "its client disconnected",
         EndReason::ServerShutdown => "the daemon shut down",
         EndReason::SupervisionLost => "supervision was lost",
         EndReason::OutputLimit => "it wrote too much output",
+        EndReason::WorkerLost => "its worker was lost",
+        EndReason::WorkerFailed => "its worker failed",
     }
 }
 
 /// The cause of a stop, such as `cancel by heeler cancel (uid 7): too slow`.
 pub(crate) fn stop(stop: &StopRecord) -> String {
     with_actor(end_reason(stop.cause()), stop.actor.as_ref(), &stop.reason)
+}
+
+/// The cause of a request to stop, as that of a stop.
+pub(crate) fn request(cancel: &WorkCancel) -> String {
+    let cause = end_reason(cancel.cause());
+    with_actor(cause, cancel.actor.as_ref(), &cancel.reason)
 }
 
 /// The cause of a detach, such as `detach by heeler detach (uid 7): too slow`.

@@ -1,7 +1,7 @@
-//! The outcome of a task's leader: exit code, signal, spawn error or unknown.
+//! The outcome of a task: exit code, signal, spawn error, unknown, or the status of a worker's result.
 
 use heeler_client::v1::{
-    BackgroundTask, Outcome, SpawnError, SpawnStage, outcome::Result as Ended,
+    BackgroundTask, Outcome, SpawnError, SpawnStage, WorkerStatus, outcome::Result as Ended,
 };
 
 /// The EXIT column of `ps`: one word.
@@ -11,6 +11,7 @@ pub(crate) fn word(task: &BackgroundTask) -> String {
         Some(Ended::Signal(signal)) => signal.name.clone(),
         Some(Ended::SpawnError(_)) => "no start".to_owned(),
         Some(Ended::Unknown(_)) => "unknown".to_owned(),
+        Some(Ended::Worker(status)) => worker_status(*status).to_owned(),
         None => String::new(),
     }
 }
@@ -28,7 +29,18 @@ pub(crate) fn clause(outcome: &Outcome) -> String {
         }
         Some(Ended::Unknown(unknown)) if unknown.detail.is_empty() => "exit unknown".to_owned(),
         Some(Ended::Unknown(unknown)) => format!("exit unknown: {}", unknown.detail),
+        Some(Ended::Worker(status)) => format!("worker's result: {}", worker_status(*status)),
         None => "an outcome that this version of heeler does not know".to_owned(),
+    }
+}
+
+/// The status of a worker's result, in a word.
+pub(crate) fn worker_status(status: i32) -> &'static str {
+    match WorkerStatus::try_from(status).unwrap_or_default() {
+        WorkerStatus::Unspecified => "of an unknown status",
+        WorkerStatus::Ok => "ok",
+        WorkerStatus::Failed => "failed",
+        WorkerStatus::Cancelled => "cancelled",
     }
 }
 
@@ -53,6 +65,11 @@ pub(crate) fn exit_code(task: &BackgroundTask) -> Option<u8> {
         Ended::ExitCode(code) => u8::try_from(*code & 0xff).ok(),
         Ended::Signal(signal) => u8::try_from(128 + (signal.number & 0x7f)).ok(),
         Ended::SpawnError(_) | Ended::Unknown(_) => None,
+        Ended::Worker(status) => match WorkerStatus::try_from(*status).ok()? {
+            WorkerStatus::Ok => Some(0),
+            WorkerStatus::Failed => Some(1),
+            WorkerStatus::Cancelled | WorkerStatus::Unspecified => None,
+        },
     }
 }
 

@@ -20,6 +20,9 @@ pub(crate) fn clause(proof: &Proof) -> String {
             let names: Vec<_> = processes.iter().map(survivor).collect();
             return format!("NOT gone, {} left: {}", names.len(), names.join("; "));
         }
+        Some(Found::Unproven(unproven)) => {
+            return format!("nothing can be proven: {}", unproven.reason);
+        }
         Some(Found::Proven(method)) => ProofMethod::try_from(*method).unwrap_or_default(),
         None => return "a result that this version of heeler does not know".to_owned(),
     };

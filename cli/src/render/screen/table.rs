@@ -57,6 +57,14 @@ impl Table {
         self.rows.push(shown.collect());
     }
 
+    /// Removes a column with its cells.
+    pub(crate) fn leave_out(&mut self, column: usize) {
+        self.columns.remove(column);
+        for row in &mut self.rows {
+            row.remove(column);
+        }
+    }
+
     /// The lines of the table, none wider than the terminal.
     pub(crate) fn lines(&self, terminal: Option<usize>) -> Vec<String> {
         let widths = match terminal {

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from functools import partial
 from signal import Signals
 from typing import TYPE_CHECKING
+
+import grpc
 
 from heeler._calls.connection import Connection
 from heeler._calls.pages import Pages
 from heeler._calls.retry import Retry
 from heeler._calls.session import Session
 from heeler._calls.task import Task
+from heeler._errors import status
 from heeler._foreground.attach import Attachment
 from heeler._foreground.run import OnCancel, RunResult, run
 from heeler._options.cancel import CancelOptions
@@ -36,6 +46,7 @@ from heeler._streams.watch import Watch
 from heeler.v1 import (
     AttachRequest,
     BackgroundTask,
+    Block,
     Bookmark,
     CancelRequest,
     CancelResult,
@@ -54,10 +65,15 @@ from heeler.v1 import (
     OutputFilter,
     OutputPattern,
     OutputSearch,
+    ProgressUpdate,
     ReadOutputRequest,
     ReadOutputResponse,
     RemoveRequest,
     RemoveResponse,
+    ReportProgressRequest,
+    ReportProgressResponse,
+    SendMessageRequest,
+    SendMessageResponse,
     ShutdownRequest,
     ShutdownResponse,
     StopPolicy,
@@ -68,6 +84,8 @@ from heeler.v1 import (
     WaitRequest,
     WaitResponse,
     WatchEventsRequest,
+    WorkRequest,
+    WorkResponse,
 )
 from heeler.v1.enums import (
     FollowUntil,
@@ -202,6 +220,7 @@ class Client(Connection):
         filter: Filter | None = None,
         force: bool = False,
         grace: Span | None = None,
+        soft_grace: Span | None = None,
         signal: str | Signals = "",
         reason: str = "",
         actor: str = "",
@@ -210,7 +229,8 @@ class Client(Connection):
     ) -> Sequence[CancelResult]:
         """Stops tasks: the stop signal, the grace, then a kill of the whole tree.
 
-        `grace` and `signal` override the policy of the task; `force` kills at once. The answer
+        A worker that listens has its `soft_grace` before the signal. `grace`, `soft_grace` and
+        `signal` override the policy of the task; `force` kills at once. The answer
         comes when every tree is proven empty, or after 10 s of killing with the survivors in
         `task.stop.proof`; the kill goes on. Without `wait` it comes as soon as the intent is
         durable. `cascade` also stops the tasks that the selected tasks have spawned, and theirs.
@@ -220,10 +240,14 @@ class Client(Connection):
             filter=select(tasks, filter), reason=reason, actor=actor, wait=wait, cascade=cascade
         )
         if force:
-            _at_most_one(force=force, grace=grace, signal=signal or None)
+            _at_most_one(force=force, grace=grace, soft_grace=soft_grace, signal=signal or None)
             request.force.CopyFrom(ForcedStop())
-        elif grace is not None or signal:
-            stop = StopPolicy(grace=to_optional_duration(grace), signal=signal_name(signal))
+        elif grace is not None or soft_grace is not None or signal:
+            stop = StopPolicy(
+                grace=to_optional_duration(grace),
+                soft_grace=to_optional_duration(soft_grace),
+                signal=signal_name(signal),
+            )
             request.graceful.CopyFrom(stop)
         return (await self._call(self._raw.Cancel, request)).results
 
@@ -266,28 +290,37 @@ class Client(Connection):
         *,
         include_finished: bool = False,
         include_finished_foreground: bool = False,
+        include_ports: bool = False,
         page_size: int = 0,
         page_token: str = "",
     ) -> ListResponse:
         """Returns one page of tasks, live ones first, then newest first.
 
         Tasks that finished in the foreground also need `include_finished_foreground`, unless the
-        filter names them. The answer has the revision at which it was true, and the server.
+        filter names them. With `include_ports` the answer has the ports on which live tasks
+        listen. It also has the revision at which it was true, and the server.
         """
         request = ListRequest(
             filter=to_message(filter),
             include_finished=include_finished,
             include_finished_foreground=include_finished_foreground,
+            include_ports=include_ports,
             page_size=page_size,
             page_token=page_token,
         )
         return await self._call(self._raw.List, request)
 
     async def inspect(
-        self, task: TaskRef, *, output_tail_bytes: int | None = None
+        self,
+        task: TaskRef,
+        *,
+        output_tail_bytes: int | None = None,
+        block_count: int | None = None,
     ) -> InspectResponse:
-        """Returns one task with its processes, its resource use and the end of its output."""
-        request = InspectRequest(task_id=id_of(task), output_tail_bytes=output_tail_bytes)
+        """Returns one task with its processes, its resource use, its latest blocks and output."""
+        request = InspectRequest(
+            task_id=id_of(task), output_tail_bytes=output_tail_bytes, block_count=block_count
+        )
         return await self._call(self._raw.Inspect, request)
 
     def watch_events(
@@ -440,6 +473,52 @@ class Client(Connection):
             task_id=id_of(task), set_patterns=set_patterns, remove_patterns=remove_patterns
         )
         return await self._call(self._raw.UpdateTask, request)
+
+    async def work(self, requests: AsyncIterator[WorkRequest]) -> AsyncIterator[WorkResponse]:
+        """Opens the stream of a worker: sends the requests and returns the responses.
+
+        The first request registers a hosted task or joins a task. It does not reconnect.
+        """
+        try:
+            async for response in self._raw.Work(requests):
+                yield response
+        except grpc.aio.AioRpcError as failure:
+            raise status.to_error(failure, self.address) from failure
+
+    async def report_progress(
+        self,
+        task: TaskRef,
+        *,
+        blocks: Iterable[Block] = (),
+        intent: str | None = None,
+        percent: int | None = None,
+        counts: Mapping[str, int] | None = None,
+        listens: bool = False,
+    ) -> ReportProgressResponse:
+        """Reports progress of a task. `cancel` in the answer says if the task is being stopped.
+
+        With `listens` a cancel in the next minute begins softly. A call without anything else only
+        asks; any other call is a sign of activity.
+        """
+        update = ProgressUpdate(blocks=blocks, intent=intent, percent=percent, counts=counts)
+        asks_only = listens and update == ProgressUpdate()
+        request = ReportProgressRequest(
+            task_id=id_of(task), update=None if asks_only else update, listens=listens
+        )
+        return await self._call(self._raw.ReportProgress, request, Retry.IF_NOT_RECEIVED)
+
+    async def send_message(
+        self, task: TaskRef, text: str, *, message_id: str = "", actor: str = ""
+    ) -> SendMessageResponse:
+        """Puts a message into the mailbox of a task, for its worker.
+
+        With a `message_id` the call is safe to repeat.
+        """
+        request = SendMessageRequest(
+            task_id=id_of(task), text=text, message_id=message_id, actor=actor
+        )
+        retry = Retry.IF_TRANSIENT if message_id else Retry.IF_NOT_RECEIVED
+        return await self._call(self._raw.SendMessage, request, retry)
 
     async def remove(self, *tasks: TaskRef, filter: Filter | None = None) -> RemoveResponse:
         """Removes finished tasks and deletes their output.

@@ -1,11 +1,11 @@
-"""The end of a task's leader: one of four types, never folded into one number."""
+"""The end of a task: one of five types, never folded into one number."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from heeler.v1 import BackgroundTask
-from heeler.v1.enums import SpawnStage
+from heeler.v1.enums import SpawnStage, WorkerStatus
 
 
 @dataclass(frozen=True)
@@ -38,16 +38,23 @@ class NeverRan:
 
 @dataclass(frozen=True)
 class Unknown:
-    """The leader ended and there is no record of how."""
+    """The leader ended and there is no record of how, or a worker delivered no result."""
 
     detail: str
 
 
-Outcome = Exited | Signalled | NeverRan | Unknown
+@dataclass(frozen=True)
+class Delivered:
+    """The worker of a hosted task delivered a result of this status."""
+
+    status: WorkerStatus
+
+
+Outcome = Exited | Signalled | NeverRan | Unknown | Delivered
 
 
 def outcome(task: BackgroundTask) -> Outcome | None:
-    """Returns the end of the task's leader, or None if it has not ended."""
+    """Returns the end of the task's leader or of its hosted work, or None if it has not ended."""
     found = task.outcome
     match found.WhichOneof("result"):
         case "exit_code":
@@ -60,6 +67,8 @@ def outcome(task: BackgroundTask) -> Outcome | None:
             return NeverRan(SpawnStage(error.stage), error.path, error.message, error.errno)
         case "unknown":
             return Unknown(found.unknown.detail)
+        case "worker":
+            return Delivered(WorkerStatus(found.worker))
         case None:
             # A newer daemon may send an outcome of a kind that this version does not know.
             return Unknown("") if task.HasField("outcome") else None

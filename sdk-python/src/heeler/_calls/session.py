@@ -34,6 +34,7 @@ class SessionCounts:
 
     agents: int
     shells: int
+    hosted: int = 0
 
 
 def session_counts(event: TaskEvent) -> SessionCounts | None:
@@ -45,7 +46,7 @@ def session_counts(event: TaskEvent) -> SessionCounts | None:
     if not event.HasField("session_activity"):
         return None
     activity = event.session_activity
-    return SessionCounts(activity.agents, activity.shells)
+    return SessionCounts(activity.agents, activity.shells, activity.hosted)
 
 
 class Session:
@@ -138,8 +139,8 @@ class Session:
     async def counts(self) -> SessionCounts:
         """Returns the number of tasks that are live now."""
         live = [TaskKind(task.spec.kind) async for task in self.list(page_size=_LARGEST_PAGE)]
-        agents = live.count(TaskKind.AGENT)
-        return SessionCounts(agents, len(live) - agents)
+        agents, hosted = live.count(TaskKind.AGENT), live.count(TaskKind.HOSTED)
+        return SessionCounts(agents, len(live) - agents - hosted, hosted)
 
     async def wait_until_idle(self, *, give_up_after: Span | None = None) -> None:
         """Waits until no task of the session is live. Returns at once if none is.

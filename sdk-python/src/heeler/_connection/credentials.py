@@ -76,6 +76,10 @@ class BearerChannel:
         """Returns a callable with a stream of answers."""
         return self._with_token(self._channel.unary_stream(*args, **kwargs))
 
+    def stream_stream(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
+        """Returns a callable with a stream of requests and one of answers."""
+        return self._with_token(self._channel.stream_stream(*args, **kwargs))
+
     def _with_token(self, make: Callable[..., Any]) -> Callable[..., Any]:
         def call(request: Any, *, metadata: Any = None, **rest: Any) -> Any:
             return make(request, metadata=(*(metadata or ()), self._metadata), **rest)

@@ -15,6 +15,8 @@ class CancelOptions(TypedDict, total=False):
     """Kills the whole tree at once."""
     grace: Span | None
     """Time between the stop signal and the kill, instead of the task's own."""
+    soft_grace: Span | None
+    """Time before the stop signal for a worker that listens, instead of the task's own."""
     signal: str | Signals
     """The stop signal, instead of the task's own."""
     reason: str

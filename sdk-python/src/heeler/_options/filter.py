@@ -37,6 +37,8 @@ class Filter:
     """The name, exactly."""
     id_prefix: str = ""
     """The beginning of the id, or of its part after the dash."""
+    port: int = 0
+    """A TCP port on which one of their processes listens. Not for a wait or a watch."""
 
     def to_message(self) -> TaskFilter:
         """Returns the message of the contract."""

@@ -21,6 +21,7 @@ OTHERS = {
     "after_revision": "after",
     "epoch": "after",
     "graceful.grace": "grace",
+    "graceful.soft_grace": "soft_grace",
     "graceful.signal": "signal",
 }
 """The arguments of other calls whose names differ from those of their fields."""

@@ -23,6 +23,7 @@ from heeler.v1.enums import (
     ForegroundTimeoutActionWord,
     OrphanPolicyWord,
     OutputLimitActionWord,
+    ReadyTimeoutActionWord,
     StaleActionWord,
     TaskKindWord,
 )
@@ -56,9 +57,11 @@ class SessionRunOptions(TypedDict, total=False):
     timeout: Span | None
     """Maximum time in the background. No limit by default."""
     idle_timeout: Span | None
-    """Maximum time without output. No limit by default."""
+    """Maximum time without output or activity of a worker. No limit by default."""
     grace: Span | None
     """Time between the stop signal and the kill. 5 s by default."""
+    soft_grace: Span | None
+    """Time before the stop signal for a worker that listens. 10 s by default."""
     stop_signal: str | Signals
     """The stop signal. SIGTERM by default."""
     request_id: str | None
@@ -76,7 +79,7 @@ class SessionRunOptions(TypedDict, total=False):
     reattach_window: Span | None
     """Time for a client to attach, first or again after a disconnect. 10 s by default."""
     stale_after: Span | None
-    """Time without output after which the task is stale. Never by default."""
+    """Time without output or activity of a worker until the task is stale. Never by default."""
     on_stale: StaleActionWord
     """Action when the task becomes stale, besides the STALE event. NOTIFY by default."""
     exclusive_key: str
@@ -95,6 +98,20 @@ class SessionRunOptions(TypedDict, total=False):
     """Action when the output reaches its limit. ROTATE by default."""
     patterns: Iterable[OutputPattern] | None
     """Patterns to look for in the output, which MATCHED events tell of. None by default."""
+    notify_input_after: Span | None
+    """Time without output after which NEEDS_INPUT is looked for. By default when it is stale."""
+    ready_port: int | None
+    """Ready when a process of the task listens on this TCP port; 0 for any port."""
+    ready_url: str | None
+    """Ready when a GET of this `http:` URL is answered with a status from 200 to 399."""
+    ready_command: Sequence[str | os.PathLike[str]] | None
+    """Ready when this program, with its arguments, exits with 0."""
+    ready_interval: Span | None
+    """Time between two looks. 1 s by default; the first ones follow faster."""
+    ready_timeout: Span | None
+    """Time from the start within which the task must be ready. No limit by default."""
+    on_ready_timeout: ReadyTimeoutActionWord
+    """Action when that time is over, besides the NOT_READY event. NOTIFY by default."""
 
 
 class RunOptions(SessionRunOptions, total=False):
@@ -125,6 +142,7 @@ FIELDS = {
     "cwd": "working_directory",
     "env_defaults": "environment.defaults",
     "grace": "stop.grace",
+    "soft_grace": "stop.soft_grace",
     "stop_signal": "stop.signal",
     "foreground_timeout": "foreground.timeout",
     "on_foreground_timeout": "foreground.on_timeout",
@@ -138,6 +156,13 @@ FIELDS = {
     "output_head": "output.head_bytes",
     "on_output_limit": "output.on_limit",
     "patterns": "output.patterns",
+    "notify_input_after": "input.notify_after",
+    "ready_port": "ready.port",
+    "ready_url": "ready.http_url",
+    "ready_command": "ready.command.args",
+    "ready_interval": "ready.interval",
+    "ready_timeout": "ready.timeout",
+    "on_ready_timeout": "ready.on_timeout",
 }
 """The fields of TaskSpec that have another name here, or are in a group."""
 

@@ -101,6 +101,8 @@ class Client(Face[asyncio_client.Client]):
     read_output = blocking(asyncio_client.Client.read_output)
     follow_output = iterating(asyncio_client.Client.follow_output)
     update_task = blocking(asyncio_client.Client.update_task)
+    report_progress = blocking(asyncio_client.Client.report_progress)
+    send_message = blocking(asyncio_client.Client.send_message)
     remove = blocking(asyncio_client.Client.remove)
     update_queue = blocking(asyncio_client.Client.update_queue)
     list_queues = blocking(asyncio_client.Client.list_queues)

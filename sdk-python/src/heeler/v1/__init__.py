@@ -35,14 +35,18 @@ from heeler.v1.error_pb2 import ERROR_REASON_EXCLUSIVE_KEY_HELD
 from heeler.v1.error_pb2 import ERROR_REASON_FOREIGN_USER
 from heeler.v1.error_pb2 import ERROR_REASON_INVALID_FIELD
 from heeler.v1.error_pb2 import ERROR_REASON_LABEL_LIMIT_REACHED
+from heeler.v1.error_pb2 import ERROR_REASON_MAILBOX_FULL
+from heeler.v1.error_pb2 import ERROR_REASON_MESSAGE_ID_REUSED
 from heeler.v1.error_pb2 import ERROR_REASON_NOT_SERVING
 from heeler.v1.error_pb2 import ERROR_REASON_PAGE_TOKEN_MISMATCH
 from heeler.v1.error_pb2 import ERROR_REASON_PARENT_NOT_LIVE
+from heeler.v1.error_pb2 import ERROR_REASON_PROBE_HOST_NOT_ALLOWED
 from heeler.v1.error_pb2 import ERROR_REASON_PROGRAM_UNUSABLE
 from heeler.v1.error_pb2 import ERROR_REASON_QUEUE_FULL
 from heeler.v1.error_pb2 import ERROR_REASON_REQUEST_ID_REUSED
 from heeler.v1.error_pb2 import ERROR_REASON_REQUEST_TOO_LARGE
 from heeler.v1.error_pb2 import ERROR_REASON_REQUEST_UNREADABLE
+from heeler.v1.error_pb2 import ERROR_REASON_RESULT_DELIVERED
 from heeler.v1.error_pb2 import ERROR_REASON_REVISION_OUT_OF_RANGE
 from heeler.v1.error_pb2 import ERROR_REASON_SESSION_LIMIT_REACHED
 from heeler.v1.error_pb2 import ERROR_REASON_SPAWN_FAILED
@@ -56,6 +60,8 @@ from heeler.v1.error_pb2 import ERROR_REASON_TASK_NOT_FOUND
 from heeler.v1.error_pb2 import ERROR_REASON_TOKEN_REFUSED
 from heeler.v1.error_pb2 import ERROR_REASON_TOO_MANY_CALLS
 from heeler.v1.error_pb2 import ERROR_REASON_UNSPECIFIED
+from heeler.v1.error_pb2 import ERROR_REASON_WORKER_CONNECTED
+from heeler.v1.error_pb2 import ERROR_REASON_WORKER_REPLACED
 from heeler.v1.error_pb2 import ERROR_REASON_WORKING_DIRECTORY_UNUSABLE
 from heeler.v1.error_pb2 import ErrorReason
 from heeler.v1.event_pb2 import SessionActivity
@@ -67,7 +73,11 @@ from heeler.v1.event_pb2 import TASK_EVENT_TYPE_ENDED
 from heeler.v1.event_pb2 import TASK_EVENT_TYPE_KILL_OVERDUE
 from heeler.v1.event_pb2 import TASK_EVENT_TYPE_LEADER_EXITED
 from heeler.v1.event_pb2 import TASK_EVENT_TYPE_MATCHED
+from heeler.v1.event_pb2 import TASK_EVENT_TYPE_NEEDS_INPUT
+from heeler.v1.event_pb2 import TASK_EVENT_TYPE_NOT_READY
 from heeler.v1.event_pb2 import TASK_EVENT_TYPE_OUTPUT_LIMIT
+from heeler.v1.event_pb2 import TASK_EVENT_TYPE_PROGRESS
+from heeler.v1.event_pb2 import TASK_EVENT_TYPE_READY
 from heeler.v1.event_pb2 import TASK_EVENT_TYPE_REMOVED
 from heeler.v1.event_pb2 import TASK_EVENT_TYPE_SESSION_IDLE
 from heeler.v1.event_pb2 import TASK_EVENT_TYPE_STALE
@@ -92,12 +102,18 @@ from heeler.v1.follow_pb2 import TaskGone
 from heeler.v1.inspect_pb2 import InspectRequest
 from heeler.v1.inspect_pb2 import InspectResponse
 from heeler.v1.inspect_pb2 import OutputInfo
+from heeler.v1.inspect_pb2 import WorkerConnection
 from heeler.v1.list_pb2 import ListRequest
 from heeler.v1.list_pb2 import ListResponse
+from heeler.v1.list_pb2 import TaskPorts
+from heeler.v1.message_pb2 import SendMessageRequest
+from heeler.v1.message_pb2 import SendMessageResponse
+from heeler.v1.message_pb2 import TaskMessage
 from heeler.v1.outcome_pb2 import END_REASON_CANCELLED
 from heeler.v1.outcome_pb2 import END_REASON_CLIENT_DISCONNECTED
 from heeler.v1.outcome_pb2 import END_REASON_EXITED
 from heeler.v1.outcome_pb2 import END_REASON_IDLE_TIMEOUT
+from heeler.v1.outcome_pb2 import END_REASON_NOT_READY
 from heeler.v1.outcome_pb2 import END_REASON_OUTPUT_LIMIT
 from heeler.v1.outcome_pb2 import END_REASON_REPLACED
 from heeler.v1.outcome_pb2 import END_REASON_SERVER_SHUTDOWN
@@ -106,6 +122,8 @@ from heeler.v1.outcome_pb2 import END_REASON_SPAWN_FAILED
 from heeler.v1.outcome_pb2 import END_REASON_SUPERVISION_LOST
 from heeler.v1.outcome_pb2 import END_REASON_TIMEOUT
 from heeler.v1.outcome_pb2 import END_REASON_UNSPECIFIED
+from heeler.v1.outcome_pb2 import END_REASON_WORKER_FAILED
+from heeler.v1.outcome_pb2 import END_REASON_WORKER_LOST
 from heeler.v1.outcome_pb2 import EndReason
 from heeler.v1.outcome_pb2 import Outcome
 from heeler.v1.outcome_pb2 import SPAWN_STAGE_DESCRIPTORS
@@ -120,6 +138,12 @@ from heeler.v1.outcome_pb2 import SignalOutcome
 from heeler.v1.outcome_pb2 import SpawnError
 from heeler.v1.outcome_pb2 import SpawnStage
 from heeler.v1.outcome_pb2 import UnknownOutcome
+from heeler.v1.outcome_pb2 import WORKER_STATUS_CANCELLED
+from heeler.v1.outcome_pb2 import WORKER_STATUS_FAILED
+from heeler.v1.outcome_pb2 import WORKER_STATUS_OK
+from heeler.v1.outcome_pb2 import WORKER_STATUS_UNSPECIFIED
+from heeler.v1.outcome_pb2 import WorkerResult
+from heeler.v1.outcome_pb2 import WorkerStatus
 from heeler.v1.output_pb2 import HeadAndTail
 from heeler.v1.output_pb2 import MatchedLine
 from heeler.v1.output_pb2 import OUTPUT_GAP_CAUSE_LOST
@@ -150,8 +174,22 @@ from heeler.v1.process_pb2 import CONTAINMENT_CGROUP
 from heeler.v1.process_pb2 import CONTAINMENT_SUBREAPER
 from heeler.v1.process_pb2 import CONTAINMENT_UNSPECIFIED
 from heeler.v1.process_pb2 import Containment
+from heeler.v1.process_pb2 import ListeningPort
+from heeler.v1.process_pb2 import PORT_PROTOCOL_TCP
+from heeler.v1.process_pb2 import PORT_PROTOCOL_UNSPECIFIED
+from heeler.v1.process_pb2 import PortProtocol
 from heeler.v1.process_pb2 import ProcessInfo
 from heeler.v1.process_pb2 import ResourceUse
+from heeler.v1.progress_pb2 import BLOCK_KIND_NOTE
+from heeler.v1.progress_pb2 import BLOCK_KIND_TEXT
+from heeler.v1.progress_pb2 import BLOCK_KIND_THOUGHT
+from heeler.v1.progress_pb2 import BLOCK_KIND_TOOL_CALL
+from heeler.v1.progress_pb2 import BLOCK_KIND_TOOL_RESULT
+from heeler.v1.progress_pb2 import BLOCK_KIND_UNSPECIFIED
+from heeler.v1.progress_pb2 import Block
+from heeler.v1.progress_pb2 import BlockKind
+from heeler.v1.progress_pb2 import Progress
+from heeler.v1.progress_pb2 import ProgressUpdate
 from heeler.v1.queue_pb2 import ListQueuesRequest
 from heeler.v1.queue_pb2 import ListQueuesResponse
 from heeler.v1.queue_pb2 import Queue
@@ -159,6 +197,8 @@ from heeler.v1.queue_pb2 import UpdateQueueRequest
 from heeler.v1.queue_pb2 import UpdateQueueResponse
 from heeler.v1.remove_pb2 import RemoveRequest
 from heeler.v1.remove_pb2 import RemoveResponse
+from heeler.v1.report_pb2 import ReportProgressRequest
+from heeler.v1.report_pb2 import ReportProgressResponse
 from heeler.v1.server_pb2 import SHUTDOWN_TASKS_LEAVE_RUNNING
 from heeler.v1.server_pb2 import SHUTDOWN_TASKS_STOP
 from heeler.v1.server_pb2 import SHUTDOWN_TASKS_UNSPECIFIED
@@ -195,6 +235,7 @@ from heeler.v1.spec_pb2 import FOREGROUND_TIMEOUT_ACTION_DETACH
 from heeler.v1.spec_pb2 import FOREGROUND_TIMEOUT_ACTION_UNSPECIFIED
 from heeler.v1.spec_pb2 import ForegroundPolicy
 from heeler.v1.spec_pb2 import ForegroundTimeoutAction
+from heeler.v1.spec_pb2 import InputPolicy
 from heeler.v1.spec_pb2 import ORPHAN_POLICY_ABANDON
 from heeler.v1.spec_pb2 import ORPHAN_POLICY_KILL
 from heeler.v1.spec_pb2 import ORPHAN_POLICY_TRACK
@@ -206,6 +247,11 @@ from heeler.v1.spec_pb2 import OUTPUT_LIMIT_ACTION_UNSPECIFIED
 from heeler.v1.spec_pb2 import OrphanPolicy
 from heeler.v1.spec_pb2 import OutputLimitAction
 from heeler.v1.spec_pb2 import OutputPolicy
+from heeler.v1.spec_pb2 import READY_TIMEOUT_ACTION_CANCEL
+from heeler.v1.spec_pb2 import READY_TIMEOUT_ACTION_NOTIFY
+from heeler.v1.spec_pb2 import READY_TIMEOUT_ACTION_UNSPECIFIED
+from heeler.v1.spec_pb2 import ReadyPolicy
+from heeler.v1.spec_pb2 import ReadyTimeoutAction
 from heeler.v1.spec_pb2 import STALE_ACTION_CANCEL
 from heeler.v1.spec_pb2 import STALE_ACTION_NOTIFY
 from heeler.v1.spec_pb2 import STALE_ACTION_UNSPECIFIED
@@ -214,6 +260,7 @@ from heeler.v1.spec_pb2 import SilencePolicy
 from heeler.v1.spec_pb2 import StaleAction
 from heeler.v1.spec_pb2 import StopPolicy
 from heeler.v1.spec_pb2 import TASK_KIND_AGENT
+from heeler.v1.spec_pb2 import TASK_KIND_HOSTED
 from heeler.v1.spec_pb2 import TASK_KIND_SHELL
 from heeler.v1.spec_pb2 import TASK_KIND_UNSPECIFIED
 from heeler.v1.spec_pb2 import TaskEnvironment
@@ -229,8 +276,10 @@ from heeler.v1.stop_pb2 import PROOF_METHOD_UNSPECIFIED
 from heeler.v1.stop_pb2 import Proof
 from heeler.v1.stop_pb2 import ProofMethod
 from heeler.v1.stop_pb2 import SentSignal
+from heeler.v1.stop_pb2 import SoftPhase
 from heeler.v1.stop_pb2 import StopRecord
 from heeler.v1.stop_pb2 import Survivors
+from heeler.v1.stop_pb2 import Unproven
 from heeler.v1.task_pb2 import AbandonedProcess
 from heeler.v1.task_pb2 import BackgroundTask
 from heeler.v1.task_pb2 import DETACH_CAUSE_CLIENT_DISCONNECTED
@@ -249,6 +298,11 @@ from heeler.v1.task_pb2 import PLACEMENT_BACKGROUND
 from heeler.v1.task_pb2 import PLACEMENT_FOREGROUND
 from heeler.v1.task_pb2 import PLACEMENT_UNSPECIFIED
 from heeler.v1.task_pb2 import Placement
+from heeler.v1.task_pb2 import READINESS_NOT_READY
+from heeler.v1.task_pb2 import READINESS_PENDING
+from heeler.v1.task_pb2 import READINESS_READY
+from heeler.v1.task_pb2 import READINESS_UNSPECIFIED
+from heeler.v1.task_pb2 import Readiness
 from heeler.v1.task_pb2 import TASK_STATE_CANCELLED
 from heeler.v1.task_pb2 import TASK_STATE_COMPLETED
 from heeler.v1.task_pb2 import TASK_STATE_FAILED
@@ -260,6 +314,7 @@ from heeler.v1.task_pb2 import TASK_STATE_STOPPING
 from heeler.v1.task_pb2 import TASK_STATE_TIMED_OUT
 from heeler.v1.task_pb2 import TASK_STATE_UNSPECIFIED
 from heeler.v1.task_pb2 import TaskState
+from heeler.v1.task_pb2 import WorkerTerms
 from heeler.v1.update_pb2 import UpdateTaskRequest
 from heeler.v1.update_pb2 import UpdateTaskResponse
 from heeler.v1.wait_pb2 import OutputSearch
@@ -267,6 +322,7 @@ from heeler.v1.wait_pb2 import TaskMatch
 from heeler.v1.wait_pb2 import WAIT_CONDITION_FINISHED
 from heeler.v1.wait_pb2 import WAIT_CONDITION_MATCHED
 from heeler.v1.wait_pb2 import WAIT_CONDITION_OUT_OF_FOREGROUND
+from heeler.v1.wait_pb2 import WAIT_CONDITION_READY
 from heeler.v1.wait_pb2 import WAIT_CONDITION_UNSPECIFIED
 from heeler.v1.wait_pb2 import WaitCondition
 from heeler.v1.wait_pb2 import WaitRequest
@@ -274,6 +330,21 @@ from heeler.v1.wait_pb2 import WaitResponse
 from heeler.v1.watch_pb2 import Bookmark
 from heeler.v1.watch_pb2 import WatchEventsRequest
 from heeler.v1.watch_pb2 import WatchEventsResponse
+from heeler.v1.work_pb2 import WORK_CANCEL_MODE_FINAL
+from heeler.v1.work_pb2 import WORK_CANCEL_MODE_SOFT
+from heeler.v1.work_pb2 import WORK_CANCEL_MODE_UNSPECIFIED
+from heeler.v1.work_pb2 import WorkAcknowledged
+from heeler.v1.work_pb2 import WorkAdmitted
+from heeler.v1.work_pb2 import WorkCancel
+from heeler.v1.work_pb2 import WorkCancelMode
+from heeler.v1.work_pb2 import WorkEnded
+from heeler.v1.work_pb2 import WorkHeartbeat
+from heeler.v1.work_pb2 import WorkJoin
+from heeler.v1.work_pb2 import WorkJoined
+from heeler.v1.work_pb2 import WorkMessageReceipt
+from heeler.v1.work_pb2 import WorkRegister
+from heeler.v1.work_pb2 import WorkRequest
+from heeler.v1.work_pb2 import WorkResponse
 
 __all__ = [
     "ATTACH_END_REASON_DETACHED",
@@ -289,7 +360,15 @@ __all__ = [
     "AttachResponse",
     "Attached",
     "AttachedOutput",
+    "BLOCK_KIND_NOTE",
+    "BLOCK_KIND_TEXT",
+    "BLOCK_KIND_THOUGHT",
+    "BLOCK_KIND_TOOL_CALL",
+    "BLOCK_KIND_TOOL_RESULT",
+    "BLOCK_KIND_UNSPECIFIED",
     "BackgroundTask",
+    "Block",
+    "BlockKind",
     "Bookmark",
     "CANCEL_OUTCOME_ALREADY_FINISHED",
     "CANCEL_OUTCOME_ALREADY_STOPPING",
@@ -326,6 +405,7 @@ __all__ = [
     "END_REASON_CLIENT_DISCONNECTED",
     "END_REASON_EXITED",
     "END_REASON_IDLE_TIMEOUT",
+    "END_REASON_NOT_READY",
     "END_REASON_OUTPUT_LIMIT",
     "END_REASON_REPLACED",
     "END_REASON_SERVER_SHUTDOWN",
@@ -334,6 +414,8 @@ __all__ = [
     "END_REASON_SUPERVISION_LOST",
     "END_REASON_TIMEOUT",
     "END_REASON_UNSPECIFIED",
+    "END_REASON_WORKER_FAILED",
+    "END_REASON_WORKER_LOST",
     "ENVIRONMENT_DEFAULTS_NONE",
     "ENVIRONMENT_DEFAULTS_NON_INTERACTIVE",
     "ENVIRONMENT_DEFAULTS_UNSPECIFIED",
@@ -343,14 +425,18 @@ __all__ = [
     "ERROR_REASON_FOREIGN_USER",
     "ERROR_REASON_INVALID_FIELD",
     "ERROR_REASON_LABEL_LIMIT_REACHED",
+    "ERROR_REASON_MAILBOX_FULL",
+    "ERROR_REASON_MESSAGE_ID_REUSED",
     "ERROR_REASON_NOT_SERVING",
     "ERROR_REASON_PAGE_TOKEN_MISMATCH",
     "ERROR_REASON_PARENT_NOT_LIVE",
+    "ERROR_REASON_PROBE_HOST_NOT_ALLOWED",
     "ERROR_REASON_PROGRAM_UNUSABLE",
     "ERROR_REASON_QUEUE_FULL",
     "ERROR_REASON_REQUEST_ID_REUSED",
     "ERROR_REASON_REQUEST_TOO_LARGE",
     "ERROR_REASON_REQUEST_UNREADABLE",
+    "ERROR_REASON_RESULT_DELIVERED",
     "ERROR_REASON_REVISION_OUT_OF_RANGE",
     "ERROR_REASON_SESSION_LIMIT_REACHED",
     "ERROR_REASON_SPAWN_FAILED",
@@ -364,6 +450,8 @@ __all__ = [
     "ERROR_REASON_TOKEN_REFUSED",
     "ERROR_REASON_TOO_MANY_CALLS",
     "ERROR_REASON_UNSPECIFIED",
+    "ERROR_REASON_WORKER_CONNECTED",
+    "ERROR_REASON_WORKER_REPLACED",
     "ERROR_REASON_WORKING_DIRECTORY_UNUSABLE",
     "EXCLUSIVE_MODE_ENSURE",
     "EXCLUSIVE_MODE_QUEUE",
@@ -391,6 +479,7 @@ __all__ = [
     "ForegroundPolicy",
     "ForegroundTimeoutAction",
     "HeadAndTail",
+    "InputPolicy",
     "InspectRequest",
     "InspectResponse",
     "Leader",
@@ -398,6 +487,7 @@ __all__ = [
     "ListQueuesResponse",
     "ListRequest",
     "ListResponse",
+    "ListeningPort",
     "MatchedLine",
     "ORPHAN_POLICY_ABANDON",
     "ORPHAN_POLICY_KILL",
@@ -443,6 +533,8 @@ __all__ = [
     "PLACEMENT_BACKGROUND",
     "PLACEMENT_FOREGROUND",
     "PLACEMENT_UNSPECIFIED",
+    "PORT_PROTOCOL_TCP",
+    "PORT_PROTOCOL_UNSPECIFIED",
     "PROOF_METHOD_CGROUP_EMPTY",
     "PROOF_METHOD_NEVER_STARTED",
     "PROOF_METHOD_NO_CHILDREN",
@@ -451,14 +543,29 @@ __all__ = [
     "PROOF_METHOD_UNSPECIFIED",
     "PatternMatches",
     "Placement",
+    "PortProtocol",
     "ProcessInfo",
+    "Progress",
+    "ProgressUpdate",
     "Proof",
     "ProofMethod",
     "Queue",
+    "READINESS_NOT_READY",
+    "READINESS_PENDING",
+    "READINESS_READY",
+    "READINESS_UNSPECIFIED",
+    "READY_TIMEOUT_ACTION_CANCEL",
+    "READY_TIMEOUT_ACTION_NOTIFY",
+    "READY_TIMEOUT_ACTION_UNSPECIFIED",
     "ReadOutputRequest",
     "ReadOutputResponse",
+    "Readiness",
+    "ReadyPolicy",
+    "ReadyTimeoutAction",
     "RemoveRequest",
     "RemoveResponse",
+    "ReportProgressRequest",
+    "ReportProgressResponse",
     "ResourceUse",
     "SHUTDOWN_TASKS_LEAVE_RUNNING",
     "SHUTDOWN_TASKS_STOP",
@@ -477,6 +584,8 @@ __all__ = [
     "STALE_ACTION_CANCEL",
     "STALE_ACTION_NOTIFY",
     "STALE_ACTION_UNSPECIFIED",
+    "SendMessageRequest",
+    "SendMessageResponse",
     "SentSignal",
     "ServerInfo",
     "SessionActivity",
@@ -486,6 +595,7 @@ __all__ = [
     "ShutdownTasks",
     "SignalOutcome",
     "SilencePolicy",
+    "SoftPhase",
     "SpawnError",
     "SpawnNotice",
     "SpawnNoticeType",
@@ -504,7 +614,11 @@ __all__ = [
     "TASK_EVENT_TYPE_KILL_OVERDUE",
     "TASK_EVENT_TYPE_LEADER_EXITED",
     "TASK_EVENT_TYPE_MATCHED",
+    "TASK_EVENT_TYPE_NEEDS_INPUT",
+    "TASK_EVENT_TYPE_NOT_READY",
     "TASK_EVENT_TYPE_OUTPUT_LIMIT",
+    "TASK_EVENT_TYPE_PROGRESS",
+    "TASK_EVENT_TYPE_READY",
     "TASK_EVENT_TYPE_REMOVED",
     "TASK_EVENT_TYPE_SESSION_IDLE",
     "TASK_EVENT_TYPE_STALE",
@@ -513,6 +627,7 @@ __all__ = [
     "TASK_EVENT_TYPE_UNSPECIFIED",
     "TASK_EVENT_TYPE_UPDATED",
     "TASK_KIND_AGENT",
+    "TASK_KIND_HOSTED",
     "TASK_KIND_SHELL",
     "TASK_KIND_UNSPECIFIED",
     "TASK_STATE_CANCELLED",
@@ -532,9 +647,12 @@ __all__ = [
     "TaskGone",
     "TaskKind",
     "TaskMatch",
+    "TaskMessage",
+    "TaskPorts",
     "TaskSpec",
     "TaskState",
     "UnknownOutcome",
+    "Unproven",
     "Unrecorded",
     "UpdateQueueRequest",
     "UpdateQueueResponse",
@@ -543,10 +661,34 @@ __all__ = [
     "WAIT_CONDITION_FINISHED",
     "WAIT_CONDITION_MATCHED",
     "WAIT_CONDITION_OUT_OF_FOREGROUND",
+    "WAIT_CONDITION_READY",
     "WAIT_CONDITION_UNSPECIFIED",
+    "WORKER_STATUS_CANCELLED",
+    "WORKER_STATUS_FAILED",
+    "WORKER_STATUS_OK",
+    "WORKER_STATUS_UNSPECIFIED",
+    "WORK_CANCEL_MODE_FINAL",
+    "WORK_CANCEL_MODE_SOFT",
+    "WORK_CANCEL_MODE_UNSPECIFIED",
     "WaitCondition",
     "WaitRequest",
     "WaitResponse",
     "WatchEventsRequest",
     "WatchEventsResponse",
+    "WorkAcknowledged",
+    "WorkAdmitted",
+    "WorkCancel",
+    "WorkCancelMode",
+    "WorkEnded",
+    "WorkHeartbeat",
+    "WorkJoin",
+    "WorkJoined",
+    "WorkMessageReceipt",
+    "WorkRegister",
+    "WorkRequest",
+    "WorkResponse",
+    "WorkerConnection",
+    "WorkerResult",
+    "WorkerStatus",
+    "WorkerTerms",
 ]

@@ -9,14 +9,17 @@ from heeler.v1 import detach_pb2 as heeler_dot_v1_dot_detach__pb2
 from heeler.v1 import follow_pb2 as heeler_dot_v1_dot_follow__pb2
 from heeler.v1 import inspect_pb2 as heeler_dot_v1_dot_inspect__pb2
 from heeler.v1 import list_pb2 as heeler_dot_v1_dot_list__pb2
+from heeler.v1 import message_pb2 as heeler_dot_v1_dot_message__pb2
 from heeler.v1 import output_pb2 as heeler_dot_v1_dot_output__pb2
 from heeler.v1 import queue_pb2 as heeler_dot_v1_dot_queue__pb2
 from heeler.v1 import remove_pb2 as heeler_dot_v1_dot_remove__pb2
+from heeler.v1 import report_pb2 as heeler_dot_v1_dot_report__pb2
 from heeler.v1 import server_pb2 as heeler_dot_v1_dot_server__pb2
 from heeler.v1 import spawn_pb2 as heeler_dot_v1_dot_spawn__pb2
 from heeler.v1 import update_pb2 as heeler_dot_v1_dot_update__pb2
 from heeler.v1 import wait_pb2 as heeler_dot_v1_dot_wait__pb2
 from heeler.v1 import watch_pb2 as heeler_dot_v1_dot_watch__pb2
+from heeler.v1 import work_pb2 as heeler_dot_v1_dot_work__pb2
 
 GRPC_GENERATED_VERSION = '1.76.0'
 GRPC_VERSION = grpc.__version__
@@ -105,6 +108,21 @@ class BackgroundTasksStub(object):
                 '/heeler.v1.BackgroundTasks/UpdateTask',
                 request_serializer=heeler_dot_v1_dot_update__pb2.UpdateTaskRequest.SerializeToString,
                 response_deserializer=heeler_dot_v1_dot_update__pb2.UpdateTaskResponse.FromString,
+                _registered_method=True)
+        self.Work = channel.stream_stream(
+                '/heeler.v1.BackgroundTasks/Work',
+                request_serializer=heeler_dot_v1_dot_work__pb2.WorkRequest.SerializeToString,
+                response_deserializer=heeler_dot_v1_dot_work__pb2.WorkResponse.FromString,
+                _registered_method=True)
+        self.ReportProgress = channel.unary_unary(
+                '/heeler.v1.BackgroundTasks/ReportProgress',
+                request_serializer=heeler_dot_v1_dot_report__pb2.ReportProgressRequest.SerializeToString,
+                response_deserializer=heeler_dot_v1_dot_report__pb2.ReportProgressResponse.FromString,
+                _registered_method=True)
+        self.SendMessage = channel.unary_unary(
+                '/heeler.v1.BackgroundTasks/SendMessage',
+                request_serializer=heeler_dot_v1_dot_message__pb2.SendMessageRequest.SerializeToString,
+                response_deserializer=heeler_dot_v1_dot_message__pb2.SendMessageResponse.FromString,
                 _registered_method=True)
         self.Remove = channel.unary_unary(
                 '/heeler.v1.BackgroundTasks/Remove',
@@ -249,6 +267,38 @@ class BackgroundTasksServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Work(self, request_iterator, context):
+        """The worker's side of a task: it registers a HOSTED task or joins one, reports, keeps the lease,
+        delivers the result, and receives cancels and messages.
+
+        The first message of the client is `register` or `join`, the first one of the server `joined`. The
+        stream ends with `ended` once the task is finished. A stream that breaks without it, or that the
+        client closes, is a disconnect: the worker of a HOSTED task has its lease to come back, by `join`
+        with its worker id. At most one worker is connected to a task.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReportProgress(self, request, context):
+        """Reports progress of a live task, and tells whether it is being stopped: for a worker that needs no
+        stream. The report is durable before the answer. A call that is repeated after a break may report
+        its blocks twice.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SendMessage(self, request, context):
+        """Puts a message into the mailbox of a live task. It is durable before the answer.
+
+        The worker receives the messages in their order, now or when it joins. A mailbox holds up to 100
+        messages and 1 MiB that are not received; a message beyond that is refused with MAILBOX_FULL.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Remove(self, request, context):
         """Removes finished tasks and deletes their output.
         """
@@ -339,6 +389,21 @@ def add_BackgroundTasksServicer_to_server(servicer, server):
                     servicer.UpdateTask,
                     request_deserializer=heeler_dot_v1_dot_update__pb2.UpdateTaskRequest.FromString,
                     response_serializer=heeler_dot_v1_dot_update__pb2.UpdateTaskResponse.SerializeToString,
+            ),
+            'Work': grpc.stream_stream_rpc_method_handler(
+                    servicer.Work,
+                    request_deserializer=heeler_dot_v1_dot_work__pb2.WorkRequest.FromString,
+                    response_serializer=heeler_dot_v1_dot_work__pb2.WorkResponse.SerializeToString,
+            ),
+            'ReportProgress': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReportProgress,
+                    request_deserializer=heeler_dot_v1_dot_report__pb2.ReportProgressRequest.FromString,
+                    response_serializer=heeler_dot_v1_dot_report__pb2.ReportProgressResponse.SerializeToString,
+            ),
+            'SendMessage': grpc.unary_unary_rpc_method_handler(
+                    servicer.SendMessage,
+                    request_deserializer=heeler_dot_v1_dot_message__pb2.SendMessageRequest.FromString,
+                    response_serializer=heeler_dot_v1_dot_message__pb2.SendMessageResponse.SerializeToString,
             ),
             'Remove': grpc.unary_unary_rpc_method_handler(
                     servicer.Remove,
@@ -662,6 +727,87 @@ class BackgroundTasks(object):
             '/heeler.v1.BackgroundTasks/UpdateTask',
             heeler_dot_v1_dot_update__pb2.UpdateTaskRequest.SerializeToString,
             heeler_dot_v1_dot_update__pb2.UpdateTaskResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Work(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/heeler.v1.BackgroundTasks/Work',
+            heeler_dot_v1_dot_work__pb2.WorkRequest.SerializeToString,
+            heeler_dot_v1_dot_work__pb2.WorkResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReportProgress(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heeler.v1.BackgroundTasks/ReportProgress',
+            heeler_dot_v1_dot_report__pb2.ReportProgressRequest.SerializeToString,
+            heeler_dot_v1_dot_report__pb2.ReportProgressResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SendMessage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heeler.v1.BackgroundTasks/SendMessage',
+            heeler_dot_v1_dot_message__pb2.SendMessageRequest.SerializeToString,
+            heeler_dot_v1_dot_message__pb2.SendMessageResponse.FromString,
             options,
             channel_credentials,
             insecure,

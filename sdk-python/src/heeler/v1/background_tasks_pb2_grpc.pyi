@@ -25,14 +25,17 @@ from heeler.v1 import detach_pb2 as _detach_pb2
 from heeler.v1 import follow_pb2 as _follow_pb2
 from heeler.v1 import inspect_pb2 as _inspect_pb2
 from heeler.v1 import list_pb2 as _list_pb2
+from heeler.v1 import message_pb2 as _message_pb2
 from heeler.v1 import output_pb2 as _output_pb2
 from heeler.v1 import queue_pb2 as _queue_pb2
 from heeler.v1 import remove_pb2 as _remove_pb2
+from heeler.v1 import report_pb2 as _report_pb2
 from heeler.v1 import server_pb2 as _server_pb2
 from heeler.v1 import spawn_pb2 as _spawn_pb2
 from heeler.v1 import update_pb2 as _update_pb2
 from heeler.v1 import wait_pb2 as _wait_pb2
 from heeler.v1 import watch_pb2 as _watch_pb2
+from heeler.v1 import work_pb2 as _work_pb2
 import abc as _abc_1
 import grpc as _grpc
 import sys
@@ -133,6 +136,26 @@ class BackgroundTasksStub:
     """Changes the patterns that are looked for in the output of a live task. The change is durable before
     the answer.
     """
+    Work: _grpc.StreamStreamMultiCallable[_work_pb2.WorkRequest, _work_pb2.WorkResponse]
+    """The worker's side of a task: it registers a HOSTED task or joins one, reports, keeps the lease,
+    delivers the result, and receives cancels and messages.
+
+    The first message of the client is `register` or `join`, the first one of the server `joined`. The
+    stream ends with `ended` once the task is finished. A stream that breaks without it, or that the
+    client closes, is a disconnect: the worker of a HOSTED task has its lease to come back, by `join`
+    with its worker id. At most one worker is connected to a task.
+    """
+    ReportProgress: _grpc.UnaryUnaryMultiCallable[_report_pb2.ReportProgressRequest, _report_pb2.ReportProgressResponse]
+    """Reports progress of a live task, and tells whether it is being stopped: for a worker that needs no
+    stream. The report is durable before the answer. A call that is repeated after a break may report
+    its blocks twice.
+    """
+    SendMessage: _grpc.UnaryUnaryMultiCallable[_message_pb2.SendMessageRequest, _message_pb2.SendMessageResponse]
+    """Puts a message into the mailbox of a live task. It is durable before the answer.
+
+    The worker receives the messages in their order, now or when it joins. A mailbox holds up to 100
+    messages and 1 MiB that are not received; a message beyond that is refused with MAILBOX_FULL.
+    """
     Remove: _grpc.UnaryUnaryMultiCallable[_remove_pb2.RemoveRequest, _remove_pb2.RemoveResponse]
     """Removes finished tasks and deletes their output."""
     UpdateQueue: _grpc.UnaryUnaryMultiCallable[_queue_pb2.UpdateQueueRequest, _queue_pb2.UpdateQueueResponse]
@@ -225,6 +248,26 @@ class BackgroundTasksAsyncStub(BackgroundTasksStub):
     UpdateTask: _aio.UnaryUnaryMultiCallable[_update_pb2.UpdateTaskRequest, _update_pb2.UpdateTaskResponse]  # type: ignore[assignment]
     """Changes the patterns that are looked for in the output of a live task. The change is durable before
     the answer.
+    """
+    Work: _aio.StreamStreamMultiCallable[_work_pb2.WorkRequest, _work_pb2.WorkResponse]  # type: ignore[assignment]
+    """The worker's side of a task: it registers a HOSTED task or joins one, reports, keeps the lease,
+    delivers the result, and receives cancels and messages.
+
+    The first message of the client is `register` or `join`, the first one of the server `joined`. The
+    stream ends with `ended` once the task is finished. A stream that breaks without it, or that the
+    client closes, is a disconnect: the worker of a HOSTED task has its lease to come back, by `join`
+    with its worker id. At most one worker is connected to a task.
+    """
+    ReportProgress: _aio.UnaryUnaryMultiCallable[_report_pb2.ReportProgressRequest, _report_pb2.ReportProgressResponse]  # type: ignore[assignment]
+    """Reports progress of a live task, and tells whether it is being stopped: for a worker that needs no
+    stream. The report is durable before the answer. A call that is repeated after a break may report
+    its blocks twice.
+    """
+    SendMessage: _aio.UnaryUnaryMultiCallable[_message_pb2.SendMessageRequest, _message_pb2.SendMessageResponse]  # type: ignore[assignment]
+    """Puts a message into the mailbox of a live task. It is durable before the answer.
+
+    The worker receives the messages in their order, now or when it joins. A mailbox holds up to 100
+    messages and 1 MiB that are not received; a message beyond that is refused with MAILBOX_FULL.
     """
     Remove: _aio.UnaryUnaryMultiCallable[_remove_pb2.RemoveRequest, _remove_pb2.RemoveResponse]  # type: ignore[assignment]
     """Removes finished tasks and deletes their output."""
@@ -381,6 +424,44 @@ class BackgroundTasksServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_update_pb2.UpdateTaskResponse, _abc.Awaitable[_update_pb2.UpdateTaskResponse]]:
         """Changes the patterns that are looked for in the output of a live task. The change is durable before
         the answer.
+        """
+
+    @_abc_1.abstractmethod
+    def Work(
+        self,
+        request_iterator: _MaybeAsyncIterator[_work_pb2.WorkRequest],
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_work_pb2.WorkResponse], _abc.AsyncIterator[_work_pb2.WorkResponse]]:
+        """The worker's side of a task: it registers a HOSTED task or joins one, reports, keeps the lease,
+        delivers the result, and receives cancels and messages.
+
+        The first message of the client is `register` or `join`, the first one of the server `joined`. The
+        stream ends with `ended` once the task is finished. A stream that breaks without it, or that the
+        client closes, is a disconnect: the worker of a HOSTED task has its lease to come back, by `join`
+        with its worker id. At most one worker is connected to a task.
+        """
+
+    @_abc_1.abstractmethod
+    def ReportProgress(
+        self,
+        request: _report_pb2.ReportProgressRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_report_pb2.ReportProgressResponse, _abc.Awaitable[_report_pb2.ReportProgressResponse]]:
+        """Reports progress of a live task, and tells whether it is being stopped: for a worker that needs no
+        stream. The report is durable before the answer. A call that is repeated after a break may report
+        its blocks twice.
+        """
+
+    @_abc_1.abstractmethod
+    def SendMessage(
+        self,
+        request: _message_pb2.SendMessageRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_message_pb2.SendMessageResponse, _abc.Awaitable[_message_pb2.SendMessageResponse]]:
+        """Puts a message into the mailbox of a live task. It is durable before the answer.
+
+        The worker receives the messages in their order, now or when it joins. A mailbox holds up to 100
+        messages and 1 MiB that are not received; a message beyond that is refused with MAILBOX_FULL.
         """
 
     @_abc_1.abstractmethod

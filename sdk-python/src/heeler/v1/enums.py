@@ -3,6 +3,7 @@
 
 __all__ = [
     "AttachEndReason",
+    "BlockKind",
     "CancelOutcome",
     "Containment",
     "DetachCause",
@@ -21,7 +22,10 @@ __all__ = [
     "OutputStream",
     "OutputView",
     "Placement",
+    "PortProtocol",
     "ProofMethod",
+    "Readiness",
+    "ReadyTimeoutAction",
     "ShutdownTasks",
     "SpawnNoticeType",
     "SpawnStage",
@@ -30,6 +34,8 @@ __all__ = [
     "TaskKind",
     "TaskState",
     "WaitCondition",
+    "WorkCancelMode",
+    "WorkerStatus",
 ]
 
 from typing import Literal
@@ -187,8 +193,31 @@ class ErrorReason(OpenEnum):
     exclusive key, or is next in line for it. Metadata: exclusive_key, task_id, field (the path of the
     first difference, such as `spec.shell.script`; of an environment variable only the name)."""
 
-    TASK_FINISHED = 33
-    """FAILED_PRECONDITION: only live tasks can be changed. Metadata: task_id, state."""
+    PROBE_HOST_NOT_ALLOWED = 37
+    """FAILED_PRECONDITION: `spec.ready.http_url` names a host that is not this machine, and the server allows
+    no other. Metadata: host."""
+
+    WORKER_CONNECTED = 46
+    """FAILED_PRECONDITION: another worker is connected to the task; `take_over` takes its place. Metadata:
+    task_id."""
+
+    WORKER_REPLACED = 47
+    """ABORTED: another worker has taken the place of this one, or the same one has connected again. Metadata:
+    task_id."""
+
+    TASK_FINISHED = 48
+    """FAILED_PRECONDITION: the task is finished, and cannot be changed: it takes no pattern, progress, result or
+    message. Metadata: task_id, state."""
+
+    MAILBOX_FULL = 49
+    """RESOURCE_EXHAUSTED: too many messages or bytes of messages wait for the worker of the task. Metadata:
+    task_id, waiting, max, waiting_bytes, max_bytes."""
+
+    MESSAGE_ID_REUSED = 50
+    """ALREADY_EXISTS: the message_id belongs to another text. Metadata: task_id, message_id."""
+
+    RESULT_DELIVERED = 51
+    """FAILED_PRECONDITION: the worker has delivered another result already. Metadata: task_id."""
 
 
 class TaskEventType(OpenEnum):
@@ -205,10 +234,11 @@ class TaskEventType(OpenEnum):
     """The intent is durable; the task is STARTING or QUEUED."""
 
     STARTED = 2
-    """The leader runs; the task is RUNNING."""
+    """The leader runs, or the worker of a HOSTED task may work; the task is RUNNING."""
 
     STOPPING = 3
-    """A stop was requested; the task is STOPPING. Sent again when a forced stop ends a grace."""
+    """A stop was requested; the task is STOPPING. Sent again when the soft phase of the stop is over, and
+    when a forced stop ends a grace."""
 
     LEADER_EXITED = 4
     """The leader exited and orphans live on; the task has its outcome and continues."""
@@ -234,10 +264,11 @@ class TaskEventType(OpenEnum):
     when the leader's exit or the end of the task ends the foreground."""
 
     STALE = 11
-    """The task has written no output for longer than `stale_after`. Sent once per silence."""
+    """The task has been silent for longer than `stale_after`. Sent once per silence."""
 
     ACTIVE = 12
-    """A stale task has written output again."""
+    """A task that was stale or needed input has written output again, or the worker of a stale task has sent a
+    heartbeat or progress."""
 
     OUTPUT_LIMIT = 13
     """The first byte of output was dropped by rule, or the tree is being killed for its output; see
@@ -250,8 +281,22 @@ class TaskEventType(OpenEnum):
     UPDATED = 21
     """UpdateTask has changed the task."""
 
+    READY = 15
+    """The task is ready, by its ready policy. Sent at most once."""
 
-TaskEventTypeWord = TaskEventType | Literal["created", "started", "stopping", "leader_exited", "kill_overdue", "ended", "removed", "session_idle", "admitted", "detached", "stale", "active", "output_limit", "matched", "updated"]
+    NOT_READY = 16
+    """The task was not ready within its time. Sent at most once, and never after READY."""
+
+    NEEDS_INPUT = 17
+    """The task is silent, and a process of it waits for input. Sent once per silence."""
+
+    PROGRESS = 20
+    """The worker has reported progress, or the worker of a task with processes has delivered its result.
+    Progress is announced at most once per second and task, as the sum of what was reported meanwhile;
+    the last of it is in a PROGRESS event or in ENDED."""
+
+
+TaskEventTypeWord = TaskEventType | Literal["created", "started", "stopping", "leader_exited", "kill_overdue", "ended", "removed", "session_idle", "admitted", "detached", "stale", "active", "output_limit", "matched", "updated", "ready", "not_ready", "needs_input", "progress"]
 """TaskEventType, or its name in lower case."""
 
 
@@ -300,6 +345,26 @@ class SpawnStage(OpenEnum):
     """Executing the program."""
 
 
+class WorkerStatus(OpenEnum):
+    """The status of a worker's result."""
+
+    UNSPECIFIED = 0
+    """Never sent, and refused in a request."""
+
+    OK = 1
+    """The work is done."""
+
+    FAILED = 2
+    """The work failed."""
+
+    CANCELLED = 3
+    """The work was stopped before it was done; the result is what there was by then."""
+
+
+WorkerStatusWord = WorkerStatus | Literal["ok", "failed", "cancelled"]
+"""WorkerStatus, or its name in lower case."""
+
+
 class EndReason(OpenEnum):
     """The reason for a task's end."""
 
@@ -307,7 +372,7 @@ class EndReason(OpenEnum):
     """The task is live."""
 
     EXITED = 1
-    """The leader exited by itself."""
+    """The leader exited by itself, or the worker of a HOSTED task delivered the result OK."""
 
     SIGNALLED = 2
     """A signal that Heeler did not send ended the leader."""
@@ -316,7 +381,7 @@ class EndReason(OpenEnum):
     """The leader never ran."""
 
     CANCELLED = 4
-    """A Cancel."""
+    """A Cancel, or the worker of a HOSTED task delivered the result CANCELLED."""
 
     REPLACED = 5
     """Another task replaced it as the holder of its exclusive key."""
@@ -338,6 +403,15 @@ class EndReason(OpenEnum):
 
     OUTPUT_LIMIT = 11
     """It wrote more output than its policy allows, with KILL."""
+
+    WORKER_LOST = 12
+    """The worker of a HOSTED task was silent for longer than its lease, or the machine restarted."""
+
+    WORKER_FAILED = 13
+    """The worker of a HOSTED task delivered the result FAILED."""
+
+    NOT_READY = 14
+    """Not ready within its time, with READY_TIMEOUT_ACTION_CANCEL."""
 
 
 class OutputGapCause(OpenEnum):
@@ -412,6 +486,42 @@ class Containment(OpenEnum):
     none. Then processes with the task's marks are searched for."""
 
 
+class PortProtocol(OpenEnum):
+    """The protocol of a port."""
+
+    UNSPECIFIED = 0
+    """Never sent."""
+
+    TCP = 1
+    """TCP, over IPv4 or IPv6."""
+
+
+class BlockKind(OpenEnum):
+    """The kind of a block."""
+
+    UNSPECIFIED = 0
+    """As NOTE."""
+
+    TEXT = 1
+    """Text that the worker has written."""
+
+    THOUGHT = 2
+    """The worker's reasoning."""
+
+    TOOL_CALL = 3
+    """The call of a tool, with its arguments as text."""
+
+    TOOL_RESULT = 4
+    """The result of a tool."""
+
+    NOTE = 5
+    """Anything else."""
+
+
+BlockKindWord = BlockKind | Literal["text", "thought", "tool_call", "tool_result", "note"]
+"""BlockKind, or its name in lower case."""
+
+
 class ShutdownTasks(OpenEnum):
     """The treatment of live tasks when the server ends."""
 
@@ -460,8 +570,11 @@ class TaskKind(OpenEnum):
     AGENT = 2
     """A process tree that is a subagent."""
 
+    HOSTED = 3
+    """Work that runs inside a client. Only Work creates it."""
 
-TaskKindWord = TaskKind | Literal["shell", "agent"]
+
+TaskKindWord = TaskKind | Literal["shell", "agent", "hosted"]
 """TaskKind, or its name in lower case."""
 
 
@@ -534,6 +647,23 @@ class StaleAction(OpenEnum):
 
 StaleActionWord = StaleAction | Literal["notify", "cancel"]
 """StaleAction, or its name in lower case."""
+
+
+class ReadyTimeoutAction(OpenEnum):
+    """Action when a task is not ready in time."""
+
+    UNSPECIFIED = 0
+    """As NOTIFY."""
+
+    NOTIFY = 1
+    """Nothing but the NOT_READY event. The task may still become ready."""
+
+    CANCEL = 2
+    """After the NOT_READY event the task is stopped and TIMED_OUT, with the end reason NOT_READY."""
+
+
+ReadyTimeoutActionWord = ReadyTimeoutAction | Literal["notify", "cancel"]
+"""ReadyTimeoutAction, or its name in lower case."""
 
 
 class ExclusiveMode(OpenEnum):
@@ -663,6 +793,23 @@ class OutputLimitCause(OpenEnum):
     """The server's limit on the output of all tasks."""
 
 
+class Readiness(OpenEnum):
+    """The readiness of a task with a ready policy."""
+
+    UNSPECIFIED = 0
+    """The task has no ready policy."""
+
+    PENDING = 1
+    """Not ready yet."""
+
+    READY = 2
+    """Ready. It stays so, whatever happens to the task."""
+
+    NOT_READY = 3
+    """Not ready within its time, or stopped or ended before it was ready. Only in the first case, and with
+    READY_TIMEOUT_ACTION_NOTIFY, it may still become READY."""
+
+
 class TaskState(OpenEnum):
     """The point in a task's life."""
 
@@ -676,16 +823,17 @@ class TaskState(OpenEnum):
     """The intent is durable; the leader does not run yet."""
 
     RUNNING = 3
-    """The leader or another process of the tree is alive."""
+    """The leader or another process of the tree is alive, or the worker of a HOSTED task may work."""
 
     STOPPING = 4
-    """A stop was requested; the tree is not yet proven empty."""
+    """A stop was requested; the tree is not yet proven empty, or the worker of a HOSTED task has not
+    delivered its result."""
 
     COMPLETED = 5
-    """Terminal: the leader exited with 0 and no stop was requested."""
+    """Terminal: the leader exited with 0, or the worker's result is OK, and no stop was requested."""
 
     FAILED = 6
-    """Terminal: any other exit or signal, a failed start, or a failed capture."""
+    """Terminal: any other exit, signal or result, a failed start, or a failed capture."""
 
     CANCELLED = 7
     """Terminal: ended after a cancel, whatever the exit code."""
@@ -751,6 +899,23 @@ class WaitCondition(OpenEnum):
     the wait. Only with ids. The wait ends, unsatisfied, as soon as too many tasks are finished without
     such a line."""
 
+    READY = 4
+    """The readiness of the task is decided: it is READY, NOT_READY or finished. A task without a ready policy
+    meets this once its leader runs."""
 
-WaitConditionWord = WaitCondition | Literal["finished", "out_of_foreground", "matched"]
+
+WaitConditionWord = WaitCondition | Literal["finished", "out_of_foreground", "matched", "ready"]
 """WaitCondition, or its name in lower case."""
+
+
+class WorkCancelMode(OpenEnum):
+    """The urgency of a request to stop."""
+
+    UNSPECIFIED = 0
+    """Never sent."""
+
+    SOFT = 1
+    """Finish the present tool call, begin no new one, deliver a result."""
+
+    FINAL = 2
+    """Stop now."""

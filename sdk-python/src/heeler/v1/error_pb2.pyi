@@ -105,8 +105,30 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     exclusive key, or is next in line for it. Metadata: exclusive_key, task_id, field (the path of the
     first difference, such as `spec.shell.script`; of an environment variable only the name).
     """
-    ERROR_REASON_TASK_FINISHED: _ErrorReason.ValueType  # 33
-    """FAILED_PRECONDITION: only live tasks can be changed. Metadata: task_id, state."""
+    ERROR_REASON_PROBE_HOST_NOT_ALLOWED: _ErrorReason.ValueType  # 37
+    """FAILED_PRECONDITION: `spec.ready.http_url` names a host that is not this machine, and the server allows
+    no other. Metadata: host.
+    """
+    ERROR_REASON_WORKER_CONNECTED: _ErrorReason.ValueType  # 46
+    """FAILED_PRECONDITION: another worker is connected to the task; `take_over` takes its place. Metadata:
+    task_id.
+    """
+    ERROR_REASON_WORKER_REPLACED: _ErrorReason.ValueType  # 47
+    """ABORTED: another worker has taken the place of this one, or the same one has connected again. Metadata:
+    task_id.
+    """
+    ERROR_REASON_TASK_FINISHED: _ErrorReason.ValueType  # 48
+    """FAILED_PRECONDITION: the task is finished, and cannot be changed: it takes no pattern, progress, result or
+    message. Metadata: task_id, state.
+    """
+    ERROR_REASON_MAILBOX_FULL: _ErrorReason.ValueType  # 49
+    """RESOURCE_EXHAUSTED: too many messages or bytes of messages wait for the worker of the task. Metadata:
+    task_id, waiting, max, waiting_bytes, max_bytes.
+    """
+    ERROR_REASON_MESSAGE_ID_REUSED: _ErrorReason.ValueType  # 50
+    """ALREADY_EXISTS: the message_id belongs to another text. Metadata: task_id, message_id."""
+    ERROR_REASON_RESULT_DELIVERED: _ErrorReason.ValueType  # 51
+    """FAILED_PRECONDITION: the worker has delivered another result already. Metadata: task_id."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """The reason in a google.rpc.ErrorInfo of domain `heeler.dev`, there without the prefix
@@ -196,6 +218,28 @@ ERROR_REASON_EXCLUSIVE_KEY_DIFFERS: ErrorReason.ValueType  # 26
 exclusive key, or is next in line for it. Metadata: exclusive_key, task_id, field (the path of the
 first difference, such as `spec.shell.script`; of an environment variable only the name).
 """
-ERROR_REASON_TASK_FINISHED: ErrorReason.ValueType  # 33
-"""FAILED_PRECONDITION: only live tasks can be changed. Metadata: task_id, state."""
+ERROR_REASON_PROBE_HOST_NOT_ALLOWED: ErrorReason.ValueType  # 37
+"""FAILED_PRECONDITION: `spec.ready.http_url` names a host that is not this machine, and the server allows
+no other. Metadata: host.
+"""
+ERROR_REASON_WORKER_CONNECTED: ErrorReason.ValueType  # 46
+"""FAILED_PRECONDITION: another worker is connected to the task; `take_over` takes its place. Metadata:
+task_id.
+"""
+ERROR_REASON_WORKER_REPLACED: ErrorReason.ValueType  # 47
+"""ABORTED: another worker has taken the place of this one, or the same one has connected again. Metadata:
+task_id.
+"""
+ERROR_REASON_TASK_FINISHED: ErrorReason.ValueType  # 48
+"""FAILED_PRECONDITION: the task is finished, and cannot be changed: it takes no pattern, progress, result or
+message. Metadata: task_id, state.
+"""
+ERROR_REASON_MAILBOX_FULL: ErrorReason.ValueType  # 49
+"""RESOURCE_EXHAUSTED: too many messages or bytes of messages wait for the worker of the task. Metadata:
+task_id, waiting, max, waiting_bytes, max_bytes.
+"""
+ERROR_REASON_MESSAGE_ID_REUSED: ErrorReason.ValueType  # 50
+"""ALREADY_EXISTS: the message_id belongs to another text. Metadata: task_id, message_id."""
+ERROR_REASON_RESULT_DELIVERED: ErrorReason.ValueType  # 51
+"""FAILED_PRECONDITION: the worker has delivered another result already. Metadata: task_id."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -8,14 +8,18 @@ __all__ = [
     "ForeignUserError",
     "InvalidFieldError",
     "LabelLimitReachedError",
+    "MailboxFullError",
+    "MessageIdReusedError",
     "NotServingError",
     "PageTokenMismatchError",
     "ParentNotLiveError",
+    "ProbeHostNotAllowedError",
     "ProgramUnusableError",
     "QueueFullError",
     "RequestIdReusedError",
     "RequestTooLargeError",
     "RequestUnreadableError",
+    "ResultDeliveredError",
     "RevisionOutOfRangeError",
     "SessionLimitReachedError",
     "SpawnFailedError",
@@ -28,6 +32,8 @@ __all__ = [
     "TaskNotFoundError",
     "TokenRefusedError",
     "TooManyCallsError",
+    "WorkerConnectedError",
+    "WorkerReplacedError",
     "WorkingDirectoryUnusableError",
 ]
 
@@ -206,7 +212,48 @@ class ExclusiveKeyDiffersError(RefusedError):
     REASON = "EXCLUSIVE_KEY_DIFFERS"
 
 
+class ProbeHostNotAllowedError(RefusedError):
+    """FAILED_PRECONDITION: `spec.ready.http_url` names a host that is not this machine, and the server allows
+    no other. Metadata: host."""
+
+    REASON = "PROBE_HOST_NOT_ALLOWED"
+
+
+class WorkerConnectedError(RefusedError):
+    """FAILED_PRECONDITION: another worker is connected to the task; `take_over` takes its place. Metadata:
+    task_id."""
+
+    REASON = "WORKER_CONNECTED"
+
+
+class WorkerReplacedError(RefusedError):
+    """ABORTED: another worker has taken the place of this one, or the same one has connected again. Metadata:
+    task_id."""
+
+    REASON = "WORKER_REPLACED"
+
+
 class TaskFinishedError(RefusedError):
-    """FAILED_PRECONDITION: only live tasks can be changed. Metadata: task_id, state."""
+    """FAILED_PRECONDITION: the task is finished, and cannot be changed: it takes no pattern, progress, result or
+    message. Metadata: task_id, state."""
 
     REASON = "TASK_FINISHED"
+
+
+class MailboxFullError(RefusedError):
+    """RESOURCE_EXHAUSTED: too many messages or bytes of messages wait for the worker of the task. Metadata:
+    task_id, waiting, max, waiting_bytes, max_bytes."""
+
+    REASON = "MAILBOX_FULL"
+
+
+class MessageIdReusedError(RefusedError):
+    """ALREADY_EXISTS: the message_id belongs to another text. Metadata: task_id, message_id."""
+
+    REASON = "MESSAGE_ID_REUSED"
+
+
+class ResultDeliveredError(RefusedError):
+    """FAILED_PRECONDITION: the worker has delivered another result already. Metadata: task_id."""
+
+    REASON = "RESULT_DELIVERED"

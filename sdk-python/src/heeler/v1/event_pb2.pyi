@@ -31,9 +31,11 @@ class _TaskEventTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TaskEve
     TASK_EVENT_TYPE_CREATED: _TaskEventType.ValueType  # 1
     """The intent is durable; the task is STARTING or QUEUED."""
     TASK_EVENT_TYPE_STARTED: _TaskEventType.ValueType  # 2
-    """The leader runs; the task is RUNNING."""
+    """The leader runs, or the worker of a HOSTED task may work; the task is RUNNING."""
     TASK_EVENT_TYPE_STOPPING: _TaskEventType.ValueType  # 3
-    """A stop was requested; the task is STOPPING. Sent again when a forced stop ends a grace."""
+    """A stop was requested; the task is STOPPING. Sent again when the soft phase of the stop is over, and
+    when a forced stop ends a grace.
+    """
     TASK_EVENT_TYPE_LEADER_EXITED: _TaskEventType.ValueType  # 4
     """The leader exited and orphans live on; the task has its outcome and continues."""
     TASK_EVENT_TYPE_KILL_OVERDUE: _TaskEventType.ValueType  # 5
@@ -53,9 +55,11 @@ class _TaskEventTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TaskEve
     when the leader's exit or the end of the task ends the foreground.
     """
     TASK_EVENT_TYPE_STALE: _TaskEventType.ValueType  # 11
-    """The task has written no output for longer than `stale_after`. Sent once per silence."""
+    """The task has been silent for longer than `stale_after`. Sent once per silence."""
     TASK_EVENT_TYPE_ACTIVE: _TaskEventType.ValueType  # 12
-    """A stale task has written output again."""
+    """A task that was stale or needed input has written output again, or the worker of a stale task has sent a
+    heartbeat or progress.
+    """
     TASK_EVENT_TYPE_OUTPUT_LIMIT: _TaskEventType.ValueType  # 13
     """The first byte of output was dropped by rule, or the tree is being killed for its output; see
     `task.output_limit`. Sent once.
@@ -66,6 +70,17 @@ class _TaskEventTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TaskEve
     """
     TASK_EVENT_TYPE_UPDATED: _TaskEventType.ValueType  # 21
     """UpdateTask has changed the task."""
+    TASK_EVENT_TYPE_READY: _TaskEventType.ValueType  # 15
+    """The task is ready, by its ready policy. Sent at most once."""
+    TASK_EVENT_TYPE_NOT_READY: _TaskEventType.ValueType  # 16
+    """The task was not ready within its time. Sent at most once, and never after READY."""
+    TASK_EVENT_TYPE_NEEDS_INPUT: _TaskEventType.ValueType  # 17
+    """The task is silent, and a process of it waits for input. Sent once per silence."""
+    TASK_EVENT_TYPE_PROGRESS: _TaskEventType.ValueType  # 20
+    """The worker has reported progress, or the worker of a task with processes has delivered its result.
+    Progress is announced at most once per second and task, as the sum of what was reported meanwhile;
+    the last of it is in a PROGRESS event or in ENDED.
+    """
 
 class TaskEventType(_TaskEventType, metaclass=_TaskEventTypeEnumTypeWrapper):
     """The kind of an event.
@@ -80,9 +95,11 @@ TASK_EVENT_TYPE_UNSPECIFIED: TaskEventType.ValueType  # 0
 TASK_EVENT_TYPE_CREATED: TaskEventType.ValueType  # 1
 """The intent is durable; the task is STARTING or QUEUED."""
 TASK_EVENT_TYPE_STARTED: TaskEventType.ValueType  # 2
-"""The leader runs; the task is RUNNING."""
+"""The leader runs, or the worker of a HOSTED task may work; the task is RUNNING."""
 TASK_EVENT_TYPE_STOPPING: TaskEventType.ValueType  # 3
-"""A stop was requested; the task is STOPPING. Sent again when a forced stop ends a grace."""
+"""A stop was requested; the task is STOPPING. Sent again when the soft phase of the stop is over, and
+when a forced stop ends a grace.
+"""
 TASK_EVENT_TYPE_LEADER_EXITED: TaskEventType.ValueType  # 4
 """The leader exited and orphans live on; the task has its outcome and continues."""
 TASK_EVENT_TYPE_KILL_OVERDUE: TaskEventType.ValueType  # 5
@@ -102,9 +119,11 @@ TASK_EVENT_TYPE_DETACHED: TaskEventType.ValueType  # 10
 when the leader's exit or the end of the task ends the foreground.
 """
 TASK_EVENT_TYPE_STALE: TaskEventType.ValueType  # 11
-"""The task has written no output for longer than `stale_after`. Sent once per silence."""
+"""The task has been silent for longer than `stale_after`. Sent once per silence."""
 TASK_EVENT_TYPE_ACTIVE: TaskEventType.ValueType  # 12
-"""A stale task has written output again."""
+"""A task that was stale or needed input has written output again, or the worker of a stale task has sent a
+heartbeat or progress.
+"""
 TASK_EVENT_TYPE_OUTPUT_LIMIT: TaskEventType.ValueType  # 13
 """The first byte of output was dropped by rule, or the tree is being killed for its output; see
 `task.output_limit`. Sent once.
@@ -115,6 +134,17 @@ in their order, before ENDED.
 """
 TASK_EVENT_TYPE_UPDATED: TaskEventType.ValueType  # 21
 """UpdateTask has changed the task."""
+TASK_EVENT_TYPE_READY: TaskEventType.ValueType  # 15
+"""The task is ready, by its ready policy. Sent at most once."""
+TASK_EVENT_TYPE_NOT_READY: TaskEventType.ValueType  # 16
+"""The task was not ready within its time. Sent at most once, and never after READY."""
+TASK_EVENT_TYPE_NEEDS_INPUT: TaskEventType.ValueType  # 17
+"""The task is silent, and a process of it waits for input. Sent once per silence."""
+TASK_EVENT_TYPE_PROGRESS: TaskEventType.ValueType  # 20
+"""The worker has reported progress, or the worker of a task with processes has delivered its result.
+Progress is announced at most once per second and task, as the sum of what was reported meanwhile;
+the last of it is in a PROGRESS event or in ENDED.
+"""
 Global___TaskEventType: _TypeAlias = TaskEventType  # noqa: Y015
 
 @_typing.final
@@ -192,22 +222,26 @@ class SessionActivity(_message.Message):
     SESSION_ID_FIELD_NUMBER: _builtins.int
     AGENTS_FIELD_NUMBER: _builtins.int
     SHELLS_FIELD_NUMBER: _builtins.int
+    HOSTED_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """The session. Never empty."""
     agents: _builtins.int
     """Live tasks of kind AGENT."""
     shells: _builtins.int
     """Live tasks of kind SHELL."""
+    hosted: _builtins.int
+    """Live tasks of kind HOSTED."""
     def __init__(
         self,
         *,
         session_id: _builtins.str = ...,
         agents: _builtins.int = ...,
         shells: _builtins.int = ...,
+        hosted: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents", b"agents", "session_id", b"session_id", "shells", b"shells"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents", b"agents", "hosted", b"hosted", "session_id", b"session_id", "shells", b"shells"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

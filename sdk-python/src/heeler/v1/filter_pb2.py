@@ -26,7 +26,7 @@ from heeler.v1 import spec_pb2 as heeler_dot_v1_dot_spec__pb2
 from heeler.v1 import task_pb2 as heeler_dot_v1_dot_task__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16heeler/v1/filter.proto\x12\theeler.v1\x1a\x14heeler/v1/spec.proto\x1a\x14heeler/v1/task.proto\"\xfb\x02\n\nTaskFilter\x12\x10\n\x08task_ids\x18\x01 \x03(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\x12\"\n\x05kinds\x18\x03 \x03(\x0e\x32\x13.heeler.v1.TaskKind\x12$\n\x06states\x18\x04 \x03(\x0e\x32\x14.heeler.v1.TaskState\x12\x31\n\x06labels\x18\x05 \x03(\x0b\x32!.heeler.v1.TaskFilter.LabelsEntry\x12\x11\n\tparent_id\x18\x06 \x01(\t\x12\x12\n\x05stale\x18\x07 \x01(\x08H\x00\x88\x01\x01\x12\'\n\tplacement\x18\x08 \x01(\x0e\x32\x14.heeler.v1.Placement\x12\x11\n\tdirectory\x18\t \x01(\t\x12\r\n\x05queue\x18\n \x01(\t\x12\x0c\n\x04name\x18\x0b \x01(\t\x12\x11\n\tid_prefix\x18\x0c \x01(\t\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x08\n\x06_staleB_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16heeler/v1/filter.proto\x12\theeler.v1\x1a\x14heeler/v1/spec.proto\x1a\x14heeler/v1/task.proto\"\x89\x03\n\nTaskFilter\x12\x10\n\x08task_ids\x18\x01 \x03(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\x12\"\n\x05kinds\x18\x03 \x03(\x0e\x32\x13.heeler.v1.TaskKind\x12$\n\x06states\x18\x04 \x03(\x0e\x32\x14.heeler.v1.TaskState\x12\x31\n\x06labels\x18\x05 \x03(\x0b\x32!.heeler.v1.TaskFilter.LabelsEntry\x12\x11\n\tparent_id\x18\x06 \x01(\t\x12\x12\n\x05stale\x18\x07 \x01(\x08H\x00\x88\x01\x01\x12\'\n\tplacement\x18\x08 \x01(\x0e\x32\x14.heeler.v1.Placement\x12\x11\n\tdirectory\x18\t \x01(\t\x12\r\n\x05queue\x18\n \x01(\t\x12\x0c\n\x04port\x18\x0b \x01(\r\x12\x0c\n\x04name\x18\x0c \x01(\t\x12\x11\n\tid_prefix\x18\r \x01(\t\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x08\n\x06_staleB_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,7 +37,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TASKFILTER_LABELSENTRY']._loaded_options = None
   _globals['_TASKFILTER_LABELSENTRY']._serialized_options = b'8\001'
   _globals['_TASKFILTER']._serialized_start=82
-  _globals['_TASKFILTER']._serialized_end=461
-  _globals['_TASKFILTER_LABELSENTRY']._serialized_start=406
-  _globals['_TASKFILTER_LABELSENTRY']._serialized_end=451
+  _globals['_TASKFILTER']._serialized_end=475
+  _globals['_TASKFILTER_LABELSENTRY']._serialized_start=420
+  _globals['_TASKFILTER_LABELSENTRY']._serialized_end=465
 # @@protoc_insertion_point(module_scope)

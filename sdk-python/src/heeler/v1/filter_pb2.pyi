@@ -60,6 +60,7 @@ class TaskFilter(_message.Message):
     PLACEMENT_FIELD_NUMBER: _builtins.int
     DIRECTORY_FIELD_NUMBER: _builtins.int
     QUEUE_FIELD_NUMBER: _builtins.int
+    PORT_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
     ID_PREFIX_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
@@ -76,6 +77,10 @@ class TaskFilter(_message.Message):
     """
     queue: _builtins.str
     """In this queue."""
+    port: _builtins.int
+    """With a process that listens on this TCP port when the call is made, so a live task. 0: not set. Not
+    with Wait and WatchEvents: a port is no part of a task's recorded state.
+    """
     name: _builtins.str
     """With this name, exactly. A name need not be unique."""
     id_prefix: _builtins.str
@@ -111,12 +116,13 @@ class TaskFilter(_message.Message):
         placement: _task_pb2.Placement.ValueType = ...,
         directory: _builtins.str = ...,
         queue: _builtins.str = ...,
+        port: _builtins.int = ...,
         name: _builtins.str = ...,
         id_prefix: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_stale", b"_stale", "stale", b"stale"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_stale", b"_stale", "directory", b"directory", "id_prefix", b"id_prefix", "kinds", b"kinds", "labels", b"labels", "name", b"name", "parent_id", b"parent_id", "placement", b"placement", "queue", b"queue", "session_id", b"session_id", "stale", b"stale", "states", b"states", "task_ids", b"task_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_stale", b"_stale", "directory", b"directory", "id_prefix", b"id_prefix", "kinds", b"kinds", "labels", b"labels", "name", b"name", "parent_id", b"parent_id", "placement", b"placement", "port", b"port", "queue", b"queue", "session_id", b"session_id", "stale", b"stale", "states", b"states", "task_ids", b"task_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__stale: _TypeAlias = _typing.Literal["stale"]  # noqa: Y015
     _WhichOneofArgType__stale: _TypeAlias = _typing.Literal["_stale", b"_stale"]  # noqa: Y015

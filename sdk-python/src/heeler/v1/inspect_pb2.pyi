@@ -6,9 +6,11 @@ Inspecting one task."""
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from heeler.v1 import output_pb2 as _output_pb2
 from heeler.v1 import process_pb2 as _process_pb2
+from heeler.v1 import progress_pb2 as _progress_pb2
 from heeler.v1 import server_pb2 as _server_pb2
 from heeler.v1 import task_pb2 as _task_pb2
 import builtins as _builtins
@@ -30,22 +32,31 @@ class InspectRequest(_message.Message):
 
     TASK_ID_FIELD_NUMBER: _builtins.int
     OUTPUT_TAIL_BYTES_FIELD_NUMBER: _builtins.int
+    BLOCK_COUNT_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task. Required."""
     output_tail_bytes: _builtins.int
     """Bytes to return from the end of the output, up to 256 KiB. Absent: 4 KiB."""
+    block_count: _builtins.int
+    """Blocks to return, up to 64. Absent: 10. Zero: none."""
     def __init__(
         self,
         *,
         task_id: _builtins.str = ...,
         output_tail_bytes: _builtins.int | None = ...,
+        block_count: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_output_tail_bytes", b"_output_tail_bytes", "output_tail_bytes", b"output_tail_bytes"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_block_count", b"_block_count", "_output_tail_bytes", b"_output_tail_bytes", "block_count", b"block_count", "output_tail_bytes", b"output_tail_bytes"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_output_tail_bytes", b"_output_tail_bytes", "output_tail_bytes", b"output_tail_bytes", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_block_count", b"_block_count", "_output_tail_bytes", b"_output_tail_bytes", "block_count", b"block_count", "output_tail_bytes", b"output_tail_bytes", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__block_count: _TypeAlias = _typing.Literal["block_count"]  # noqa: Y015
+    _WhichOneofArgType__block_count: _TypeAlias = _typing.Literal["_block_count", b"_block_count"]  # noqa: Y015
     _WhichOneofReturnType__output_tail_bytes: _TypeAlias = _typing.Literal["output_tail_bytes"]  # noqa: Y015
     _WhichOneofArgType__output_tail_bytes: _TypeAlias = _typing.Literal["_output_tail_bytes", b"_output_tail_bytes"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__block_count) -> _WhichOneofReturnType__block_count | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__output_tail_bytes) -> _WhichOneofReturnType__output_tail_bytes | None: ...
 
 Global___InspectRequest: _TypeAlias = InspectRequest  # noqa: Y015
@@ -64,6 +75,9 @@ class InspectResponse(_message.Message):
     SERVER_FIELD_NUMBER: _builtins.int
     OUTPUT_FIELD_NUMBER: _builtins.int
     SUMMARY_FIELD_NUMBER: _builtins.int
+    PORTS_FIELD_NUMBER: _builtins.int
+    BLOCKS_FIELD_NUMBER: _builtins.int
+    WORKER_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """The revision at which `task` was true."""
     summary: _builtins.str
@@ -95,6 +109,20 @@ class InspectResponse(_message.Message):
     def output(self) -> Global___OutputInfo:
         """The output, and what is missing of it."""
 
+    @_builtins.property
+    def ports(self) -> _containers.RepeatedCompositeFieldContainer[_process_pb2.ListeningPort]:
+        """The TCP ports on which the tree listens at this moment, by number. A program that has changed its user
+        hides its ports from a server without privileges. Empty for a finished task.
+        """
+
+    @_builtins.property
+    def blocks(self) -> _containers.RepeatedCompositeFieldContainer[_progress_pb2.Block]:
+        """The latest blocks of the task's progress, oldest first."""
+
+    @_builtins.property
+    def worker(self) -> Global___WorkerConnection:
+        """The connection of the task's worker. Absent for a finished task."""
+
     def __init__(
         self,
         *,
@@ -106,10 +134,13 @@ class InspectResponse(_message.Message):
         server: _server_pb2.ServerInfo | None = ...,
         output: Global___OutputInfo | None = ...,
         summary: _builtins.str = ...,
+        ports: _abc.Iterable[_process_pb2.ListeningPort] | None = ...,
+        blocks: _abc.Iterable[_progress_pb2.Block] | None = ...,
+        worker: Global___WorkerConnection | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["output", b"output", "output_tail", b"output_tail", "resources", b"resources", "server", b"server", "task", b"task"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["output", b"output", "output_tail", b"output_tail", "resources", b"resources", "server", b"server", "task", b"task", "worker", b"worker"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["output", b"output", "output_tail", b"output_tail", "processes", b"processes", "resources", b"resources", "revision", b"revision", "server", b"server", "summary", b"summary", "task", b"task"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["blocks", b"blocks", "output", b"output", "output_tail", b"output_tail", "ports", b"ports", "processes", b"processes", "resources", b"resources", "revision", b"revision", "server", b"server", "summary", b"summary", "task", b"task", "worker", b"worker"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -148,3 +179,31 @@ class OutputInfo(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___OutputInfo: _TypeAlias = OutputInfo  # noqa: Y015
+
+@_typing.final
+class WorkerConnection(_message.Message):
+    """The connection of a task's worker."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONNECTED_FIELD_NUMBER: _builtins.int
+    HEARD_TIME_FIELD_NUMBER: _builtins.int
+    connected: _builtins.bool
+    """True while a worker is connected through Work."""
+    @_builtins.property
+    def heard_time(self) -> _timestamp_pb2.Timestamp:
+        """The time of the latest message of a worker to this server. Absent if there was none."""
+
+    def __init__(
+        self,
+        *,
+        connected: _builtins.bool = ...,
+        heard_time: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["heard_time", b"heard_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["connected", b"connected", "heard_time", b"heard_time"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WorkerConnection: _TypeAlias = WorkerConnection  # noqa: Y015

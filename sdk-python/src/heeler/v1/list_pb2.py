@@ -23,11 +23,12 @@ _sym_db = _symbol_database.Default()
 
 
 from heeler.v1 import filter_pb2 as heeler_dot_v1_dot_filter__pb2
+from heeler.v1 import process_pb2 as heeler_dot_v1_dot_process__pb2
 from heeler.v1 import server_pb2 as heeler_dot_v1_dot_server__pb2
 from heeler.v1 import task_pb2 as heeler_dot_v1_dot_task__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14heeler/v1/list.proto\x12\theeler.v1\x1a\x16heeler/v1/filter.proto\x1a\x16heeler/v1/server.proto\x1a\x14heeler/v1/task.proto\"\x9a\x01\n\x0bListRequest\x12%\n\x06\x66ilter\x18\x01 \x01(\x0b\x32\x15.heeler.v1.TaskFilter\x12\x18\n\x10include_finished\x18\x02 \x01(\x08\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12#\n\x1binclude_finished_foreground\x18\x05 \x01(\x08\"\x8a\x01\n\x0cListResponse\x12(\n\x05tasks\x18\x01 \x03(\x0b\x32\x19.heeler.v1.BackgroundTask\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x04\x12%\n\x06server\x18\x04 \x01(\x0b\x32\x15.heeler.v1.ServerInfoB_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14heeler/v1/list.proto\x12\theeler.v1\x1a\x16heeler/v1/filter.proto\x1a\x17heeler/v1/process.proto\x1a\x16heeler/v1/server.proto\x1a\x14heeler/v1/task.proto\"\xb1\x01\n\x0bListRequest\x12%\n\x06\x66ilter\x18\x01 \x01(\x0b\x32\x15.heeler.v1.TaskFilter\x12\x18\n\x10include_finished\x18\x02 \x01(\x08\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12#\n\x1binclude_finished_foreground\x18\x05 \x01(\x08\x12\x15\n\rinclude_ports\x18\x06 \x01(\x08\"\xaf\x01\n\x0cListResponse\x12(\n\x05tasks\x18\x01 \x03(\x0b\x32\x19.heeler.v1.BackgroundTask\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x04\x12%\n\x06server\x18\x04 \x01(\x0b\x32\x15.heeler.v1.ServerInfo\x12#\n\x05ports\x18\x05 \x03(\x0b\x32\x14.heeler.v1.TaskPorts\"E\n\tTaskPorts\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\'\n\x05ports\x18\x02 \x03(\x0b\x32\x18.heeler.v1.ListeningPortB_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,8 +36,10 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'heeler.v1.list_pb2', _globa
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\rdev.heeler.v1P\001Z!heeler.dev/gen/heeler/v1;heelerv1\242\002\003HLR\252\002\tHeeler.V1\312\002\tHeeler\\V1\352\002\nHeeler::V1'
-  _globals['_LISTREQUEST']._serialized_start=106
-  _globals['_LISTREQUEST']._serialized_end=260
-  _globals['_LISTRESPONSE']._serialized_start=263
-  _globals['_LISTRESPONSE']._serialized_end=401
+  _globals['_LISTREQUEST']._serialized_start=131
+  _globals['_LISTREQUEST']._serialized_end=308
+  _globals['_LISTRESPONSE']._serialized_start=311
+  _globals['_LISTRESPONSE']._serialized_end=486
+  _globals['_TASKPORTS']._serialized_start=488
+  _globals['_TASKPORTS']._serialized_end=557
 # @@protoc_insertion_point(module_scope)

@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from heeler.v1 import filter_pb2 as _filter_pb2
+from heeler.v1 import process_pb2 as _process_pb2
 from heeler.v1 import server_pb2 as _server_pb2
 from heeler.v1 import task_pb2 as _task_pb2
 import builtins as _builtins
@@ -32,6 +33,7 @@ class ListRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     INCLUDE_FINISHED_FOREGROUND_FIELD_NUMBER: _builtins.int
+    INCLUDE_PORTS_FIELD_NUMBER: _builtins.int
     include_finished: _builtins.bool
     """Includes finished tasks, except those that finished in the foreground. `filter.states`, if set, takes
     precedence.
@@ -46,6 +48,8 @@ class ListRequest(_message.Message):
     """With `include_finished` or a terminal state in `filter.states`: also includes tasks that finished in
     the foreground. Otherwise they are listed only if the filter names them by id.
     """
+    include_ports: _builtins.bool
+    """Also looks up the ports on which the live tasks of the page listen."""
     @_builtins.property
     def filter(self) -> _filter_pb2.TaskFilter:
         """The tasks to list. Absent: every task."""
@@ -58,10 +62,11 @@ class ListRequest(_message.Message):
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
         include_finished_foreground: _builtins.bool = ...,
+        include_ports: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter", "include_finished", b"include_finished", "include_finished_foreground", b"include_finished_foreground", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter", "include_finished", b"include_finished", "include_finished_foreground", b"include_finished_foreground", "include_ports", b"include_ports", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -77,6 +82,7 @@ class ListResponse(_message.Message):
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     REVISION_FIELD_NUMBER: _builtins.int
     SERVER_FIELD_NUMBER: _builtins.int
+    PORTS_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
     """The token of the next page. Empty: this is the last page."""
     revision: _builtins.int
@@ -89,6 +95,10 @@ class ListResponse(_message.Message):
     def server(self) -> _server_pb2.ServerInfo:
         """The server that answered."""
 
+    @_builtins.property
+    def ports(self) -> _containers.RepeatedCompositeFieldContainer[Global___TaskPorts]:
+        """The ports of the tasks that listen, in the order of `tasks`. With `include_ports` only."""
+
     def __init__(
         self,
         *,
@@ -96,11 +106,40 @@ class ListResponse(_message.Message):
         next_page_token: _builtins.str = ...,
         revision: _builtins.int = ...,
         server: _server_pb2.ServerInfo | None = ...,
+        ports: _abc.Iterable[Global___TaskPorts] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["server", b"server"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "revision", b"revision", "server", b"server", "tasks", b"tasks"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "ports", b"ports", "revision", b"revision", "server", b"server", "tasks", b"tasks"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListResponse: _TypeAlias = ListResponse  # noqa: Y015
+
+@_typing.final
+class TaskPorts(_message.Message):
+    """The ports on which a task listens."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_ID_FIELD_NUMBER: _builtins.int
+    PORTS_FIELD_NUMBER: _builtins.int
+    task_id: _builtins.str
+    """The task."""
+    @_builtins.property
+    def ports(self) -> _containers.RepeatedCompositeFieldContainer[_process_pb2.ListeningPort]:
+        """Its TCP ports at this moment, by number. Never empty."""
+
+    def __init__(
+        self,
+        *,
+        task_id: _builtins.str = ...,
+        ports: _abc.Iterable[_process_pb2.ListeningPort] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ports", b"ports", "task_id", b"task_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TaskPorts: _TypeAlias = TaskPorts  # noqa: Y015

@@ -22,9 +22,10 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17heeler/v1/outcome.proto\x12\theeler.v1\"\xb0\x01\n\x07Outcome\x12\x13\n\texit_code\x18\x01 \x01(\x05H\x00\x12*\n\x06signal\x18\x02 \x01(\x0b\x32\x18.heeler.v1.SignalOutcomeH\x00\x12,\n\x0bspawn_error\x18\x03 \x01(\x0b\x32\x15.heeler.v1.SpawnErrorH\x00\x12,\n\x07unknown\x18\x04 \x01(\x0b\x32\x19.heeler.v1.UnknownOutcomeH\x00\x42\x08\n\x06result\"B\n\rSignalOutcome\x12\x0e\n\x06number\x18\x01 \x01(\x05\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0b\x63ore_dumped\x18\x03 \x01(\x08\"`\n\nSpawnError\x12$\n\x05stage\x18\x01 \x01(\x0e\x32\x15.heeler.v1.SpawnStage\x12\x0c\n\x04path\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\r\n\x05\x65rrno\x18\x04 \x01(\x05\" \n\x0eUnknownOutcome\x12\x0e\n\x06\x64\x65tail\x18\x01 \x01(\t*\xe0\x01\n\nSpawnStage\x12\x1b\n\x17SPAWN_STAGE_UNSPECIFIED\x10\x00\x12\x14\n\x10SPAWN_STAGE_SHIM\x10\x01\x12\x19\n\x15SPAWN_STAGE_TASK_FILE\x10\x02\x12\x15\n\x11SPAWN_STAGE_PIPES\x10\x03\x12\x17\n\x13SPAWN_STAGE_PROCESS\x10\x04\x12!\n\x1dSPAWN_STAGE_WORKING_DIRECTORY\x10\x05\x12\x1b\n\x17SPAWN_STAGE_DESCRIPTORS\x10\x06\x12\x14\n\x10SPAWN_STAGE_EXEC\x10\x07*\xdf\x02\n\tEndReason\x12\x1a\n\x16\x45ND_REASON_UNSPECIFIED\x10\x00\x12\x15\n\x11\x45ND_REASON_EXITED\x10\x01\x12\x18\n\x14\x45ND_REASON_SIGNALLED\x10\x02\x12\x1b\n\x17\x45ND_REASON_SPAWN_FAILED\x10\x03\x12\x18\n\x14\x45ND_REASON_CANCELLED\x10\x04\x12\x17\n\x13\x45ND_REASON_REPLACED\x10\x05\x12\x16\n\x12\x45ND_REASON_TIMEOUT\x10\x06\x12\x1b\n\x17\x45ND_REASON_IDLE_TIMEOUT\x10\x07\x12\"\n\x1e\x45ND_REASON_CLIENT_DISCONNECTED\x10\x08\x12\x1e\n\x1a\x45ND_REASON_SERVER_SHUTDOWN\x10\t\x12\x1f\n\x1b\x45ND_REASON_SUPERVISION_LOST\x10\n\x12\x1b\n\x17\x45ND_REASON_OUTPUT_LIMIT\x10\x0b\x42_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17heeler/v1/outcome.proto\x12\theeler.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xdb\x01\n\x07Outcome\x12\x13\n\texit_code\x18\x01 \x01(\x05H\x00\x12*\n\x06signal\x18\x02 \x01(\x0b\x32\x18.heeler.v1.SignalOutcomeH\x00\x12,\n\x0bspawn_error\x18\x03 \x01(\x0b\x32\x15.heeler.v1.SpawnErrorH\x00\x12,\n\x07unknown\x18\x04 \x01(\x0b\x32\x19.heeler.v1.UnknownOutcomeH\x00\x12)\n\x06worker\x18\x05 \x01(\x0e\x32\x17.heeler.v1.WorkerStatusH\x00\x42\x08\n\x06result\"B\n\rSignalOutcome\x12\x0e\n\x06number\x18\x01 \x01(\x05\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0b\x63ore_dumped\x18\x03 \x01(\x08\"`\n\nSpawnError\x12$\n\x05stage\x18\x01 \x01(\x0e\x32\x15.heeler.v1.SpawnStage\x12\x0c\n\x04path\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\r\n\x05\x65rrno\x18\x04 \x01(\x05\" \n\x0eUnknownOutcome\x12\x0e\n\x06\x64\x65tail\x18\x01 \x01(\t\"\x84\x01\n\x0cWorkerResult\x12\'\n\x06status\x18\x01 \x01(\x0e\x32\x17.heeler.v1.WorkerStatus\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\x0c\x12/\n\x0bresult_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp*\xe0\x01\n\nSpawnStage\x12\x1b\n\x17SPAWN_STAGE_UNSPECIFIED\x10\x00\x12\x14\n\x10SPAWN_STAGE_SHIM\x10\x01\x12\x19\n\x15SPAWN_STAGE_TASK_FILE\x10\x02\x12\x15\n\x11SPAWN_STAGE_PIPES\x10\x03\x12\x17\n\x13SPAWN_STAGE_PROCESS\x10\x04\x12!\n\x1dSPAWN_STAGE_WORKING_DIRECTORY\x10\x05\x12\x1b\n\x17SPAWN_STAGE_DESCRIPTORS\x10\x06\x12\x14\n\x10SPAWN_STAGE_EXEC\x10\x07*z\n\x0cWorkerStatus\x12\x1d\n\x19WORKER_STATUS_UNSPECIFIED\x10\x00\x12\x14\n\x10WORKER_STATUS_OK\x10\x01\x12\x18\n\x14WORKER_STATUS_FAILED\x10\x02\x12\x1b\n\x17WORKER_STATUS_CANCELLED\x10\x03*\xb3\x03\n\tEndReason\x12\x1a\n\x16\x45ND_REASON_UNSPECIFIED\x10\x00\x12\x15\n\x11\x45ND_REASON_EXITED\x10\x01\x12\x18\n\x14\x45ND_REASON_SIGNALLED\x10\x02\x12\x1b\n\x17\x45ND_REASON_SPAWN_FAILED\x10\x03\x12\x18\n\x14\x45ND_REASON_CANCELLED\x10\x04\x12\x17\n\x13\x45ND_REASON_REPLACED\x10\x05\x12\x16\n\x12\x45ND_REASON_TIMEOUT\x10\x06\x12\x1b\n\x17\x45ND_REASON_IDLE_TIMEOUT\x10\x07\x12\"\n\x1e\x45ND_REASON_CLIENT_DISCONNECTED\x10\x08\x12\x1e\n\x1a\x45ND_REASON_SERVER_SHUTDOWN\x10\t\x12\x1f\n\x1b\x45ND_REASON_SUPERVISION_LOST\x10\n\x12\x1b\n\x17\x45ND_REASON_OUTPUT_LIMIT\x10\x0b\x12\x1a\n\x16\x45ND_REASON_WORKER_LOST\x10\x0c\x12\x1c\n\x18\x45ND_REASON_WORKER_FAILED\x10\r\x12\x18\n\x14\x45ND_REASON_NOT_READY\x10\x0e\x42_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,16 +33,20 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'heeler.v1.outcome_pb2', _gl
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\rdev.heeler.v1P\001Z!heeler.dev/gen/heeler/v1;heelerv1\242\002\003HLR\252\002\tHeeler.V1\312\002\tHeeler\\V1\352\002\nHeeler::V1'
-  _globals['_SPAWNSTAGE']._serialized_start=418
-  _globals['_SPAWNSTAGE']._serialized_end=642
-  _globals['_ENDREASON']._serialized_start=645
-  _globals['_ENDREASON']._serialized_end=996
-  _globals['_OUTCOME']._serialized_start=39
-  _globals['_OUTCOME']._serialized_end=215
-  _globals['_SIGNALOUTCOME']._serialized_start=217
-  _globals['_SIGNALOUTCOME']._serialized_end=283
-  _globals['_SPAWNERROR']._serialized_start=285
-  _globals['_SPAWNERROR']._serialized_end=381
-  _globals['_UNKNOWNOUTCOME']._serialized_start=383
-  _globals['_UNKNOWNOUTCOME']._serialized_end=415
+  _globals['_SPAWNSTAGE']._serialized_start=629
+  _globals['_SPAWNSTAGE']._serialized_end=853
+  _globals['_WORKERSTATUS']._serialized_start=855
+  _globals['_WORKERSTATUS']._serialized_end=977
+  _globals['_ENDREASON']._serialized_start=980
+  _globals['_ENDREASON']._serialized_end=1415
+  _globals['_OUTCOME']._serialized_start=72
+  _globals['_OUTCOME']._serialized_end=291
+  _globals['_SIGNALOUTCOME']._serialized_start=293
+  _globals['_SIGNALOUTCOME']._serialized_end=359
+  _globals['_SPAWNERROR']._serialized_start=361
+  _globals['_SPAWNERROR']._serialized_end=457
+  _globals['_UNKNOWNOUTCOME']._serialized_start=459
+  _globals['_UNKNOWNOUTCOME']._serialized_end=491
+  _globals['_WORKERRESULT']._serialized_start=494
+  _globals['_WORKERRESULT']._serialized_end=626
 # @@protoc_insertion_point(module_scope)

@@ -5,6 +5,7 @@ The end of a task: how its leader ended, and why."""
 
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
@@ -61,6 +62,34 @@ SPAWN_STAGE_EXEC: SpawnStage.ValueType  # 7
 """Executing the program."""
 Global___SpawnStage: _TypeAlias = SpawnStage  # noqa: Y015
 
+class _WorkerStatus:
+    ValueType: _TypeAlias = _builtins.int
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _WorkerStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_WorkerStatus.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    WORKER_STATUS_UNSPECIFIED: _WorkerStatus.ValueType  # 0
+    """Never sent, and refused in a request."""
+    WORKER_STATUS_OK: _WorkerStatus.ValueType  # 1
+    """The work is done."""
+    WORKER_STATUS_FAILED: _WorkerStatus.ValueType  # 2
+    """The work failed."""
+    WORKER_STATUS_CANCELLED: _WorkerStatus.ValueType  # 3
+    """The work was stopped before it was done; the result is what there was by then."""
+
+class WorkerStatus(_WorkerStatus, metaclass=_WorkerStatusEnumTypeWrapper):
+    """The status of a worker's result."""
+
+WORKER_STATUS_UNSPECIFIED: WorkerStatus.ValueType  # 0
+"""Never sent, and refused in a request."""
+WORKER_STATUS_OK: WorkerStatus.ValueType  # 1
+"""The work is done."""
+WORKER_STATUS_FAILED: WorkerStatus.ValueType  # 2
+"""The work failed."""
+WORKER_STATUS_CANCELLED: WorkerStatus.ValueType  # 3
+"""The work was stopped before it was done; the result is what there was by then."""
+Global___WorkerStatus: _TypeAlias = WorkerStatus  # noqa: Y015
+
 class _EndReason:
     ValueType: _TypeAlias = _builtins.int
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -70,13 +99,13 @@ class _EndReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EndReason.V
     END_REASON_UNSPECIFIED: _EndReason.ValueType  # 0
     """The task is live."""
     END_REASON_EXITED: _EndReason.ValueType  # 1
-    """The leader exited by itself."""
+    """The leader exited by itself, or the worker of a HOSTED task delivered the result OK."""
     END_REASON_SIGNALLED: _EndReason.ValueType  # 2
     """A signal that Heeler did not send ended the leader."""
     END_REASON_SPAWN_FAILED: _EndReason.ValueType  # 3
     """The leader never ran."""
     END_REASON_CANCELLED: _EndReason.ValueType  # 4
-    """A Cancel."""
+    """A Cancel, or the worker of a HOSTED task delivered the result CANCELLED."""
     END_REASON_REPLACED: _EndReason.ValueType  # 5
     """Another task replaced it as the holder of its exclusive key."""
     END_REASON_TIMEOUT: _EndReason.ValueType  # 6
@@ -91,6 +120,12 @@ class _EndReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EndReason.V
     """Its supervision broke: the shim was killed, or the machine restarted."""
     END_REASON_OUTPUT_LIMIT: _EndReason.ValueType  # 11
     """It wrote more output than its policy allows, with KILL."""
+    END_REASON_WORKER_LOST: _EndReason.ValueType  # 12
+    """The worker of a HOSTED task was silent for longer than its lease, or the machine restarted."""
+    END_REASON_WORKER_FAILED: _EndReason.ValueType  # 13
+    """The worker of a HOSTED task delivered the result FAILED."""
+    END_REASON_NOT_READY: _EndReason.ValueType  # 14
+    """Not ready within its time, with READY_TIMEOUT_ACTION_CANCEL."""
 
 class EndReason(_EndReason, metaclass=_EndReasonEnumTypeWrapper):
     """The reason for a task's end."""
@@ -98,13 +133,13 @@ class EndReason(_EndReason, metaclass=_EndReasonEnumTypeWrapper):
 END_REASON_UNSPECIFIED: EndReason.ValueType  # 0
 """The task is live."""
 END_REASON_EXITED: EndReason.ValueType  # 1
-"""The leader exited by itself."""
+"""The leader exited by itself, or the worker of a HOSTED task delivered the result OK."""
 END_REASON_SIGNALLED: EndReason.ValueType  # 2
 """A signal that Heeler did not send ended the leader."""
 END_REASON_SPAWN_FAILED: EndReason.ValueType  # 3
 """The leader never ran."""
 END_REASON_CANCELLED: EndReason.ValueType  # 4
-"""A Cancel."""
+"""A Cancel, or the worker of a HOSTED task delivered the result CANCELLED."""
 END_REASON_REPLACED: EndReason.ValueType  # 5
 """Another task replaced it as the holder of its exclusive key."""
 END_REASON_TIMEOUT: EndReason.ValueType  # 6
@@ -119,11 +154,17 @@ END_REASON_SUPERVISION_LOST: EndReason.ValueType  # 10
 """Its supervision broke: the shim was killed, or the machine restarted."""
 END_REASON_OUTPUT_LIMIT: EndReason.ValueType  # 11
 """It wrote more output than its policy allows, with KILL."""
+END_REASON_WORKER_LOST: EndReason.ValueType  # 12
+"""The worker of a HOSTED task was silent for longer than its lease, or the machine restarted."""
+END_REASON_WORKER_FAILED: EndReason.ValueType  # 13
+"""The worker of a HOSTED task delivered the result FAILED."""
+END_REASON_NOT_READY: EndReason.ValueType  # 14
+"""Not ready within its time, with READY_TIMEOUT_ACTION_CANCEL."""
 Global___EndReason: _TypeAlias = EndReason  # noqa: Y015
 
 @_typing.final
 class Outcome(_message.Message):
-    """The end of a leader."""
+    """The end of a leader, or of the work of a HOSTED task."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -131,8 +172,11 @@ class Outcome(_message.Message):
     SIGNAL_FIELD_NUMBER: _builtins.int
     SPAWN_ERROR_FIELD_NUMBER: _builtins.int
     UNKNOWN_FIELD_NUMBER: _builtins.int
+    WORKER_FIELD_NUMBER: _builtins.int
     exit_code: _builtins.int
     """The leader exited with this code."""
+    worker: Global___WorkerStatus.ValueType
+    """The worker of a HOSTED task delivered a result of this status; `result` of the task has it."""
     @_builtins.property
     def signal(self) -> Global___SignalOutcome:
         """A signal ended the leader."""
@@ -143,7 +187,7 @@ class Outcome(_message.Message):
 
     @_builtins.property
     def unknown(self) -> Global___UnknownOutcome:
-        """The end of the leader was not recorded."""
+        """The end of the leader was not recorded, or the worker of a HOSTED task delivered no result."""
 
     def __init__(
         self,
@@ -152,12 +196,13 @@ class Outcome(_message.Message):
         signal: Global___SignalOutcome | None = ...,
         spawn_error: Global___SpawnError | None = ...,
         unknown: Global___UnknownOutcome | None = ...,
+        worker: Global___WorkerStatus.ValueType = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["exit_code", b"exit_code", "result", b"result", "signal", b"signal", "spawn_error", b"spawn_error", "unknown", b"unknown"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["exit_code", b"exit_code", "result", b"result", "signal", b"signal", "spawn_error", b"spawn_error", "unknown", b"unknown", "worker", b"worker"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["exit_code", b"exit_code", "result", b"result", "signal", b"signal", "spawn_error", b"spawn_error", "unknown", b"unknown"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["exit_code", b"exit_code", "result", b"result", "signal", b"signal", "spawn_error", b"spawn_error", "unknown", b"unknown", "worker", b"worker"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_result: _TypeAlias = _typing.Literal["exit_code", "signal", "spawn_error", "unknown"]  # noqa: Y015
+    _WhichOneofReturnType_result: _TypeAlias = _typing.Literal["exit_code", "signal", "spawn_error", "unknown", "worker"]  # noqa: Y015
     _WhichOneofArgType_result: _TypeAlias = _typing.Literal["result", b"result"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_result) -> _WhichOneofReturnType_result | None: ...
 
@@ -248,3 +293,39 @@ class UnknownOutcome(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___UnknownOutcome: _TypeAlias = UnknownOutcome  # noqa: Y015
+
+@_typing.final
+class WorkerResult(_message.Message):
+    """The result of a worker."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STATUS_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    DATA_FIELD_NUMBER: _builtins.int
+    RESULT_TIME_FIELD_NUMBER: _builtins.int
+    status: Global___WorkerStatus.ValueType
+    """Required."""
+    text: _builtins.str
+    """The result for people and models, up to 64 KiB."""
+    data: _builtins.bytes
+    """The result for programs: up to 64 KiB, never interpreted."""
+    @_builtins.property
+    def result_time(self) -> _timestamp_pb2.Timestamp:
+        """The time at which it became durable. Output only."""
+
+    def __init__(
+        self,
+        *,
+        status: Global___WorkerStatus.ValueType = ...,
+        text: _builtins.str = ...,
+        data: _builtins.bytes = ...,
+        result_time: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["result_time", b"result_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["data", b"data", "result_time", b"result_time", "status", b"status", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WorkerResult: _TypeAlias = WorkerResult  # noqa: Y015

@@ -26,7 +26,7 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17heeler/v1/process.proto\x12\theeler.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc1\x01\n\x0bProcessInfo\x12\x0b\n\x03pid\x18\x01 \x01(\x05\x12\x12\n\nparent_pid\x18\x02 \x01(\x05\x12\x0f\n\x07\x63ommand\x18\x03 \x01(\t\x12\r\n\x05state\x18\x04 \x01(\t\x12.\n\nstart_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x08\x63pu_time\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x14\n\x0cmemory_bytes\x18\x07 \x01(\x04\"g\n\x0bResourceUse\x12+\n\x08\x63pu_time\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x14\n\x0cmemory_bytes\x18\x02 \x01(\x04\x12\x15\n\rprocess_count\x18\x03 \x01(\r*]\n\x0b\x43ontainment\x12\x1b\n\x17\x43ONTAINMENT_UNSPECIFIED\x10\x00\x12\x16\n\x12\x43ONTAINMENT_CGROUP\x10\x01\x12\x19\n\x15\x43ONTAINMENT_SUBREAPER\x10\x02\x42_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17heeler/v1/process.proto\x12\theeler.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc1\x01\n\x0bProcessInfo\x12\x0b\n\x03pid\x18\x01 \x01(\x05\x12\x12\n\nparent_pid\x18\x02 \x01(\x05\x12\x0f\n\x07\x63ommand\x18\x03 \x01(\t\x12\r\n\x05state\x18\x04 \x01(\t\x12.\n\nstart_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x08\x63pu_time\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x14\n\x0cmemory_bytes\x18\x07 \x01(\x04\"w\n\rListeningPort\x12)\n\x08protocol\x18\x01 \x01(\x0e\x32\x17.heeler.v1.PortProtocol\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x0c\n\x04port\x18\x03 \x01(\r\x12\x0b\n\x03pid\x18\x04 \x01(\x05\x12\x0f\n\x07\x63ommand\x18\x05 \x01(\t\"g\n\x0bResourceUse\x12+\n\x08\x63pu_time\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x14\n\x0cmemory_bytes\x18\x02 \x01(\x04\x12\x15\n\rprocess_count\x18\x03 \x01(\r*]\n\x0b\x43ontainment\x12\x1b\n\x17\x43ONTAINMENT_UNSPECIFIED\x10\x00\x12\x16\n\x12\x43ONTAINMENT_CGROUP\x10\x01\x12\x19\n\x15\x43ONTAINMENT_SUBREAPER\x10\x02*D\n\x0cPortProtocol\x12\x1d\n\x19PORT_PROTOCOL_UNSPECIFIED\x10\x00\x12\x15\n\x11PORT_PROTOCOL_TCP\x10\x01\x42_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,10 +34,14 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'heeler.v1.process_pb2', _gl
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\rdev.heeler.v1P\001Z!heeler.dev/gen/heeler/v1;heelerv1\242\002\003HLR\252\002\tHeeler.V1\312\002\tHeeler\\V1\352\002\nHeeler::V1'
-  _globals['_CONTAINMENT']._serialized_start=404
-  _globals['_CONTAINMENT']._serialized_end=497
+  _globals['_CONTAINMENT']._serialized_start=525
+  _globals['_CONTAINMENT']._serialized_end=618
+  _globals['_PORTPROTOCOL']._serialized_start=620
+  _globals['_PORTPROTOCOL']._serialized_end=688
   _globals['_PROCESSINFO']._serialized_start=104
   _globals['_PROCESSINFO']._serialized_end=297
-  _globals['_RESOURCEUSE']._serialized_start=299
-  _globals['_RESOURCEUSE']._serialized_end=402
+  _globals['_LISTENINGPORT']._serialized_start=299
+  _globals['_LISTENINGPORT']._serialized_end=418
+  _globals['_RESOURCEUSE']._serialized_start=420
+  _globals['_RESOURCEUSE']._serialized_end=523
 # @@protoc_insertion_point(module_scope)

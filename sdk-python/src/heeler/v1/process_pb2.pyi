@@ -51,6 +51,26 @@ none. Then processes with the task's marks are searched for.
 """
 Global___Containment: _TypeAlias = Containment  # noqa: Y015
 
+class _PortProtocol:
+    ValueType: _TypeAlias = _builtins.int
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _PortProtocolEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_PortProtocol.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    PORT_PROTOCOL_UNSPECIFIED: _PortProtocol.ValueType  # 0
+    """Never sent."""
+    PORT_PROTOCOL_TCP: _PortProtocol.ValueType  # 1
+    """TCP, over IPv4 or IPv6."""
+
+class PortProtocol(_PortProtocol, metaclass=_PortProtocolEnumTypeWrapper):
+    """The protocol of a port."""
+
+PORT_PROTOCOL_UNSPECIFIED: PortProtocol.ValueType  # 0
+"""Never sent."""
+PORT_PROTOCOL_TCP: PortProtocol.ValueType  # 1
+"""TCP, over IPv4 or IPv6."""
+Global___PortProtocol: _TypeAlias = PortProtocol  # noqa: Y015
+
 @_typing.final
 class ProcessInfo(_message.Message):
     """One process."""
@@ -100,6 +120,44 @@ class ProcessInfo(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ProcessInfo: _TypeAlias = ProcessInfo  # noqa: Y015
+
+@_typing.final
+class ListeningPort(_message.Message):
+    """A port on which a process of a task listens."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROTOCOL_FIELD_NUMBER: _builtins.int
+    ADDRESS_FIELD_NUMBER: _builtins.int
+    PORT_FIELD_NUMBER: _builtins.int
+    PID_FIELD_NUMBER: _builtins.int
+    COMMAND_FIELD_NUMBER: _builtins.int
+    protocol: Global___PortProtocol.ValueType
+    """The protocol."""
+    address: _builtins.str
+    """The IP address that the socket is bound to, such as `127.0.0.1`, `0.0.0.0` or `::`."""
+    port: _builtins.int
+    """The port."""
+    pid: _builtins.int
+    """The process that has the socket; of several that share it, the one that is nearest to the leader."""
+    command: _builtins.str
+    """Its command, as in ProcessInfo."""
+    def __init__(
+        self,
+        *,
+        protocol: Global___PortProtocol.ValueType = ...,
+        address: _builtins.str = ...,
+        port: _builtins.int = ...,
+        pid: _builtins.int = ...,
+        command: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "command", b"command", "pid", b"pid", "port", b"port", "protocol", b"protocol"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListeningPort: _TypeAlias = ListeningPort  # noqa: Y015
 
 @_typing.final
 class ResourceUse(_message.Message):

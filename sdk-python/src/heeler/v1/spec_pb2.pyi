@@ -37,6 +37,8 @@ class _TaskKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TaskKind.Val
     """A process tree that the server starts."""
     TASK_KIND_AGENT: _TaskKind.ValueType  # 2
     """A process tree that is a subagent."""
+    TASK_KIND_HOSTED: _TaskKind.ValueType  # 3
+    """Work that runs inside a client. Only Work creates it."""
 
 class TaskKind(_TaskKind, metaclass=_TaskKindEnumTypeWrapper):
     """The kind of work that a task does."""
@@ -47,6 +49,8 @@ TASK_KIND_SHELL: TaskKind.ValueType  # 1
 """A process tree that the server starts."""
 TASK_KIND_AGENT: TaskKind.ValueType  # 2
 """A process tree that is a subagent."""
+TASK_KIND_HOSTED: TaskKind.ValueType  # 3
+"""Work that runs inside a client. Only Work creates it."""
 Global___TaskKind: _TypeAlias = TaskKind  # noqa: Y015
 
 class _EnvironmentDefaults:
@@ -148,6 +152,30 @@ STALE_ACTION_NOTIFY: StaleAction.ValueType  # 1
 STALE_ACTION_CANCEL: StaleAction.ValueType  # 2
 """The task is stopped and TIMED_OUT, with the end reason IDLE_TIMEOUT."""
 Global___StaleAction: _TypeAlias = StaleAction  # noqa: Y015
+
+class _ReadyTimeoutAction:
+    ValueType: _TypeAlias = _builtins.int
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ReadyTimeoutActionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ReadyTimeoutAction.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    READY_TIMEOUT_ACTION_UNSPECIFIED: _ReadyTimeoutAction.ValueType  # 0
+    """As NOTIFY."""
+    READY_TIMEOUT_ACTION_NOTIFY: _ReadyTimeoutAction.ValueType  # 1
+    """Nothing but the NOT_READY event. The task may still become ready."""
+    READY_TIMEOUT_ACTION_CANCEL: _ReadyTimeoutAction.ValueType  # 2
+    """After the NOT_READY event the task is stopped and TIMED_OUT, with the end reason NOT_READY."""
+
+class ReadyTimeoutAction(_ReadyTimeoutAction, metaclass=_ReadyTimeoutActionEnumTypeWrapper):
+    """Action when a task is not ready in time."""
+
+READY_TIMEOUT_ACTION_UNSPECIFIED: ReadyTimeoutAction.ValueType  # 0
+"""As NOTIFY."""
+READY_TIMEOUT_ACTION_NOTIFY: ReadyTimeoutAction.ValueType  # 1
+"""Nothing but the NOT_READY event. The task may still become ready."""
+READY_TIMEOUT_ACTION_CANCEL: ReadyTimeoutAction.ValueType  # 2
+"""After the NOT_READY event the task is stopped and TIMED_OUT, with the end reason NOT_READY."""
+Global___ReadyTimeoutAction: _TypeAlias = ReadyTimeoutAction  # noqa: Y015
 
 class _ExclusiveMode:
     ValueType: _TypeAlias = _builtins.int
@@ -327,6 +355,8 @@ class TaskSpec(_message.Message):
     QUEUE_FIELD_NUMBER: _builtins.int
     ORPHAN_POLICY_FIELD_NUMBER: _builtins.int
     OUTPUT_FIELD_NUMBER: _builtins.int
+    INPUT_FIELD_NUMBER: _builtins.int
+    READY_FIELD_NUMBER: _builtins.int
     kind: Global___TaskKind.ValueType
     """SHELL by default."""
     name: _builtins.str
@@ -371,7 +401,9 @@ class TaskSpec(_message.Message):
 
     @_builtins.property
     def idle_timeout(self) -> _duration_pb2.Duration:
-        """Maximum time without output. Then the task is stopped and TIMED_OUT. Absent: no limit."""
+        """Maximum time without output and without a heartbeat or progress of a worker. Then the task is stopped
+        and TIMED_OUT. Absent: no limit.
+        """
 
     @_builtins.property
     def stop(self) -> Global___StopPolicy:
@@ -385,7 +417,7 @@ class TaskSpec(_message.Message):
 
     @_builtins.property
     def silence(self) -> Global___SilencePolicy:
-        """Detects a task that has stopped writing output. Absent: the task is never stale."""
+        """Detects a task that has become silent. Absent: the task is never stale."""
 
     @_builtins.property
     def exclusive(self) -> Global___ExclusivePolicy:
@@ -394,6 +426,14 @@ class TaskSpec(_message.Message):
     @_builtins.property
     def output(self) -> Global___OutputPolicy:
         """The rules for the output: its limit, and patterns to look for. Absent: ROTATE at 64 MiB, no pattern."""
+
+    @_builtins.property
+    def input(self) -> Global___InputPolicy:
+        """Detects a task that waits for input. Absent: a task is looked at when it becomes stale, and not before."""
+
+    @_builtins.property
+    def ready(self) -> Global___ReadyPolicy:
+        """Decides when the task is ready, such as when its server listens. Absent: the task has no readiness."""
 
     def __init__(
         self,
@@ -416,10 +456,12 @@ class TaskSpec(_message.Message):
         queue: _builtins.str = ...,
         orphan_policy: Global___OrphanPolicy.ValueType = ...,
         output: Global___OutputPolicy | None = ...,
+        input: Global___InputPolicy | None = ...,
+        ready: Global___ReadyPolicy | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["argv", b"argv", "command", b"command", "environment", b"environment", "exclusive", b"exclusive", "foreground", b"foreground", "idle_timeout", b"idle_timeout", "output", b"output", "shell", b"shell", "silence", b"silence", "stop", b"stop", "timeout", b"timeout"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["argv", b"argv", "command", b"command", "environment", b"environment", "exclusive", b"exclusive", "foreground", b"foreground", "idle_timeout", b"idle_timeout", "input", b"input", "output", b"output", "ready", b"ready", "shell", b"shell", "silence", b"silence", "stop", b"stop", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["argv", b"argv", "command", b"command", "environment", b"environment", "exclusive", b"exclusive", "foreground", b"foreground", "idle_timeout", b"idle_timeout", "kind", b"kind", "labels", b"labels", "name", b"name", "orphan_policy", b"orphan_policy", "output", b"output", "parent_id", b"parent_id", "queue", b"queue", "session_id", b"session_id", "shell", b"shell", "silence", b"silence", "stop", b"stop", "timeout", b"timeout", "working_directory", b"working_directory"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["argv", b"argv", "command", b"command", "environment", b"environment", "exclusive", b"exclusive", "foreground", b"foreground", "idle_timeout", b"idle_timeout", "input", b"input", "kind", b"kind", "labels", b"labels", "name", b"name", "orphan_policy", b"orphan_policy", "output", b"output", "parent_id", b"parent_id", "queue", b"queue", "ready", b"ready", "session_id", b"session_id", "shell", b"shell", "silence", b"silence", "stop", b"stop", "timeout", b"timeout", "working_directory", b"working_directory"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_command: _TypeAlias = _typing.Literal["argv", "shell"]  # noqa: Y015
     _WhichOneofArgType_command: _TypeAlias = _typing.Literal["command", b"command"]  # noqa: Y015
@@ -545,20 +587,33 @@ Global___TaskEnvironment: _TypeAlias = TaskEnvironment  # noqa: Y015
 
 @_typing.final
 class StopPolicy(_message.Message):
-    """The way in which a task is stopped: the signal, then the grace, then a kill of the whole tree."""
+    """The way in which a task is stopped: a soft request to a worker that listens, then the signal, then the
+    grace, then a kill of the whole tree. A HOSTED task has no tree: its worker is told, and the task is
+    ended without the worker when the grace is over.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
     GRACE_FIELD_NUMBER: _builtins.int
     SIGNAL_FIELD_NUMBER: _builtins.int
+    SOFT_GRACE_FIELD_NUMBER: _builtins.int
     signal: _builtins.str
     """Name of the signal, such as `SIGINT`. SIGCONT follows it, so that a stopped tree receives it.
-    Empty: SIGTERM.
+    Empty: SIGTERM. Refused for a HOSTED task.
     """
     @_builtins.property
     def grace(self) -> _duration_pb2.Duration:
         """Time between the signal and the kill. The stop completes as soon as the tree is empty. Absent: 5 s.
-        Zero: the kill follows the signal at once.
+        Zero: the kill follows the signal at once. For a HOSTED task, the time between the final request
+        and the end.
+        """
+
+    @_builtins.property
+    def soft_grace(self) -> _duration_pb2.Duration:
+        """Time before the signal in which a worker that listens finishes its present tool call. A worker
+        listens if it is connected through Work, or has called ReportProgress with `listens` in the last
+        minute. It ends early when the worker delivers its result. Absent: 10 s. Zero: none. It has no effect
+        if no worker listens.
         """
 
     def __init__(
@@ -566,14 +621,20 @@ class StopPolicy(_message.Message):
         *,
         grace: _duration_pb2.Duration | None = ...,
         signal: _builtins.str = ...,
+        soft_grace: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_grace", b"_grace", "grace", b"grace"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_grace", b"_grace", "_soft_grace", b"_soft_grace", "grace", b"grace", "soft_grace", b"soft_grace"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_grace", b"_grace", "grace", b"grace", "signal", b"signal"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_grace", b"_grace", "_soft_grace", b"_soft_grace", "grace", b"grace", "signal", b"signal", "soft_grace", b"soft_grace"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__grace: _TypeAlias = _typing.Literal["grace"]  # noqa: Y015
     _WhichOneofArgType__grace: _TypeAlias = _typing.Literal["_grace", b"_grace"]  # noqa: Y015
+    _WhichOneofReturnType__soft_grace: _TypeAlias = _typing.Literal["soft_grace"]  # noqa: Y015
+    _WhichOneofArgType__soft_grace: _TypeAlias = _typing.Literal["_soft_grace", b"_soft_grace"]  # noqa: Y015
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__grace) -> _WhichOneofReturnType__grace | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__soft_grace) -> _WhichOneofReturnType__soft_grace | None: ...
 
 Global___StopPolicy: _TypeAlias = StopPolicy  # noqa: Y015
 
@@ -623,7 +684,7 @@ Global___ForegroundPolicy: _TypeAlias = ForegroundPolicy  # noqa: Y015
 
 @_typing.final
 class SilencePolicy(_message.Message):
-    """The rules for a task that has stopped writing output."""
+    """The rules for a task that has become silent."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -633,7 +694,9 @@ class SilencePolicy(_message.Message):
     """Action when the task becomes stale, besides the STALE event. NOTIFY by default."""
     @_builtins.property
     def stale_after(self) -> _duration_pb2.Duration:
-        """Time without output after which the task is stale. Required."""
+        """Time without output, and without a heartbeat or progress of a worker, after which the task is stale.
+        Required.
+        """
 
     def __init__(
         self,
@@ -648,6 +711,94 @@ class SilencePolicy(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SilencePolicy: _TypeAlias = SilencePolicy  # noqa: Y015
+
+@_typing.final
+class InputPolicy(_message.Message):
+    """The rules for a task that may wait for input."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NOTIFY_AFTER_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def notify_after(self) -> _duration_pb2.Duration:
+        """Time without output after which the task is looked at: if one of its processes is blocked in a read of
+        the task's stdin or terminal, it needs input. It is looked at again while it stays silent. Absent: only
+        when the task becomes stale.
+        """
+
+    def __init__(
+        self,
+        *,
+        notify_after: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["notify_after", b"notify_after"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["notify_after", b"notify_after"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InputPolicy: _TypeAlias = InputPolicy  # noqa: Y015
+
+@_typing.final
+class ReadyPolicy(_message.Message):
+    """The rule by which a task is ready. It is looked at from the start on, until it is ready, a stop was
+    requested or it has ended; a restart of the server begins anew.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PORT_FIELD_NUMBER: _builtins.int
+    HTTP_URL_FIELD_NUMBER: _builtins.int
+    COMMAND_FIELD_NUMBER: _builtins.int
+    INTERVAL_FIELD_NUMBER: _builtins.int
+    TIMEOUT_FIELD_NUMBER: _builtins.int
+    ON_TIMEOUT_FIELD_NUMBER: _builtins.int
+    port: _builtins.int
+    """A process of the tree listens on this TCP port. 0: on any port."""
+    http_url: _builtins.str
+    """A GET of this `http:` URL is answered with a status from 200 to 399. No redirect is followed, and
+    only the status is read. Any server may answer, also one that is not of the task. The host must be
+    `localhost`, a name below it or a loopback address, unless the server allows others
+    (`heeler serve --allow-probe-hosts`); else refused with PROBE_HOST_NOT_ALLOWED.
+    """
+    on_timeout: Global___ReadyTimeoutAction.ValueType
+    """Action when that time is over. NOTIFY by default."""
+    @_builtins.property
+    def command(self) -> Global___ArgvCommand:
+        """This command exits with 0. It runs in the task's working directory with the task's environment, in a
+        tree of its own. When its first process exits, at the time limit, which is `interval` but at least
+        1 s and at most 30 s, and beyond 1 MiB of output, all its processes are killed.
+        """
+
+    @_builtins.property
+    def interval(self) -> _duration_pb2.Duration:
+        """Time between two looks, 20 ms or more. The first ones follow faster: 25 ms after the start, and then each
+        time after twice as long. Absent: 1 s.
+        """
+
+    @_builtins.property
+    def timeout(self) -> _duration_pb2.Duration:
+        """Time from the start of the leader within which the task must be ready. Absent: no limit."""
+
+    def __init__(
+        self,
+        *,
+        port: _builtins.int = ...,
+        http_url: _builtins.str = ...,
+        command: Global___ArgvCommand | None = ...,
+        interval: _duration_pb2.Duration | None = ...,
+        timeout: _duration_pb2.Duration | None = ...,
+        on_timeout: Global___ReadyTimeoutAction.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["command", b"command", "http_url", b"http_url", "interval", b"interval", "port", b"port", "probe", b"probe", "timeout", b"timeout"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["command", b"command", "http_url", b"http_url", "interval", b"interval", "on_timeout", b"on_timeout", "port", b"port", "probe", b"probe", "timeout", b"timeout"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_probe: _TypeAlias = _typing.Literal["port", "http_url", "command"]  # noqa: Y015
+    _WhichOneofArgType_probe: _TypeAlias = _typing.Literal["probe", b"probe"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_probe) -> _WhichOneofReturnType_probe | None: ...
+
+Global___ReadyPolicy: _TypeAlias = ReadyPolicy  # noqa: Y015
 
 @_typing.final
 class ExclusivePolicy(_message.Message):

@@ -28,7 +28,7 @@ from heeler.v1 import outcome_pb2 as heeler_dot_v1_dot_outcome__pb2
 from heeler.v1 import process_pb2 as heeler_dot_v1_dot_process__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14heeler/v1/stop.proto\x12\theeler.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17heeler/v1/outcome.proto\x1a\x17heeler/v1/process.proto\"\x87\x02\n\nStopRecord\x12#\n\x05\x63\x61use\x18\x01 \x01(\x0e\x32\x14.heeler.v1.EndReason\x12\x1f\n\x05\x61\x63tor\x18\x02 \x01(\x0b\x32\x10.heeler.v1.Actor\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x30\n\x0crequest_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12(\n\x05grace\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12&\n\x07signals\x18\x06 \x03(\x0b\x32\x15.heeler.v1.SentSignal\x12\x1f\n\x05proof\x18\x07 \x01(\x0b\x32\x10.heeler.v1.Proof\"I\n\x05\x41\x63tor\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x03uid\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x10\n\x03pid\x18\x03 \x01(\x05H\x01\x88\x01\x01\x42\x06\n\x04_uidB\x06\n\x04_pid\"\x7f\n\nSentSignal\x12\x0e\n\x06number\x18\x01 \x01(\x05\x12\x0c\n\x04name\x18\x02 \x01(\t\x12-\n\tsend_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x16\n\tprocesses\x18\x04 \x01(\rH\x00\x88\x01\x01\x42\x0c\n\n_processes\"\x96\x01\n\x05Proof\x12.\n\ncheck_time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12(\n\x06proven\x18\x02 \x01(\x0e\x32\x16.heeler.v1.ProofMethodH\x00\x12)\n\tsurvivors\x18\x03 \x01(\x0b\x32\x14.heeler.v1.SurvivorsH\x00\x42\x08\n\x06result\"6\n\tSurvivors\x12)\n\tprocesses\x18\x01 \x03(\x0b\x32\x16.heeler.v1.ProcessInfo*\xb9\x01\n\x0bProofMethod\x12\x1c\n\x18PROOF_METHOD_UNSPECIFIED\x10\x00\x12\x1d\n\x19PROOF_METHOD_CGROUP_EMPTY\x10\x01\x12\x1c\n\x18PROOF_METHOD_NO_CHILDREN\x10\x02\x12\x16\n\x12PROOF_METHOD_SWEEP\x10\x03\x12\x1e\n\x1aPROOF_METHOD_NEVER_STARTED\x10\x04\x12\x17\n\x13PROOF_METHOD_REBOOT\x10\x05\x42_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14heeler/v1/stop.proto\x12\theeler.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17heeler/v1/outcome.proto\x1a\x17heeler/v1/process.proto\"\xbb\x02\n\nStopRecord\x12#\n\x05\x63\x61use\x18\x01 \x01(\x0e\x32\x14.heeler.v1.EndReason\x12\x1f\n\x05\x61\x63tor\x18\x02 \x01(\x0b\x32\x10.heeler.v1.Actor\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x30\n\x0crequest_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12(\n\x05grace\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12&\n\x07signals\x18\x06 \x03(\x0b\x32\x15.heeler.v1.SentSignal\x12\x1f\n\x05proof\x18\x07 \x01(\x0b\x32\x10.heeler.v1.Proof\x12\x0e\n\x06\x66orced\x18\x08 \x01(\x08\x12\"\n\x04soft\x18\t \x01(\x0b\x32\x14.heeler.v1.SoftPhase\"c\n\tSoftPhase\x12(\n\x05grace\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12,\n\x08\x65nd_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"I\n\x05\x41\x63tor\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x03uid\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x10\n\x03pid\x18\x03 \x01(\x05H\x01\x88\x01\x01\x42\x06\n\x04_uidB\x06\n\x04_pid\"\x7f\n\nSentSignal\x12\x0e\n\x06number\x18\x01 \x01(\x05\x12\x0c\n\x04name\x18\x02 \x01(\t\x12-\n\tsend_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x16\n\tprocesses\x18\x04 \x01(\rH\x00\x88\x01\x01\x42\x0c\n\n_processes\"\xbf\x01\n\x05Proof\x12.\n\ncheck_time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12(\n\x06proven\x18\x02 \x01(\x0e\x32\x16.heeler.v1.ProofMethodH\x00\x12)\n\tsurvivors\x18\x03 \x01(\x0b\x32\x14.heeler.v1.SurvivorsH\x00\x12\'\n\x08unproven\x18\x04 \x01(\x0b\x32\x13.heeler.v1.UnprovenH\x00\x42\x08\n\x06result\"\x1a\n\x08Unproven\x12\x0e\n\x06reason\x18\x01 \x01(\t\"6\n\tSurvivors\x12)\n\tprocesses\x18\x01 \x03(\x0b\x32\x16.heeler.v1.ProcessInfo*\xb9\x01\n\x0bProofMethod\x12\x1c\n\x18PROOF_METHOD_UNSPECIFIED\x10\x00\x12\x1d\n\x19PROOF_METHOD_CGROUP_EMPTY\x10\x01\x12\x1c\n\x18PROOF_METHOD_NO_CHILDREN\x10\x02\x12\x16\n\x12PROOF_METHOD_SWEEP\x10\x03\x12\x1e\n\x1aPROOF_METHOD_NEVER_STARTED\x10\x04\x12\x17\n\x13PROOF_METHOD_REBOOT\x10\x05\x42_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,16 +36,20 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'heeler.v1.stop_pb2', _globa
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\rdev.heeler.v1P\001Z!heeler.dev/gen/heeler/v1;heelerv1\242\002\003HLR\252\002\tHeeler.V1\312\002\tHeeler\\V1\352\002\nHeeler::V1'
-  _globals['_PROOFMETHOD']._serialized_start=830
-  _globals['_PROOFMETHOD']._serialized_end=1015
+  _globals['_PROOFMETHOD']._serialized_start=1052
+  _globals['_PROOFMETHOD']._serialized_end=1237
   _globals['_STOPRECORD']._serialized_start=151
-  _globals['_STOPRECORD']._serialized_end=414
-  _globals['_ACTOR']._serialized_start=416
-  _globals['_ACTOR']._serialized_end=489
-  _globals['_SENTSIGNAL']._serialized_start=491
-  _globals['_SENTSIGNAL']._serialized_end=618
-  _globals['_PROOF']._serialized_start=621
-  _globals['_PROOF']._serialized_end=771
-  _globals['_SURVIVORS']._serialized_start=773
-  _globals['_SURVIVORS']._serialized_end=827
+  _globals['_STOPRECORD']._serialized_end=466
+  _globals['_SOFTPHASE']._serialized_start=468
+  _globals['_SOFTPHASE']._serialized_end=567
+  _globals['_ACTOR']._serialized_start=569
+  _globals['_ACTOR']._serialized_end=642
+  _globals['_SENTSIGNAL']._serialized_start=644
+  _globals['_SENTSIGNAL']._serialized_end=771
+  _globals['_PROOF']._serialized_start=774
+  _globals['_PROOF']._serialized_end=965
+  _globals['_UNPROVEN']._serialized_start=967
+  _globals['_UNPROVEN']._serialized_end=993
+  _globals['_SURVIVORS']._serialized_start=995
+  _globals['_SURVIVORS']._serialized_end=1049
 # @@protoc_insertion_point(module_scope)

@@ -96,18 +96,22 @@ class StopRecord(_message.Message):
     GRACE_FIELD_NUMBER: _builtins.int
     SIGNALS_FIELD_NUMBER: _builtins.int
     PROOF_FIELD_NUMBER: _builtins.int
+    FORCED_FIELD_NUMBER: _builtins.int
+    SOFT_FIELD_NUMBER: _builtins.int
     cause: _outcome_pb2.EndReason.ValueType
     """The end reason that the task gets by this stop, such as CANCELLED or TIMEOUT."""
     reason: _builtins.str
     """The requester's reason. Empty: none was given."""
+    forced: _builtins.bool
+    """True if a HOSTED task was ended without its worker, which did not deliver a result in time."""
     @_builtins.property
     def actor(self) -> Global___Actor:
         """The requester."""
 
     @_builtins.property
     def request_time(self) -> _timestamp_pb2.Timestamp:
-        """The time at which the request became durable. The grace counts from here, also across a restart of
-        the server.
+        """The time at which the request became durable. The grace counts from here, or from the end of the
+        soft phase, also across a restart of the server.
         """
 
     @_builtins.property
@@ -120,7 +124,13 @@ class StopRecord(_message.Message):
 
     @_builtins.property
     def proof(self) -> Global___Proof:
-        """The latest check of the tree: absent until the tree is proven empty or a kill has lasted 10 s."""
+        """The latest check of the tree: absent until the tree is proven empty or a kill has lasted 10 s. Of a
+        HOSTED task, which has no tree, it says at the end that nothing is proven.
+        """
+
+    @_builtins.property
+    def soft(self) -> Global___SoftPhase:
+        """The phase before the signal. Absent if no worker listened."""
 
     def __init__(
         self,
@@ -132,14 +142,46 @@ class StopRecord(_message.Message):
         grace: _duration_pb2.Duration | None = ...,
         signals: _abc.Iterable[Global___SentSignal] | None = ...,
         proof: Global___Proof | None = ...,
+        forced: _builtins.bool = ...,
+        soft: Global___SoftPhase | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "grace", b"grace", "proof", b"proof", "request_time", b"request_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "grace", b"grace", "proof", b"proof", "request_time", b"request_time", "soft", b"soft"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "cause", b"cause", "grace", b"grace", "proof", b"proof", "reason", b"reason", "request_time", b"request_time", "signals", b"signals"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "cause", b"cause", "forced", b"forced", "grace", b"grace", "proof", b"proof", "reason", b"reason", "request_time", b"request_time", "signals", b"signals", "soft", b"soft"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___StopRecord: _TypeAlias = StopRecord  # noqa: Y015
+
+@_typing.final
+class SoftPhase(_message.Message):
+    """The phase of a stop in which a worker finishes its present tool call."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    GRACE_FIELD_NUMBER: _builtins.int
+    END_TIME_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def grace(self) -> _duration_pb2.Duration:
+        """Its longest duration, from the request on."""
+
+    @_builtins.property
+    def end_time(self) -> _timestamp_pb2.Timestamp:
+        """The time at which it was over. Absent until then."""
+
+    def __init__(
+        self,
+        *,
+        grace: _duration_pb2.Duration | None = ...,
+        end_time: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["end_time", b"end_time", "grace", b"grace"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["end_time", b"end_time", "grace", b"grace"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SoftPhase: _TypeAlias = SoftPhase  # noqa: Y015
 
 @_typing.final
 class Actor(_message.Message):
@@ -227,6 +269,7 @@ class Proof(_message.Message):
     CHECK_TIME_FIELD_NUMBER: _builtins.int
     PROVEN_FIELD_NUMBER: _builtins.int
     SURVIVORS_FIELD_NUMBER: _builtins.int
+    UNPROVEN_FIELD_NUMBER: _builtins.int
     proven: Global___ProofMethod.ValueType
     """The tree is empty; this is the evidence."""
     @_builtins.property
@@ -237,22 +280,49 @@ class Proof(_message.Message):
     def survivors(self) -> Global___Survivors:
         """The tree is not empty. The kill goes on."""
 
+    @_builtins.property
+    def unproven(self) -> Global___Unproven:
+        """Nothing is proven: the work runs inside a client, where the server cannot look."""
+
     def __init__(
         self,
         *,
         check_time: _timestamp_pb2.Timestamp | None = ...,
         proven: Global___ProofMethod.ValueType = ...,
         survivors: Global___Survivors | None = ...,
+        unproven: Global___Unproven | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["check_time", b"check_time", "proven", b"proven", "result", b"result", "survivors", b"survivors"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["check_time", b"check_time", "proven", b"proven", "result", b"result", "survivors", b"survivors", "unproven", b"unproven"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["check_time", b"check_time", "proven", b"proven", "result", b"result", "survivors", b"survivors"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["check_time", b"check_time", "proven", b"proven", "result", b"result", "survivors", b"survivors", "unproven", b"unproven"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_result: _TypeAlias = _typing.Literal["proven", "survivors"]  # noqa: Y015
+    _WhichOneofReturnType_result: _TypeAlias = _typing.Literal["proven", "survivors", "unproven"]  # noqa: Y015
     _WhichOneofArgType_result: _TypeAlias = _typing.Literal["result", b"result"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_result) -> _WhichOneofReturnType_result | None: ...
 
 Global___Proof: _TypeAlias = Proof  # noqa: Y015
+
+@_typing.final
+class Unproven(_message.Message):
+    """The end of work that the server cannot look at."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REASON_FIELD_NUMBER: _builtins.int
+    reason: _builtins.str
+    """What is known of it."""
+    def __init__(
+        self,
+        *,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Unproven: _TypeAlias = Unproven  # noqa: Y015
 
 @_typing.final
 class Survivors(_message.Message):

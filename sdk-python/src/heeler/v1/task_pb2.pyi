@@ -13,6 +13,7 @@ from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from heeler.v1 import outcome_pb2 as _outcome_pb2
 from heeler.v1 import output_pb2 as _output_pb2
 from heeler.v1 import process_pb2 as _process_pb2
+from heeler.v1 import progress_pb2 as _progress_pb2
 from heeler.v1 import spec_pb2 as _spec_pb2
 from heeler.v1 import stop_pb2 as _stop_pb2
 import builtins as _builtins
@@ -50,6 +51,38 @@ OUTPUT_LIMIT_CAUSE_SERVER_BUDGET: OutputLimitCause.ValueType  # 2
 """The server's limit on the output of all tasks."""
 Global___OutputLimitCause: _TypeAlias = OutputLimitCause  # noqa: Y015
 
+class _Readiness:
+    ValueType: _TypeAlias = _builtins.int
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ReadinessEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Readiness.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    READINESS_UNSPECIFIED: _Readiness.ValueType  # 0
+    """The task has no ready policy."""
+    READINESS_PENDING: _Readiness.ValueType  # 1
+    """Not ready yet."""
+    READINESS_READY: _Readiness.ValueType  # 2
+    """Ready. It stays so, whatever happens to the task."""
+    READINESS_NOT_READY: _Readiness.ValueType  # 3
+    """Not ready within its time, or stopped or ended before it was ready. Only in the first case, and with
+    READY_TIMEOUT_ACTION_NOTIFY, it may still become READY.
+    """
+
+class Readiness(_Readiness, metaclass=_ReadinessEnumTypeWrapper):
+    """The readiness of a task with a ready policy."""
+
+READINESS_UNSPECIFIED: Readiness.ValueType  # 0
+"""The task has no ready policy."""
+READINESS_PENDING: Readiness.ValueType  # 1
+"""Not ready yet."""
+READINESS_READY: Readiness.ValueType  # 2
+"""Ready. It stays so, whatever happens to the task."""
+READINESS_NOT_READY: Readiness.ValueType  # 3
+"""Not ready within its time, or stopped or ended before it was ready. Only in the first case, and with
+READY_TIMEOUT_ACTION_NOTIFY, it may still become READY.
+"""
+Global___Readiness: _TypeAlias = Readiness  # noqa: Y015
+
 class _TaskState:
     ValueType: _TypeAlias = _builtins.int
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -63,13 +96,15 @@ class _TaskStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TaskState.V
     TASK_STATE_STARTING: _TaskState.ValueType  # 2
     """The intent is durable; the leader does not run yet."""
     TASK_STATE_RUNNING: _TaskState.ValueType  # 3
-    """The leader or another process of the tree is alive."""
+    """The leader or another process of the tree is alive, or the worker of a HOSTED task may work."""
     TASK_STATE_STOPPING: _TaskState.ValueType  # 4
-    """A stop was requested; the tree is not yet proven empty."""
+    """A stop was requested; the tree is not yet proven empty, or the worker of a HOSTED task has not
+    delivered its result.
+    """
     TASK_STATE_COMPLETED: _TaskState.ValueType  # 5
-    """Terminal: the leader exited with 0 and no stop was requested."""
+    """Terminal: the leader exited with 0, or the worker's result is OK, and no stop was requested."""
     TASK_STATE_FAILED: _TaskState.ValueType  # 6
-    """Terminal: any other exit or signal, a failed start, or a failed capture."""
+    """Terminal: any other exit, signal or result, a failed start, or a failed capture."""
     TASK_STATE_CANCELLED: _TaskState.ValueType  # 7
     """Terminal: ended after a cancel, whatever the exit code."""
     TASK_STATE_TIMED_OUT: _TaskState.ValueType  # 8
@@ -87,13 +122,15 @@ TASK_STATE_QUEUED: TaskState.ValueType  # 1
 TASK_STATE_STARTING: TaskState.ValueType  # 2
 """The intent is durable; the leader does not run yet."""
 TASK_STATE_RUNNING: TaskState.ValueType  # 3
-"""The leader or another process of the tree is alive."""
+"""The leader or another process of the tree is alive, or the worker of a HOSTED task may work."""
 TASK_STATE_STOPPING: TaskState.ValueType  # 4
-"""A stop was requested; the tree is not yet proven empty."""
+"""A stop was requested; the tree is not yet proven empty, or the worker of a HOSTED task has not
+delivered its result.
+"""
 TASK_STATE_COMPLETED: TaskState.ValueType  # 5
-"""Terminal: the leader exited with 0 and no stop was requested."""
+"""Terminal: the leader exited with 0, or the worker's result is OK, and no stop was requested."""
 TASK_STATE_FAILED: TaskState.ValueType  # 6
-"""Terminal: any other exit or signal, a failed start, or a failed capture."""
+"""Terminal: any other exit, signal or result, a failed start, or a failed capture."""
 TASK_STATE_CANCELLED: TaskState.ValueType  # 7
 """Terminal: ended after a cancel, whatever the exit code."""
 TASK_STATE_TIMED_OUT: TaskState.ValueType  # 8
@@ -181,9 +218,14 @@ class BackgroundTask(_message.Message):
     REVISION_FIELD_NUMBER: _builtins.int
     OUTPUT_LIMIT_FIELD_NUMBER: _builtins.int
     MATCHES_FIELD_NUMBER: _builtins.int
+    READINESS_FIELD_NUMBER: _builtins.int
+    NEEDS_INPUT_FIELD_NUMBER: _builtins.int
+    PROGRESS_FIELD_NUMBER: _builtins.int
+    WORKER_FIELD_NUMBER: _builtins.int
+    RESULT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """Server-made id: `shell-` or `agent-` and ten characters of lower-case base32. Never reused within a
-    state directory.
+    """Server-made id: `shell-`, `agent-` or `hosted-` and ten characters of lower-case base32. Never reused
+    within a state directory.
     """
     uid: _builtins.str
     """Globally unique id: a UUIDv7."""
@@ -195,7 +237,7 @@ class BackgroundTask(_message.Message):
     leader, is BACKGROUND for good.
     """
     stale: _builtins.bool
-    """True while the task has written no output for longer than `spec.silence.stale_after`."""
+    """True while the task has been silent for longer than `spec.silence.stale_after`."""
     containment: _process_pb2.Containment.ValueType
     """The containment of the tree. Unspecified until the leader runs."""
     end_reason: _outcome_pb2.EndReason.ValueType
@@ -208,13 +250,17 @@ class BackgroundTask(_message.Message):
     """
     revision: _builtins.int
     """Revision of the event that produced this state."""
+    readiness: Global___Readiness.ValueType
+    """Whether the task is ready. Unspecified without `spec.ready`."""
+    needs_input: _builtins.bool
+    """True while the task has written no output since a process of it was seen to wait for input."""
     @_builtins.property
     def spec(self) -> _spec_pb2.TaskSpec:
         """The specification in force, with defaults filled in. Values of environment variables are left out."""
 
     @_builtins.property
     def leader(self) -> Global___Leader:
-        """The first process. Absent until it runs, and for good if it never did."""
+        """The first process. Absent until it runs, for good if it never did, and for a HOSTED task."""
 
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
@@ -222,7 +268,7 @@ class BackgroundTask(_message.Message):
 
     @_builtins.property
     def start_time(self) -> _timestamp_pb2.Timestamp:
-        """The time at which the leader began to run."""
+        """The time at which the leader began to run, or the worker of a HOSTED task could begin."""
 
     @_builtins.property
     def end_time(self) -> _timestamp_pb2.Timestamp:
@@ -230,8 +276,8 @@ class BackgroundTask(_message.Message):
 
     @_builtins.property
     def outcome(self) -> _outcome_pb2.Outcome:
-        """The end of the leader. Present from the leader's exit on: while orphans are tracked, the task is
-        RUNNING and has an outcome.
+        """The end of the leader, or of the work of a HOSTED task. Present from the leader's exit on: while
+        orphans are tracked, the task is RUNNING and has an outcome.
         """
 
     @_builtins.property
@@ -253,6 +299,18 @@ class BackgroundTask(_message.Message):
     @_builtins.property
     def matches(self) -> _containers.RepeatedCompositeFieldContainer[_output_pb2.PatternMatches]:
         """The matches of each pattern in `spec.output`, in the same order."""
+
+    @_builtins.property
+    def progress(self) -> _progress_pb2.Progress:
+        """The progress that its worker has reported by `revision`. Absent if there is none."""
+
+    @_builtins.property
+    def worker(self) -> Global___WorkerTerms:
+        """The terms of its worker. Present for a HOSTED task."""
+
+    @_builtins.property
+    def result(self) -> _outcome_pb2.WorkerResult:
+        """The result that its worker has delivered, also during a stop. Absent if there is none."""
 
     def __init__(
         self,
@@ -278,10 +336,15 @@ class BackgroundTask(_message.Message):
         revision: _builtins.int = ...,
         output_limit: Global___OutputLimit | None = ...,
         matches: _abc.Iterable[_output_pb2.PatternMatches] | None = ...,
+        readiness: Global___Readiness.ValueType = ...,
+        needs_input: _builtins.bool = ...,
+        progress: _progress_pb2.Progress | None = ...,
+        worker: Global___WorkerTerms | None = ...,
+        result: _outcome_pb2.WorkerResult | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "detachment", b"detachment", "end_time", b"end_time", "leader", b"leader", "outcome", b"outcome", "output_limit", b"output_limit", "spec", b"spec", "start_time", b"start_time", "stop", b"stop"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "detachment", b"detachment", "end_time", b"end_time", "leader", b"leader", "outcome", b"outcome", "output_limit", b"output_limit", "progress", b"progress", "result", b"result", "spec", b"spec", "start_time", b"start_time", "stop", b"stop", "worker", b"worker"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["abandoned", b"abandoned", "capture_error", b"capture_error", "containment", b"containment", "create_time", b"create_time", "detachment", b"detachment", "end_reason", b"end_reason", "end_time", b"end_time", "id", b"id", "leader", b"leader", "matches", b"matches", "outcome", b"outcome", "output_bytes", b"output_bytes", "output_limit", b"output_limit", "placement", b"placement", "revision", b"revision", "spec", b"spec", "stale", b"stale", "start_time", b"start_time", "state", b"state", "stop", b"stop", "uid", b"uid"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["abandoned", b"abandoned", "capture_error", b"capture_error", "containment", b"containment", "create_time", b"create_time", "detachment", b"detachment", "end_reason", b"end_reason", "end_time", b"end_time", "id", b"id", "leader", b"leader", "matches", b"matches", "needs_input", b"needs_input", "outcome", b"outcome", "output_bytes", b"output_bytes", "output_limit", b"output_limit", "placement", b"placement", "progress", b"progress", "readiness", b"readiness", "result", b"result", "revision", b"revision", "spec", b"spec", "stale", b"stale", "start_time", b"start_time", "state", b"state", "stop", b"stop", "uid", b"uid", "worker", b"worker"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -342,6 +405,30 @@ class Leader(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Leader: _TypeAlias = Leader  # noqa: Y015
+
+@_typing.final
+class WorkerTerms(_message.Message):
+    """The terms under which a worker does a HOSTED task."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LEASE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def lease(self) -> _duration_pb2.Duration:
+        """The time without any message of the worker after which the task is LOST."""
+
+    def __init__(
+        self,
+        *,
+        lease: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["lease", b"lease"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["lease", b"lease"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WorkerTerms: _TypeAlias = WorkerTerms  # noqa: Y015
 
 @_typing.final
 class Detachment(_message.Message):

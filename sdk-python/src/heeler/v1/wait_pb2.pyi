@@ -40,6 +40,10 @@ class _WaitConditionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_WaitCon
     the wait. Only with ids. The wait ends, unsatisfied, as soon as too many tasks are finished without
     such a line.
     """
+    WAIT_CONDITION_READY: _WaitCondition.ValueType  # 4
+    """The readiness of the task is decided: it is READY, NOT_READY or finished. A task without a ready policy
+    meets this once its leader runs.
+    """
 
 class WaitCondition(_WaitCondition, metaclass=_WaitConditionEnumTypeWrapper):
     """A condition to wait for."""
@@ -54,6 +58,10 @@ WAIT_CONDITION_MATCHED: WaitCondition.ValueType  # 3
 """A line of the task's output matches `match`: one that is there already, or one that is written during
 the wait. Only with ids. The wait ends, unsatisfied, as soon as too many tasks are finished without
 such a line.
+"""
+WAIT_CONDITION_READY: WaitCondition.ValueType  # 4
+"""The readiness of the task is decided: it is READY, NOT_READY or finished. A task without a ready policy
+meets this once its leader runs.
 """
 Global___WaitCondition: _TypeAlias = WaitCondition  # noqa: Y015
 

@@ -31,6 +31,11 @@ pub(in crate::journal) const VERSION: i32 = 3;
 ///   in files of their own: see `waiting`.
 /// - `answer_revision` is the event with which Spawn was answered, where that was before the start.
 /// - `queues` holds the settings that differ from the defaults.
+/// - `work` holds a row for each task that has had a worker: its progress as JSON, if it has reported any,
+///   and the latest number of its latest worker. `blocks` holds the latest blocks of all tasks: the place
+///   of a block is that of its task and its number in a ring.
+/// - `messages` holds the messages of mailboxes. One that was received has no text: the row remains for a
+///   while, for its number and id.
 /// - `delivered` holds the finished tasks whose end a client has received. It is written in batches, a
 ///   while after the delivery.
 /// - Events below `oldest_revision` are not delivered; those that are still there hold the state of a
@@ -94,6 +99,32 @@ CREATE TABLE queues (
     name TEXT PRIMARY KEY,
     slots INTEGER NOT NULL,
     paused INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE work (
+    task_seq INTEGER PRIMARY KEY,
+    format INTEGER NOT NULL,
+    progress TEXT,
+    worker TEXT,
+    sequence INTEGER NOT NULL
+);
+CREATE TABLE blocks (
+    place INTEGER PRIMARY KEY,
+    number INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    text TEXT NOT NULL,
+    text_bytes INTEGER NOT NULL
+);
+CREATE TABLE messages (
+    task_seq INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    sender TEXT NOT NULL,
+    message_id TEXT,
+    digest BLOB NOT NULL,
+    text TEXT,
+    PRIMARY KEY (task_seq, number)
 ) WITHOUT ROWID;
 CREATE TABLE delivered (
     end_revision INTEGER PRIMARY KEY,

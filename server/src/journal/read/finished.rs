@@ -25,7 +25,7 @@ const END_STATES: [EndState; 5] = [
     EndState::TimedOut,
     EndState::Lost,
 ];
-const KINDS: [Kind; 2] = [Kind::Shell, Kind::Agent];
+const KINDS: [Kind; 3] = [Kind::Shell, Kind::Agent, Kind::Hosted];
 
 const SELECT: &str = "SELECT t.seq, t.revision FROM tasks AS t";
 

@@ -153,6 +153,7 @@ fn foreground() -> Foreground {
 fn stop(task: &mut Task) {
     task.stop = Some(Stop {
         killed: false,
+        soft: None,
         cause: StopCause::Cancel,
         actor: Actor::default(),
         reason: None,
@@ -165,7 +166,7 @@ fn stop(task: &mut Task) {
 }
 
 fn kind() -> impl Strategy<Value = Kind> {
-    prop_oneof![4 => Just(Kind::Shell), 1 => Just(Kind::Agent)]
+    prop_oneof![4 => Just(Kind::Shell), 1 => Just(Kind::Agent), 1 => Just(Kind::Hosted)]
 }
 
 fn session() -> impl Strategy<Value = String> {

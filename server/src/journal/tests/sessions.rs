@@ -28,7 +28,11 @@ async fn finish(journal: &Journal, mut task: Task) -> Arc<Event> {
 }
 
 fn counts(agents: u32, shells: u32) -> Option<Activity> {
-    Some(Activity { agents, shells })
+    Some(Activity {
+        agents,
+        shells,
+        hosted: 0,
+    })
 }
 
 /// The counts of each event that has some, and the sessions that became idle.
@@ -91,7 +95,7 @@ async fn counts_change_with_each_start_and_end_and_idle_comes_when_all_are_zero(
 
     let facts = all_facts_after(&journal, Revision(0), 3).await;
     assert!(facts.iter().map(|fact| fact.revision().0).eq(1..=13));
-    let activity = |agents, shells| Ok(Activity { agents, shells });
+    let activity = |agents, shells| counts(agents, shells).ok_or("");
     let expected = [
         activity(0, 1),
         activity(1, 1),
@@ -197,7 +201,7 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     let session = prop::sample::select(vec!["", "s1", "s2", "s\"3\u{1f415}"]);
-    let kind = prop::sample::select(vec![Kind::Shell, Kind::Agent]);
+    let kind = prop::sample::select(vec![Kind::Shell, Kind::Agent, Kind::Hosted]);
     prop_oneof![
         5 => (session, kind).prop_map(|(session, kind)| Step::Create(session, kind)),
         5 => any::<Index>().prop_map(Step::Finish),

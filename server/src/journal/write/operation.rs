@@ -5,7 +5,10 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::{append, draft::Draft, queue, remove, reserve::UseOfReserve, sessions::PendingCounts};
+use super::{
+    append, draft::Draft, queue, remove, reserve::UseOfReserve, sessions::PendingCounts,
+    work::WorkChange,
+};
 use crate::{
     journal::{
         Entry, JournalError, prune,
@@ -37,6 +40,10 @@ pub(in crate::journal) enum Change {
     SetQueue {
         name: String,
         settings: QueueSettings,
+    },
+    Work {
+        seq: Seq,
+        change: WorkChange,
     },
 }
 
@@ -70,6 +77,7 @@ impl Change {
             Self::PruneEvents { .. } | Self::MarkDelivered(_) | Self::SetQueue { .. } => {
                 UseOfReserve::Denied
             }
+            Self::Work { change, .. } => change.use_of_reserve(),
         }
     }
 
@@ -81,6 +89,7 @@ impl Change {
             Self::PruneEvents { up_to } => prune::prune_events(batch, *up_to),
             Self::MarkDelivered(seqs) => prune::mark_delivered(batch, seqs),
             Self::SetQueue { name, settings } => queue::set_queue(batch, name, *settings),
+            Self::Work { seq, change } => change.apply(batch, *seq),
         }
     }
 }

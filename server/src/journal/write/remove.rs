@@ -8,6 +8,7 @@ use super::{
     append::insert_event,
     draft::{Draft, Written},
     operation::Batch,
+    work,
 };
 use crate::{
     journal::{
@@ -69,6 +70,7 @@ fn delete(connection: &Connection, task: &Task, oldest: Revision) -> rusqlite::R
             .prepare_cached(sql::DELETE_LABEL)?
             .execute(params![key, value, seq])?;
     }
+    work::delete(connection, task.seq)?;
     for statement in [
         sql::DELETE_REQUEST,
         sql::DELETE_TASK,

@@ -83,11 +83,15 @@ impl UseOfReserve {
             | EventKind::Stale
             | EventKind::Active
             | EventKind::Matched
-            | EventKind::Updated => Self::Denied,
+            | EventKind::Updated
+            | EventKind::NeedsInput
+            | EventKind::Progress => Self::Denied,
             EventKind::Started
             | EventKind::Stopping
             | EventKind::LeaderExited
             | EventKind::Detached
+            | EventKind::Ready
+            | EventKind::NotReady
             | EventKind::KillOverdue
             | EventKind::OutputLimit
             | EventKind::Ended

@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::task::{
-    Chunk, Containment, EndReason, Ended, Gap, GapCause, IdKey, Kind, LeaderEnd, Moment, Monotonic,
-    Seq, Spec, Started, Stream, Timestamp,
+    Chunk, Containment, EndReason, Ended, Gap, GapCause, IdKey, Kind, Leader, LeaderEnd, Moment,
+    Monotonic, Seq, Spec, Started, StartedBy, Stream, Timestamp,
 };
 
 fn task(state: EndState, outcome: Outcome) -> Task {
@@ -15,10 +15,12 @@ fn task(state: EndState, outcome: Outcome) -> Task {
     let id = IdKey(1).task_id(Kind::Shell, Seq(1));
     Task {
         started: Some(Started {
-            pid: 1,
-            start_ticks: 1,
             at: moment(1_000_000),
-            containment: Containment::Cgroup,
+            by: StartedBy::Leader(Leader {
+                pid: 1,
+                start_ticks: 1,
+                containment: Containment::Cgroup,
+            }),
         }),
         leader_end: Some(LeaderEnd {
             outcome,

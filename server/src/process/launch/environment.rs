@@ -4,10 +4,12 @@
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
+    fs, io,
     os::unix::ffi::OsStrExt,
     path::PathBuf,
 };
 
+use crate::process::tree::start_ticks as start_ticks_of;
 use crate::task::{EnvironmentDefaults, SpawnRequest, TaskId, TaskUid};
 
 /// The prefix of Heeler's own variables. They are not inherited, and a request may not set them.
@@ -180,6 +182,40 @@ impl EnvBlock {
         self.count += 1;
     }
 
+    /// The environment that a process was started with, if it can be read. A program that overwrites the
+    /// memory of its environment, as some do to set their title, hides it.
+    pub(crate) fn of_process(pid: u32, start_ticks: u64) -> io::Result<Self> {
+        let environ = fs::read(format!("/proc/{pid}/environ"))?;
+        // The pid may be another process's by now.
+        if start_ticks_of(pid as i32) != Some(start_ticks) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let mut block = Self::default();
+        for (name, value) in variables(&environ) {
+            block.push(OsStr::from_bytes(name), OsStr::from_bytes(value));
+        }
+        Ok(block)
+    }
+
+    /// The value of a variable.
+    pub(crate) fn get(&self, name: &str) -> Option<&OsStr> {
+        let mut all = variables(&self.texts);
+        let (_, value) = all.find(|(own, _)| *own == name.as_bytes())?;
+        Some(OsStr::from_bytes(value))
+    }
+
+    /// The same variables with another environment tag.
+    pub(crate) fn tagged(&self, uid: TaskUid) -> Self {
+        let mut block = Self::default();
+        for (name, value) in variables(&self.texts) {
+            if name != ENVIRONMENT_TAG.as_bytes() {
+                block.push(OsStr::from_bytes(name), OsStr::from_bytes(value));
+            }
+        }
+        block.push(ENVIRONMENT_TAG, uid.to_string());
+        block
+    }
+
     /// The variables one after the other, each ended by a NUL.
     pub(in crate::process) fn as_bytes(&self) -> &[u8] {
         &self.texts
@@ -188,4 +224,13 @@ impl EnvBlock {
     pub(in crate::process) fn count(&self) -> usize {
         self.count
     }
+}
+
+/// The names and values of `name=value` texts that each end in a NUL.
+fn variables(texts: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    let texts = texts.split(|byte| *byte == 0);
+    texts.filter_map(|text| {
+        let at = text.iter().position(|byte| *byte == b'=')?;
+        (at > 0).then(|| (&text[..at], &text[at + 1..]))
+    })
 }

@@ -49,6 +49,10 @@ pub(crate) fn resolve(
                 argv: argv.clone(),
             })
         }
+        Command::Hosted { .. } => Err(Unusable {
+            program: String::new(),
+            source: io::Error::new(io::ErrorKind::InvalidInput, "a hosted task has no program"),
+        }),
         Command::Shell { script, program } => {
             let shell = match program {
                 Some(chosen) => executable(chosen)

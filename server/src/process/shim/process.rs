@@ -20,8 +20,8 @@ use crate::{
 /// A shim's process, distinguished by its start time from a later one with the same pid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ShimProcess {
-    pid: i32,
-    start_ticks: u64,
+    pub(in crate::process) pid: i32,
+    pub(in crate::process) start_ticks: u64,
 }
 
 impl ShimProcess {

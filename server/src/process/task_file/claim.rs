@@ -3,12 +3,17 @@
 //! A shim runs nothing unless it has created its task file, locked it, and found it empty after that. So
 //! a server that creates the file first, or fills an empty one while it holds the lock, cancels the start.
 
-use std::{fs::OpenOptions, io, os::unix::fs::OpenOptionsExt, path::Path};
+use std::{
+    fs::OpenOptions,
+    io,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
 
 use heeler_shim::log::BLOCKS_START;
 use nix::fcntl::{Flock, FlockArg};
 
-use super::{TaskDir, TaskFile};
+use super::{TaskDir, TaskFile, open_if_exists};
 use crate::task::TaskId;
 
 /// The object at the path of a task's file.
@@ -45,33 +50,42 @@ impl TaskDir {
 
     /// Returns the state of a task's file; `None` if it does not exist.
     pub(crate) fn file_state(&self, id: &TaskId) -> io::Result<Option<FileState>> {
-        let file = match self.open(id) {
-            Ok(Some(TaskFile { file, .. })) => file,
-            Ok(None) => return Ok(None),
-            // A socket cannot be opened.
-            Err(error) if error.raw_os_error() == Some(nix::libc::ENXIO) => {
-                return Ok(Some(FileState::NotAFile));
-            }
-            Err(error) => return Err(error),
-        };
-        if !file.metadata()?.is_file() {
+        state_of(&self.path(id), self.memory_path(id))
+    }
+
+    /// Returns the state of the file of a task's probe; `None` if it does not exist.
+    pub(crate) fn probe_state(&self, id: &TaskId) -> io::Result<Option<FileState>> {
+        state_of(&self.probe_path(id), None)
+    }
+}
+
+fn state_of(path: &Path, memory: Option<PathBuf>) -> io::Result<Option<FileState>> {
+    let file = match open_if_exists(path, 0) {
+        Ok(Some(file)) => file,
+        Ok(None) => return Ok(None),
+        // A socket cannot be opened.
+        Err(error) if error.raw_os_error() == Some(nix::libc::ENXIO) => {
             return Ok(Some(FileState::NotAFile));
         }
-        let state = match Flock::lock(file.try_clone()?, FlockArg::LockSharedNonblock) {
-            Ok(lock) => {
-                // A shim that has created the file and not locked it yet does not wait for the lock, and
-                // checks after it that the file is empty.
-                if file.metadata()?.len() == 0 {
-                    fill(&self.path(id))?;
-                }
-                drop(lock);
-                FileState::Unlocked(self.task_file(id, file))
-            }
-            Err((_, nix::Error::EWOULDBLOCK)) => FileState::Locked(self.task_file(id, file)),
-            Err((_, error)) => return Err(error.into()),
-        };
-        Ok(Some(state))
+        Err(error) => return Err(error),
+    };
+    if !file.metadata()?.is_file() {
+        return Ok(Some(FileState::NotAFile));
     }
+    let state = match Flock::lock(file.try_clone()?, FlockArg::LockSharedNonblock) {
+        Ok(lock) => {
+            // A shim that has created the file and not locked it yet does not wait for the lock, and
+            // checks after it that the file is empty.
+            if file.metadata()?.len() == 0 {
+                fill(path)?;
+            }
+            drop(lock);
+            FileState::Unlocked(TaskFile { file, memory })
+        }
+        Err((_, nix::Error::EWOULDBLOCK)) => FileState::Locked(TaskFile { file, memory }),
+        Err((_, error)) => return Err(error.into()),
+    };
+    Ok(Some(state))
 }
 
 fn fill(path: &Path) -> io::Result<()> {

@@ -1,6 +1,7 @@
 //! The directory of task files.
 
 use std::{
+    ffi::OsStr,
     fs::{self, DirBuilder, File},
     io,
     os::unix::fs::DirBuilderExt,
@@ -10,7 +11,7 @@ use std::{
 
 use super::{MemoryDir, TaskFile, open_if_exists};
 use crate::{
-    process::host::disk,
+    process::{PROBE_SUFFIX, host::disk},
     strays,
     task::{TaskId, TaskUid},
 };
@@ -27,6 +28,8 @@ pub struct TaskDir {
 pub(crate) enum TaskDirEntry {
     /// A task's file, by its name.
     Task(TaskId),
+    /// The file of a command that looks whether this task is ready.
+    Probe(TaskId),
     Other(PathBuf),
 }
 
@@ -83,6 +86,18 @@ impl TaskDir {
         self.path.join(last.to_string()).join(id.as_str())
     }
 
+    /// The path of the file of the command that looks whether a task is ready.
+    pub(crate) fn probe_path(&self, id: &TaskId) -> PathBuf {
+        let mut path = self.path(id).into_os_string();
+        path.push(PROBE_SUFFIX);
+        path.into()
+    }
+
+    /// Deletes the file of a task's probe, if there is one.
+    pub(crate) fn remove_probe(&self, id: &TaskId) -> io::Result<()> {
+        remove_if_exists(&self.probe_path(id))
+    }
+
     /// Opens a task's file; `None` if it does not exist.
     pub fn open(&self, id: &TaskId) -> io::Result<Option<TaskFile>> {
         let file = open_if_exists(&self.path(id), 0)?;
@@ -98,17 +113,19 @@ impl TaskDir {
     }
 
     pub(super) fn task_file(&self, id: &TaskId, file: File) -> TaskFile {
-        let memory = self.own_memory().map(|memory| memory.path(id));
+        let memory = self.memory_path(id);
         TaskFile { file, memory }
+    }
+
+    /// The path of a task's memory file, if there can be one.
+    pub(super) fn memory_path(&self, id: &TaskId) -> Option<PathBuf> {
+        self.own_memory().map(|memory| memory.path(id))
     }
 
     /// Deletes a task's file and its output, on disk and in memory. Succeeds if there are none.
     pub fn remove(&self, id: &TaskId) -> io::Result<()> {
         self.remove_from_memory(id)?;
-        match fs::remove_file(self.path(id)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            Ok(()) | Err(_) => Ok(()),
-        }
+        remove_if_exists(&self.path(id))
     }
 
     /// Lists the directory.
@@ -121,18 +138,22 @@ impl TaskDir {
                 continue;
             }
             for entry in fs::read_dir(part)? {
-                let entry = entry?;
-                let id = entry
-                    .file_name()
-                    .to_str()
-                    .and_then(|name| name.parse().ok());
-                entries.push(match id {
-                    Some(id) if self.path(&id) == entry.path() => TaskDirEntry::Task(id),
-                    Some(_) | None => TaskDirEntry::Other(entry.path()),
-                });
+                entries.push(self.entry(entry?.path()));
             }
         }
         Ok(entries)
+    }
+
+    fn entry(&self, path: PathBuf) -> TaskDirEntry {
+        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        let task = name.parse().ok().filter(|id| self.path(id) == path);
+        let probe = name.strip_suffix(PROBE_SUFFIX);
+        let probe = probe.and_then(|name| name.parse().ok());
+        match (task, probe.filter(|id| self.probe_path(id) == path)) {
+            (Some(id), _) => TaskDirEntry::Task(id),
+            (None, Some(id)) => TaskDirEntry::Probe(id),
+            (None, None) => TaskDirEntry::Other(path),
+        }
     }
 
     /// The path of a set-aside file with this task's name.
@@ -160,6 +181,13 @@ impl TaskDir {
 
     fn state_dir(&self) -> &Path {
         self.path.parent().unwrap_or(&self.path)
+    }
+}
+
+fn remove_if_exists(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
     }
 }
 

@@ -35,6 +35,8 @@ use std::{
 
 use tokio::sync::{mpsc, oneshot};
 
+pub(super) use marks::Marks;
+
 use crate::task::{Survivor, TaskUid};
 use search::{Purpose, Search};
 

@@ -32,6 +32,7 @@ pub(super) async fn cancel(
         },
     };
     let filter = filter::selecting(request.filter)?;
+    let filter = service.with_listeners(filter).await;
     let selected = select(service, &filter).await?;
     let cancelled = cancel_all(service, &selected, order).await?;
     let cancelled = match request.wait {
@@ -53,6 +54,7 @@ pub(super) fn mode(how: Option<How>) -> Result<Option<CancelMode>, Refusal> {
         Some(How::Graceful(policy)) => Ok(Some(CancelMode::Graceful {
             grace: check::optional_duration("graceful.grace", policy.grace)?,
             signal: check::signal("graceful.signal", &policy.signal)?,
+            soft_grace: check::optional_duration("graceful.soft_grace", policy.soft_grace)?,
         })),
     }
 }

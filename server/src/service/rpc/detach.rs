@@ -25,6 +25,7 @@ pub(super) async fn detach(
         timeout: check::timeout("timeout", request.timeout)?,
     };
     let filter = filter::selecting(request.filter)?;
+    let filter = service.with_listeners(filter).await;
     let mut selected = select(service, &filter).await?;
     if filter.ids.is_empty() {
         selected.retain(|task| task.placement() == Placement::Foreground);

@@ -6,14 +6,17 @@ use crate::{
     service::{
         Service,
         transport::Call,
-        wire::{check, convert, encodings, refusal::Refusal},
+        wire::{check, convert, encodings, refusal::Refusal, work},
     },
-    supervisor::{ExcerptKind, Observed, Tree},
-    task::{Gap, GapCause, Task},
+    supervisor::{ExcerptKind, Observed, Presence, Tree},
+    task::{Gap, GapCause, LATEST_BLOCKS, Task},
 };
 
 const DEFAULT_TAIL: u32 = 4096;
 const LARGEST_TAIL: u32 = 256 * 1024;
+const DEFAULT_BLOCKS: u32 = 10;
+/// The expected size of a block.
+const BLOCK_BYTES: usize = 4 << 10;
 /// The expected size of an answer without its tail.
 const WITHOUT_TAIL: usize = 8 << 10;
 
@@ -28,14 +31,26 @@ pub(super) async fn inspect(
         let problem = format!("is more than {LARGEST_TAIL}");
         return Err(Refusal::field("output_tail_bytes", problem));
     }
+    let block_count = request.block_count.unwrap_or(DEFAULT_BLOCKS) as usize;
+    if block_count > LATEST_BLOCKS {
+        let problem = format!("is more than {LATEST_BLOCKS}");
+        return Err(Refusal::field("block_count", problem));
+    }
     let task = service.find(&id).await?;
-    call.reserve(tail_bytes as usize + WITHOUT_TAIL).await;
+    let handle = service.supervisor.live(&id);
+    let block_count = match task.progress {
+        Some(_) => block_count,
+        None => 0,
+    };
+    call.reserve(tail_bytes as usize + block_count * BLOCK_BYTES + WITHOUT_TAIL)
+        .await;
     let observed = service.supervisor.observe(&task, tail_bytes as usize).await;
     let Observed {
         mut tail,
         tree,
         stored_bytes,
         mut gaps,
+        ports,
     } = observed.map_err(|error| Refusal::storage("read the task's file", &error))?;
     // Output that is lost, as after a restart of the machine, still counts.
     if !task.is_live() && tail.end < task.output_bytes {
@@ -47,6 +62,10 @@ pub(super) async fn inspect(
         });
     }
     tail.end = tail.end.max(task.output_bytes);
+    let blocks = match block_count {
+        0 => Vec::new(),
+        count => service.journal.blocks(task.seq, count).await?,
+    };
     service.note_delivered(&task);
     let rest = v1::InspectResponse {
         task: None,
@@ -61,6 +80,9 @@ pub(super) async fn inspect(
             gaps: gaps.into_iter().map(convert::gap).collect(),
         }),
         summary: String::new(),
+        ports: ports.iter().map(convert::port).collect(),
+        blocks: blocks.iter().map(work::show_block).collect(),
+        worker: handle.map(|handle| connection(&handle.presence())),
     };
     let mut parts = vec![service.encodings.task(&task)];
     if !task.is_live() {
@@ -69,6 +91,13 @@ pub(super) async fn inspect(
         parts.extend(summary.await.into_iter().flatten());
     }
     Ok(Encoded::from_parts(&parts, &rest))
+}
+
+fn connection(presence: &Presence) -> v1::WorkerConnection {
+    v1::WorkerConnection {
+        connected: presence.is_connected,
+        heard_time: presence.heard.map(convert::timestamp),
+    }
 }
 
 fn resources(task: &Task, tree: &Tree) -> v1::ResourceUse {

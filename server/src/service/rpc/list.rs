@@ -1,5 +1,7 @@
 //! List: returns pages of tasks from the journal.
 
+use std::sync::Arc;
+
 use heeler_proto::{Encoded, v1};
 use prost::Message;
 
@@ -9,11 +11,12 @@ use crate::{
         Service,
         transport::Call,
         wire::{
-            filter,
+            convert, filter,
             page_token::{self, Fingerprint},
             refusal::Refusal,
         },
     },
+    task::{Task, TaskId},
 };
 
 const DEFAULT_PAGE: usize = 50;
@@ -33,8 +36,11 @@ pub(super) async fn list(
         Ok(size) => size.min(LARGEST_PAGE),
         Err(_) => return Err(Refusal::field("page_size", "is negative")),
     };
+    let filter = service
+        .with_listeners(filter::reading(request.filter)?)
+        .await;
     let query = ListQuery {
-        filter: filter::reading(request.filter)?,
+        filter,
         include_finished: request.include_finished,
         include_finished_foreground: request.include_finished_foreground,
         page_size,
@@ -55,8 +61,24 @@ pub(super) async fn list(
         next_page_token: next.unwrap_or_default(),
         revision: page.revision.0,
         server: Some(service.info()),
+        ports: match request.include_ports {
+            true => ports(service, &page.tasks).await,
+            false => Vec::new(),
+        },
     };
     Ok(Encoded::from_parts(&tasks, &rest))
+}
+
+/// The ports of those tasks that listen.
+async fn ports(service: &Service, tasks: &[Arc<Task>]) -> Vec<v1::TaskPorts> {
+    let live = tasks.iter().filter(|task| task.is_live());
+    let ids: Vec<TaskId> = live.map(|task| task.id.clone()).collect();
+    let ports = service.supervisor.ports(&ids).await;
+    let shown = ids.iter().zip(&ports).map(|(id, ports)| v1::TaskPorts {
+        task_id: id.to_string(),
+        ports: ports.iter().map(convert::port).collect(),
+    });
+    shown.filter(|shown| !shown.ports.is_empty()).collect()
 }
 
 /// A page token belongs to the tasks that are listed; the page size may change.
@@ -65,6 +87,7 @@ pub(super) fn fingerprint(request: &v1::ListRequest) -> Fingerprint {
         filter: request.filter.clone(),
         include_finished: request.include_finished,
         include_finished_foreground: request.include_finished_foreground,
+        include_ports: false,
         page_size: 0,
         page_token: String::new(),
     };

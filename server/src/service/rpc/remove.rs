@@ -20,6 +20,7 @@ pub(super) async fn remove(
     request: v1::RemoveRequest,
 ) -> Result<v1::RemoveResponse, Refusal> {
     let filter = filter::acting(request.filter)?;
+    let filter = filter::without_port(filter, "selects live tasks only, which cannot be removed")?;
     let removed = match filter.ids.is_empty() {
         true => remove_finished(service, filter).await?,
         false => remove_named(service, filter).await?,

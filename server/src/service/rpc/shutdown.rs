@@ -62,6 +62,7 @@ fn tasks(request: Request<v1::ShutdownRequest>) -> Result<Tasks, Refusal> {
             mode: Some(CancelMode::Graceful {
                 grace,
                 signal: None,
+                soft_grace: None,
             }),
             actor,
             reason,

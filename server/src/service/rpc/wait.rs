@@ -1,5 +1,5 @@
-//! Wait: a long poll until tasks are finished, out of the foreground, or have written a line that matches.
-//! Its end never ends a task.
+//! Wait: a long poll until tasks are finished, out of the foreground, ready, or have written a line that
+//! matches. Its end never ends a task.
 
 pub(super) mod matched;
 
@@ -24,7 +24,7 @@ pub(super) enum Goal {
     /// This many of these tasks.
     Tasks { ids: Vec<TaskId>, count: usize },
     /// Every task of a session, including those that start during the wait.
-    Session(Filter),
+    Session(Box<Filter>),
 }
 
 /// The condition to wait for.
@@ -32,6 +32,7 @@ pub(super) enum Goal {
 enum Until {
     Finished,
     OutOfForeground,
+    Ready,
 }
 
 /// Events that are read at a time.
@@ -51,6 +52,7 @@ pub(super) async fn wait(
     let until = match check::enumerated("until", request.until)? {
         v1::WaitCondition::Unspecified | v1::WaitCondition::Finished => Some(Until::Finished),
         v1::WaitCondition::OutOfForeground => Some(Until::OutOfForeground),
+        v1::WaitCondition::Ready => Some(Until::Ready),
         v1::WaitCondition::Matched => None,
     };
     let waited = match (goal(request)?, until) {
@@ -93,6 +95,7 @@ impl Until {
         match self {
             Self::Finished => !task.is_live(),
             Self::OutOfForeground => task.is_out_of_foreground(),
+            Self::Ready => task.is_readiness_decided(),
         }
     }
 
@@ -101,6 +104,7 @@ impl Until {
         match self {
             Self::Finished => handle.finished().await,
             Self::OutOfForeground => handle.out_of_foreground().await,
+            Self::Ready => handle.readiness_decided().await,
         }
     }
 }
@@ -116,7 +120,7 @@ pub(super) fn goal(request: v1::WaitRequest) -> Result<Goal, Refusal> {
         return Err(Refusal::field(format!("filter.{second}"), problem));
     }
     match (first, request.count) {
-        ("session_id", None) => Ok(Goal::Session(filter)),
+        ("session_id", None) => Ok(Goal::Session(Box::new(filter))),
         ("session_id", Some(_)) => Err(Refusal::field("count", "needs filter.task_ids")),
         ("task_ids", count) => {
             let ids = filter.ids;

@@ -113,6 +113,7 @@ pub(super) async fn watch_events(
         return Err(Refusal::epoch_mismatch(&request.epoch, epoch));
     }
     let filter = filter::reading(request.filter)?;
+    let filter = filter::without_port(filter, "is not part of an event: use List")?;
     let kinds = filter::event_kinds(&request.types, &filter)?;
     let bookmark_interval = bookmarks::interval(request.bookmark_interval)?;
     let (initial, cursor) = match (request.initial_state, request.after_revision) {
@@ -283,6 +284,10 @@ impl Watcher {
             | EventKind::Active
             | EventKind::KillOverdue
             | EventKind::OutputLimit
+            | EventKind::Ready
+            | EventKind::NotReady
+            | EventKind::NeedsInput
+            | EventKind::Progress
             | EventKind::Updated
             | EventKind::Removed => {}
         }

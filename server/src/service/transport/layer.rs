@@ -20,7 +20,7 @@ use tower::{Layer, Service};
 
 use super::{
     connection::{Client, Peer},
-    deadline,
+    deadline, message_stream,
     methods::{self, Pool, Target},
     pools::Pools,
     request_body,
@@ -126,6 +126,7 @@ impl Edge {
                 let message = "the server is starting or shutting down; try again";
                 Err(Refusal::not_serving(message).into())
             }
+            Target::Rpc(Pool::Duplex) => self.serve_duplex(caller, inner, request).await,
             Target::Rpc(pool) => self.serve_rpc(caller, pool, inner, request).await,
             Target::Unknown => {
                 let path = request.uri().path();
@@ -159,15 +160,34 @@ impl Edge {
         let answering = inner.call(Request::from_parts(parts, body));
         let answered = match pool {
             Pool::Start => self.pools.await_start(caller, &call, answering).await,
-            Pool::Short | Pool::Stop | Pool::Poll | Pool::Stream => answering.await,
+            Pool::Short | Pool::Stop | Pool::Poll | Pool::Stream | Pool::Duplex => answering.await,
         };
         Ok(match (answered, pool) {
-            (Ok(stream), Pool::Stream) => Ok(stream),
+            (Ok(stream), Pool::Stream | Pool::Duplex) => Ok(stream),
             (Ok(answer), Pool::Short | Pool::Start | Pool::Stop | Pool::Poll) => {
                 Ok(call.complete(answer).await)
             }
             (Err(error), _) => Err(error),
         })
+    }
+
+    /// Serves a stream in both directions. Its messages are read by the stream of the answer, so a client
+    /// that does not read is not read from.
+    async fn serve_duplex<S>(
+        &self,
+        caller: Caller,
+        mut inner: S,
+        request: Request<Body>,
+    ) -> Result<Result<Response<Body>, S::Error>, Status>
+    where
+        S: Service<Request<Body>, Response = Response<Body>>,
+    {
+        let call = self.pools.call(caller, Pool::Duplex).await?;
+        let memory = self.pools.requests.clone();
+        let mut request = request
+            .map(|body| message_stream::measured(body, caller, memory, self.largest_request));
+        request.extensions_mut().insert(call);
+        Ok(inner.call(request).await)
     }
 }
 

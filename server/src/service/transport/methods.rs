@@ -19,9 +19,12 @@ pub(super) enum Pool {
     Poll,
     /// Streams, which share the places of long polls.
     Stream,
+    /// Streams in both directions, whose messages are read one by one. They have places of their own:
+    /// each is the worker of a task.
+    Duplex,
 }
 
-const METHODS: [(&str, Pool); 15] = [
+const METHODS: [(&str, Pool); 18] = [
     ("Spawn", Pool::Start),
     ("Attach", Pool::Stream),
     ("Detach", Pool::Short),
@@ -33,6 +36,9 @@ const METHODS: [(&str, Pool); 15] = [
     ("ReadOutput", Pool::Poll),
     ("FollowOutput", Pool::Stream),
     ("UpdateTask", Pool::Short),
+    ("Work", Pool::Duplex),
+    ("ReportProgress", Pool::Short),
+    ("SendMessage", Pool::Short),
     ("Remove", Pool::Short),
     ("UpdateQueue", Pool::Short),
     ("ListQueues", Pool::Short),
@@ -108,9 +114,12 @@ mod tests {
         let set = FileDescriptorSet::decode(heeler_proto::FILE_DESCRIPTOR_SET).unwrap();
         let services = set.file.iter().flat_map(|file| &file.service);
         for method in services.flat_map(|service| &service.method) {
-            assert!(!method.client_streaming(), "the body is read at once");
-            let is_stream = target(&format!("/{NAME}/{}", method.name())) == STREAM;
-            assert_eq!(is_stream, method.server_streaming(), "{}", method.name());
+            let pool = target(&format!("/{NAME}/{}", method.name()));
+            let name = method.name();
+            let is_duplex = pool == Target::Rpc(Pool::Duplex);
+            assert_eq!(is_duplex, method.client_streaming(), "{name}");
+            let is_stream = pool == STREAM || is_duplex;
+            assert_eq!(is_stream, method.server_streaming(), "{name}");
         }
     }
 

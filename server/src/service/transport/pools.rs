@@ -22,6 +22,8 @@ const SHORT_CALLS: usize = 512;
 const STOP_CALLS: usize = 16 * 1024;
 /// Maximum number of long polls and streams at a time; further calls are refused.
 const LONG_CALLS: usize = 16 * 1024;
+/// Maximum number of workers at a time; further ones are refused. Each costs some kilobytes.
+const DUPLEX_CALLS: usize = 32 * 1024;
 /// Maximum number of health checks and reflections at a time; further calls are refused.
 const OTHER_CALLS: usize = 1024;
 /// Maximum memory for large requests that arrive or wait for a place; further requests are not read.
@@ -43,6 +45,7 @@ pub(super) struct Pools {
     short: Shares,
     stops: Shares,
     long: Shares,
+    duplex: Shares,
     others: Shares,
     pub(super) requests: Shares,
     answers: Shares,
@@ -56,6 +59,7 @@ impl Default for Pools {
             short: Shares::new(SHORT_CALLS, First::Granted),
             stops: Shares::new(STOP_CALLS, First::Granted),
             long: Shares::new(LONG_CALLS, First::Granted),
+            duplex: Shares::new(DUPLEX_CALLS, First::Granted),
             others: Shares::new(OTHER_CALLS, First::Granted),
             requests: Shares::new(REQUEST_MEMORY, First::Granted),
             answers: Shares::new(ANSWER_MEMORY, First::Granted),
@@ -86,7 +90,7 @@ impl Pools {
         // Apart from each other: a client that lets a stream wait can still make calls.
         let memory = match pool {
             Pool::Short | Pool::Start | Pool::Stop | Pool::Poll => &self.answers,
-            Pool::Stream => &self.streams,
+            Pool::Stream | Pool::Duplex => &self.streams,
         };
         Ok(Call::new(caller, memory.clone(), place))
     }
@@ -96,6 +100,7 @@ impl Pools {
             Pool::Short | Pool::Start => Ok(self.short.take(caller, 1).await),
             Pool::Stop => immediate(&self.stops, caller, STOP_CALLS),
             Pool::Poll | Pool::Stream => immediate(&self.long, caller, LONG_CALLS),
+            Pool::Duplex => immediate(&self.duplex, caller, DUPLEX_CALLS),
         }
     }
 

@@ -13,12 +13,12 @@ use super::shares::{Caller, Share, Shares};
 use crate::service::wire::refusal::Refusal;
 
 /// The time in which a request must arrive. The largest one takes a second over a slow network.
-const TIME_LIMIT: Duration = Duration::from_secs(10);
+pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(10);
 /// The flag and the length in front of a message.
-const PREFIX: usize = 5;
+pub(super) const PREFIX: usize = 5;
 /// A request of this size takes no memory of its client's share: most requests are much smaller, and
 /// the number of streams bounds them.
-const SMALL: usize = 4 << 10;
+pub(super) const SMALL: usize = 4 << 10;
 
 /// Reads a request of one message. The share is the memory that it takes.
 pub(super) async fn read(
@@ -28,11 +28,14 @@ pub(super) async fn read(
     largest: usize,
 ) -> Result<(Body, Option<Share>), Status> {
     let read = timeout(TIME_LIMIT, read_all(body, caller, memory, largest)).await;
-    read.unwrap_or_else(|_| {
-        let message = format!("the request did not arrive within {TIME_LIMIT:?}");
-        let reason = ErrorReason::RequestUnreadable;
-        Err(Refusal::new(Code::DeadlineExceeded, reason, message).into())
-    })
+    read.unwrap_or_else(|_| Err(late().into()))
+}
+
+/// The refusal of a request that did not arrive in time.
+pub(crate) fn late() -> Refusal {
+    let message = format!("the request did not arrive within {TIME_LIMIT:?}");
+    let reason = ErrorReason::RequestUnreadable;
+    Refusal::new(Code::DeadlineExceeded, reason, message)
 }
 
 async fn read_all(

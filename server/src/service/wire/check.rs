@@ -136,6 +136,10 @@ pub(crate) fn signal(field: &str, value: &str) -> Result<Option<Signal>, Refusal
     }
 }
 
+pub(crate) fn port(field: &str, value: u32) -> Result<u16, Refusal> {
+    u16::try_from(value).map_err(|_| Refusal::field(field, "is not a port: it is above 65535"))
+}
+
 /// The id of a task that must be named. A malformed id is treated as unknown.
 pub(crate) fn task_id(field: &str, value: &str) -> Result<TaskId, Refusal> {
     if value.is_empty() {

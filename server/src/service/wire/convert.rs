@@ -6,7 +6,7 @@ use heeler_proto::v1;
 
 use super::task;
 use crate::{
-    supervisor::{Process, signal_name},
+    supervisor::{ListeningPort, Process, signal_name},
     task::{
         Activity, Chunk, Containment, Event, EventKind, Fact, Gap, GapCause, Item, Signal, Stream,
         Tail, Timestamp,
@@ -44,11 +44,16 @@ fn task_event(event: &Event) -> v1::TaskEvent {
 }
 
 fn activity(session_id: &str, counts: Activity) -> v1::SessionActivity {
-    let Activity { agents, shells } = counts;
+    let Activity {
+        agents,
+        shells,
+        hosted,
+    } = counts;
     v1::SessionActivity {
         session_id: session_id.to_owned(),
         agents,
         shells,
+        hosted,
     }
 }
 
@@ -62,6 +67,10 @@ fn event_type(kind: EventKind) -> v1::TaskEventType {
         EventKind::Detached => v1::TaskEventType::Detached,
         EventKind::Stale => v1::TaskEventType::Stale,
         EventKind::Active => v1::TaskEventType::Active,
+        EventKind::Ready => v1::TaskEventType::Ready,
+        EventKind::NotReady => v1::TaskEventType::NotReady,
+        EventKind::NeedsInput => v1::TaskEventType::NeedsInput,
+        EventKind::Progress => v1::TaskEventType::Progress,
         EventKind::KillOverdue => v1::TaskEventType::KillOverdue,
         EventKind::OutputLimit => v1::TaskEventType::OutputLimit,
         EventKind::Matched => v1::TaskEventType::Matched,
@@ -138,6 +147,16 @@ pub(crate) fn process(process: &Process) -> v1::ProcessInfo {
         start_time: Some(timestamp(process.started)),
         cpu_time: Some(duration(process.cpu)),
         memory_bytes: process.memory,
+    }
+}
+
+pub(crate) fn port(port: &ListeningPort) -> v1::ListeningPort {
+    v1::ListeningPort {
+        protocol: v1::PortProtocol::Tcp.into(),
+        address: port.address.to_string(),
+        port: port.port.into(),
+        pid: port.pid,
+        command: port.command.clone(),
     }
 }
 

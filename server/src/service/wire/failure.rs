@@ -12,7 +12,7 @@ use tonic::Code;
 use super::{refusal::Refusal, task};
 use crate::{
     journal::{DiskTrouble, JournalError, ReadError},
-    supervisor::{QueueError, Refused, SpawnError},
+    supervisor::{QueueError, Refused, SpawnError, WorkError},
 };
 
 const DISK_FULL: (Code, ErrorReason, &str) = (
@@ -117,6 +117,9 @@ impl From<SpawnError> for Refusal {
             SpawnError::ParentNotLive(id) => {
                 failed(ErrorReason::ParentNotLive).with("parent_id", id)
             }
+            SpawnError::HostNotAllowed(refused) => {
+                failed(ErrorReason::ProbeHostNotAllowed).with("host", refused.host)
+            }
             SpawnError::WorkingDirectory { path, .. } => {
                 failed(ErrorReason::WorkingDirectoryUnusable)
                     .with("path", path.display())
@@ -205,6 +208,44 @@ impl From<Refused> for Refusal {
                     .with("task_id", holder)
                     .with("field", field)
             }
+        }
+    }
+}
+
+impl From<WorkError> for Refusal {
+    fn from(error: WorkError) -> Self {
+        let message = error.to_string();
+        let failed = |reason| Self::new(Code::FailedPrecondition, reason, message.clone());
+        match error {
+            WorkError::Finished(task) => failed(ErrorReason::TaskFinished)
+                .with("task_id", &task.id)
+                .with("state", task::state_name(&task)),
+            WorkError::Connected(id) => failed(ErrorReason::WorkerConnected).with("task_id", id),
+            WorkError::ResultDelivered(id) => {
+                failed(ErrorReason::ResultDelivered).with("task_id", id)
+            }
+            WorkError::Replaced(id) => {
+                Self::new(Code::Aborted, ErrorReason::WorkerReplaced, message).with("task_id", id)
+            }
+            WorkError::MailboxFull {
+                id,
+                waiting,
+                max,
+                waiting_bytes,
+                max_bytes,
+            } => Self::new(Code::ResourceExhausted, ErrorReason::MailboxFull, message)
+                .with("task_id", id)
+                .with("waiting", waiting)
+                .with("max", max)
+                .with("waiting_bytes", waiting_bytes)
+                .with("max_bytes", max_bytes),
+            WorkError::MessageIdReused { id, message_id } => {
+                Self::new(Code::AlreadyExists, ErrorReason::MessageIdReused, message)
+                    .with("task_id", id)
+                    .with("message_id", message_id)
+            }
+            WorkError::Journal(error) => error.into(),
+            WorkError::ShuttingDown => Self::shutting_down(),
         }
     }
 }

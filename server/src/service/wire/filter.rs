@@ -3,12 +3,14 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use heeler_proto::v1;
 
 use super::{check, refusal::Refusal};
 use crate::task::{
-    EndState, EventKind, FactKind, Filter, IdPrefix, Kind, ParseIdPrefixError, Placement, State,
-    TaskId,
+    EndState, EventKind, FactKind, Filter, IdPrefix, Kind, ParseIdPrefixError, Placement,
+    PortFilter, State, TaskId,
 };
 
 /// Maximum number of ids.
@@ -80,7 +82,26 @@ fn read(filter: v1::TaskFilter, id: ReadId) -> Result<Filter, Refusal> {
         queue: check::optional_text("filter.queue", filter.queue, check::SHORT_TEXT)?,
         name: check::optional_text("filter.name", filter.name, check::LONG_TEXT)?,
         id_prefix: id_prefix(&filter.id_prefix)?,
+        port: port(filter.port)?,
     })
+}
+
+fn port(port: u32) -> Result<Option<PortFilter>, Refusal> {
+    match port {
+        0 => Ok(None),
+        port => Ok(Some(PortFilter {
+            port: check::port("filter.port", port)?,
+            listeners: BTreeSet::new(),
+        })),
+    }
+}
+
+/// Refuses a filter by port, for the reason given: a port is no part of a task's recorded state.
+pub(crate) fn without_port(filter: Filter, problem: &str) -> Result<Filter, Refusal> {
+    match filter.port {
+        Some(_) => Err(Refusal::field("filter.port", problem)),
+        None => Ok(filter),
+    }
 }
 
 fn ids(values: &[String], id: ReadId) -> Result<Vec<TaskId>, Refusal> {
@@ -142,6 +163,7 @@ fn kind(kind: v1::TaskKind) -> Option<Kind> {
         v1::TaskKind::Unspecified => None,
         v1::TaskKind::Shell => Some(Kind::Shell),
         v1::TaskKind::Agent => Some(Kind::Agent),
+        v1::TaskKind::Hosted => Some(Kind::Hosted),
     }
 }
 
@@ -185,6 +207,10 @@ fn event_kind(kind: v1::TaskEventType) -> Option<FactKind> {
         v1::TaskEventType::Detached => EventKind::Detached,
         v1::TaskEventType::Stale => EventKind::Stale,
         v1::TaskEventType::Active => EventKind::Active,
+        v1::TaskEventType::Ready => EventKind::Ready,
+        v1::TaskEventType::NotReady => EventKind::NotReady,
+        v1::TaskEventType::NeedsInput => EventKind::NeedsInput,
+        v1::TaskEventType::Progress => EventKind::Progress,
         v1::TaskEventType::KillOverdue => EventKind::KillOverdue,
         v1::TaskEventType::OutputLimit => EventKind::OutputLimit,
         v1::TaskEventType::Matched => EventKind::Matched,

@@ -7,7 +7,7 @@ use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
 use super::task;
-use crate::task::Task;
+use crate::{service::LARGEST_REQUEST, task::Task};
 
 const DOMAIN: &str = "heeler.dev";
 /// Maximum length of a message. Errors are sent in headers, which clients limit to a few kilobytes.
@@ -59,6 +59,16 @@ impl Refusal {
         refusal
     }
 
+    /// The same refusal of a message inside another one: the path of a bad field begins with `outer`.
+    pub(crate) fn within(mut self, outer: &str) -> Self {
+        if let Some(field) = &mut self.field {
+            *field = format!("{outer}.{field}");
+            self.message = format!("{outer}.{}", self.message);
+            self.metadata = vec![("field", field.clone())];
+        }
+        self
+    }
+
     pub(crate) fn page_token() -> Self {
         let message = "page_token is malformed, or belongs to a different request";
         let mut refusal = Self::new(
@@ -105,6 +115,20 @@ impl Refusal {
     pub(crate) fn too_large(max: usize) -> Self {
         let message = format!("the request is larger than {max} bytes");
         Self::new(Code::OutOfRange, ErrorReason::RequestTooLarge, message).with("max", max)
+    }
+
+    /// A message of a stream that could not be read.
+    pub(crate) fn unreadable(status: &Status) -> Self {
+        let reason = ErrorReason::RequestUnreadable;
+        let code = status.code();
+        if code == Code::OutOfRange {
+            return Self::too_large(LARGEST_REQUEST);
+        }
+        if code == Code::DeadlineExceeded {
+            return Self::new(code, reason, status.message());
+        }
+        let message = format!("a message of the stream is not valid: {}", status.message());
+        Self::new(Code::InvalidArgument, reason, message)
     }
 
     pub(crate) fn not_serving(message: &str) -> Self {

@@ -1,5 +1,7 @@
 //! A TaskSpec, in and out. An option of a task is read and shown here and nowhere else.
 
+mod hosted;
+mod ready;
 #[cfg(test)]
 mod tests;
 
@@ -8,14 +10,16 @@ use std::{collections::BTreeMap, time::Duration};
 use heeler_proto::v1::{self, task_spec::Command as CommandMessage};
 use tonic::Code;
 
+pub(crate) use hosted::register;
+
 use super::{check, convert, pattern, refusal::Refusal};
 use crate::{
     supervisor::RESERVED_PREFIX,
     task::{
-        Command, DEFAULT_FOREGROUND_TIMEOUT, DEFAULT_GRACE, DEFAULT_REATTACH_WINDOW, Environment,
-        EnvironmentDefaults, Exclusive, ExclusiveMode, Foreground, Kind, OnDisconnect,
-        OnForegroundTimeout, OnOutputLimit, OnStale, OrphanPolicy, OutputPolicy, Silence,
-        SpawnRequest, Spec, StopPolicy, TaskId,
+        Command, DEFAULT_FOREGROUND_TIMEOUT, DEFAULT_GRACE, DEFAULT_REATTACH_WINDOW,
+        DEFAULT_SOFT_GRACE, Environment, EnvironmentDefaults, Exclusive, ExclusiveMode, Foreground,
+        Kind, OnDisconnect, OnForegroundTimeout, OnOutputLimit, OnStale, OrphanPolicy,
+        OutputPolicy, Silence, SpawnRequest, Spec, StopPolicy, TaskId,
     },
 };
 
@@ -28,13 +32,32 @@ const ARGUMENTS: usize = 4096;
 
 /// Reads a request of Spawn.
 pub(crate) fn request(request: v1::SpawnRequest) -> Result<SpawnRequest, Refusal> {
-    let Some(message) = request.spec else {
+    let Some(mut message) = request.spec else {
         return Err(Refusal::field(
             "spec",
             "is required: the options of a task are fields of spec, not of the request itself",
         ));
     };
-    let request_id = check::optional_text("request_id", request.request_id, REQUEST_ID)?;
+    let kind = match check::enumerated("spec.kind", message.kind)? {
+        v1::TaskKind::Unspecified | v1::TaskKind::Shell => Kind::Shell,
+        v1::TaskKind::Agent => Kind::Agent,
+        v1::TaskKind::Hosted => {
+            let problem = "is HOSTED: a worker registers such a task through Work";
+            return Err(Refusal::field("spec.kind", problem));
+        }
+    };
+    let command = command(message.command.take())?;
+    read(request.request_id, message, kind, command)
+}
+
+/// Reads a request to do this work.
+fn read(
+    request_id: String,
+    message: v1::TaskSpec,
+    kind: Kind,
+    command: Command,
+) -> Result<SpawnRequest, Refusal> {
+    let request_id = check::optional_text("request_id", request_id, REQUEST_ID)?;
     let (environment, variables) = environment(message.environment.unwrap_or_default())?;
     let queue = check::optional_text("spec.queue", message.queue, check::SHORT_TEXT)?;
     let exclusive = message.exclusive.map(exclusive).transpose()?;
@@ -46,12 +69,12 @@ pub(crate) fn request(request: v1::SpawnRequest) -> Result<SpawnRequest, Refusal
     }
     let directory = check::optional_path("spec.working_directory", message.working_directory)?;
     let spec = Spec {
-        kind: kind(check::enumerated("spec.kind", message.kind)?),
+        kind,
         name: check::text("spec.name", message.name, check::LONG_TEXT)?,
         session_id: check::text("spec.session_id", message.session_id, check::SHORT_TEXT)?,
         parent: parent(&message.parent_id)?,
         labels: check::labels("spec.labels", message.labels)?,
-        command: command(message.command)?,
+        command,
         working_directory: directory.unwrap_or_default(),
         environment,
         timeout: check::timeout("spec.timeout", message.timeout)?,
@@ -66,6 +89,8 @@ pub(crate) fn request(request: v1::SpawnRequest) -> Result<SpawnRequest, Refusal
             message.orphan_policy,
         )?),
         output: output(message.output.unwrap_or_default())?,
+        input: message.input.map(ready::read_input).transpose()?,
+        ready: message.ready.map(ready::read).transpose()?,
         had_ampersand: false,
     };
     Ok(SpawnRequest {
@@ -75,8 +100,9 @@ pub(crate) fn request(request: v1::SpawnRequest) -> Result<SpawnRequest, Refusal
     })
 }
 
-/// Shows a task's specification.
+/// Shows a task's specification. A hosted task has no options that concern processes.
 pub(crate) fn show(spec: &Spec) -> v1::TaskSpec {
+    let has_processes = spec.kind != Kind::Hosted;
     let parent = spec.parent.as_ref().map(TaskId::to_string);
     v1::TaskSpec {
         kind: show_kind(spec.kind).into(),
@@ -84,28 +110,31 @@ pub(crate) fn show(spec: &Spec) -> v1::TaskSpec {
         session_id: spec.session_id.clone(),
         parent_id: parent.unwrap_or_default(),
         labels: spec.labels.clone(),
-        command: Some(show_command(&spec.command)),
+        command: show_command(&spec.command),
         working_directory: spec.working_directory.display().to_string(),
-        environment: Some(show_environment(&spec.environment)),
+        environment: has_processes.then(|| show_environment(&spec.environment)),
         timeout: spec.timeout.map(convert::duration),
         idle_timeout: spec.idle_timeout.map(convert::duration),
         stop: Some(v1::StopPolicy {
             grace: Some(convert::duration(spec.stop.grace)),
-            signal: convert::signal(spec.stop.signal),
+            signal: match has_processes {
+                true => convert::signal(spec.stop.signal),
+                false => String::new(),
+            },
+            soft_grace: Some(convert::duration(spec.stop.soft_grace)),
         }),
         foreground: spec.foreground.as_ref().map(show_foreground),
         silence: spec.silence.as_ref().map(show_silence),
         exclusive: spec.exclusive.as_ref().map(show_exclusive),
         queue: spec.queue.clone().unwrap_or_default(),
-        orphan_policy: show_orphan_policy(spec.orphan_policy).into(),
-        output: Some(show_output(&spec.output)),
-    }
-}
-
-fn kind(kind: v1::TaskKind) -> Kind {
-    match kind {
-        v1::TaskKind::Unspecified | v1::TaskKind::Shell => Kind::Shell,
-        v1::TaskKind::Agent => Kind::Agent,
+        orphan_policy: match has_processes {
+            true => show_orphan_policy(spec.orphan_policy),
+            false => v1::OrphanPolicy::Unspecified,
+        }
+        .into(),
+        output: has_processes.then(|| show_output(&spec.output)),
+        input: spec.input.map(ready::show_input),
+        ready: spec.ready.as_ref().map(ready::show),
     }
 }
 
@@ -113,6 +142,7 @@ fn show_kind(kind: Kind) -> v1::TaskKind {
     match kind {
         Kind::Shell => v1::TaskKind::Shell,
         Kind::Agent => v1::TaskKind::Agent,
+        Kind::Hosted => v1::TaskKind::Hosted,
     }
 }
 
@@ -135,7 +165,9 @@ fn command(command: Option<CommandMessage>) -> Result<Command, Refusal> {
             "spec.command",
             "is required: set spec.argv or spec.shell",
         )),
-        Some(CommandMessage::Argv(argv)) => arguments(argv.args).map(Command::Argv),
+        Some(CommandMessage::Argv(argv)) => {
+            arguments("spec.argv.args", argv.args).map(Command::Argv)
+        }
         Some(CommandMessage::Shell(shell)) => {
             if shell.script.trim().is_empty() {
                 return Err(Refusal::field("spec.shell.script", "is empty"));
@@ -148,36 +180,40 @@ fn command(command: Option<CommandMessage>) -> Result<Command, Refusal> {
     }
 }
 
-fn arguments(args: Vec<String>) -> Result<Vec<String>, Refusal> {
-    const FIELD: &str = "spec.argv.args";
+/// A program and its arguments.
+fn arguments(field: &str, args: Vec<String>) -> Result<Vec<String>, Refusal> {
     if args.is_empty() {
-        return Err(Refusal::field(FIELD, "is empty"));
+        return Err(Refusal::field(field, "is empty"));
     }
     if args.len() > ARGUMENTS {
         let problem = format_args!("has more than {ARGUMENTS} arguments");
-        return Err(Refusal::field(FIELD, problem));
+        return Err(Refusal::field(field, problem));
     }
     if args[0].is_empty() {
-        let field = format!("{FIELD}[0]");
+        let field = format!("{field}[0]");
         return Err(Refusal::field(field, "is empty: it names the program"));
     }
     let checked = args
         .into_iter()
         .enumerate()
-        .map(|(at, arg)| check::os_text(&format!("{FIELD}[{at}]"), arg, ARGUMENT));
+        .map(|(at, arg)| check::os_text(&format!("{field}[{at}]"), arg, ARGUMENT));
     checked.collect()
 }
 
-fn show_command(command: &Command) -> CommandMessage {
+fn show_command(command: &Command) -> Option<CommandMessage> {
     match command {
-        Command::Argv(args) => CommandMessage::Argv(v1::ArgvCommand { args: args.clone() }),
+        Command::Argv(args) => {
+            let args = args.clone();
+            Some(CommandMessage::Argv(v1::ArgvCommand { args }))
+        }
         Command::Shell { script, program } => {
             let program = program.as_ref().map(|path| path.display().to_string());
-            CommandMessage::Shell(v1::ShellCommand {
+            Some(CommandMessage::Shell(v1::ShellCommand {
                 script: script.clone(),
                 program: program.unwrap_or_default(),
-            })
+            }))
         }
+        Command::Hosted { .. } => None,
     }
 }
 
@@ -243,9 +279,11 @@ fn show_environment(environment: &Environment) -> v1::TaskEnvironment {
 fn stop_policy(policy: v1::StopPolicy) -> Result<StopPolicy, Refusal> {
     let grace = check::optional_duration("spec.stop.grace", policy.grace)?;
     let signal = check::signal("spec.stop.signal", &policy.signal)?;
+    let soft_grace = check::optional_duration("spec.stop.soft_grace", policy.soft_grace)?;
     Ok(StopPolicy {
         grace: grace.unwrap_or(DEFAULT_GRACE),
         signal: signal.unwrap_or(StopPolicy::default().signal),
+        soft_grace: soft_grace.unwrap_or(DEFAULT_SOFT_GRACE),
     })
 }
 

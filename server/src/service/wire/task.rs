@@ -6,19 +6,20 @@ use heeler_proto::v1;
 
 use super::{
     convert::{self, duration, timestamp},
-    pattern, spec,
+    pattern, spec, work,
 };
 use crate::task::{
     Actor, DetachCause, Detached, EndReason, EndState, Outcome, OutputLimit, OutputLimitCause,
-    Placement, Proof, ProofMethod, ProofResult, SentSignal, SignalTarget, SpawnFailure, SpawnStage,
-    State, Stop, StopCause, StopMode, Survivor, Task,
+    Placement, Proof, ProofMethod, ProofResult, Readiness, SentSignal, SignalTarget, SpawnFailure,
+    SpawnStage, Started, State, Stop, StopCause, StopMode, Survivor, Task,
 };
 
 /// Shows a task.
 pub(crate) fn show(task: &Task) -> v1::BackgroundTask {
     let started = task.started.as_ref();
     let ended = task.ended.as_ref();
-    let containment = started.map(|started| convert::containment(started.containment));
+    let leader = started.and_then(Started::leader);
+    let containment = leader.map(|leader| convert::containment(leader.containment));
     v1::BackgroundTask {
         id: task.id.to_string(),
         uid: task.uid.to_string(),
@@ -26,8 +27,8 @@ pub(crate) fn show(task: &Task) -> v1::BackgroundTask {
         state: state(task.state()).into(),
         placement: placement(task.placement()).into(),
         stale: task.stale.is_some(),
-        leader: started.map(|started| v1::Leader {
-            pid: started.pid as i32,
+        leader: leader.map(|leader| v1::Leader {
+            pid: leader.pid as i32,
         }),
         containment: containment.unwrap_or(v1::Containment::Unspecified).into(),
         create_time: Some(timestamp(task.created)),
@@ -37,7 +38,7 @@ pub(crate) fn show(task: &Task) -> v1::BackgroundTask {
         end_reason: ended
             .map_or(v1::EndReason::Unspecified, |ended| end_reason(ended.reason))
             .into(),
-        stop: task.stop.as_ref().map(stop),
+        stop: task.stop.as_ref().map(|stop| show_stop(task, stop)),
         detachment: task.detached.as_ref().map(detachment),
         abandoned: task.abandoned.iter().map(abandoned).collect(),
         output_bytes: task.output_bytes,
@@ -45,6 +46,16 @@ pub(crate) fn show(task: &Task) -> v1::BackgroundTask {
         revision: task.revision.0,
         output_limit: task.output_limit.as_ref().map(output_limit),
         matches: pattern::show_matches(task),
+        readiness: task
+            .readiness()
+            .map_or(v1::Readiness::Unspecified, readiness)
+            .into(),
+        needs_input: task.needs_input.is_some(),
+        progress: task.progress.as_deref().map(work::show_progress),
+        worker: task.lease().map(|lease| v1::WorkerTerms {
+            lease: Some(duration(lease)),
+        }),
+        result: task.result.as_deref().map(work::show_result),
     }
 }
 
@@ -57,6 +68,14 @@ fn output_limit(limit: &OutputLimit) -> v1::OutputLimit {
         .into(),
         limit_time: Some(timestamp(limit.at)),
         offset: limit.offset,
+    }
+}
+
+fn readiness(readiness: Readiness) -> v1::Readiness {
+    match readiness {
+        Readiness::Pending => v1::Readiness::Pending,
+        Readiness::Ready => v1::Readiness::Ready,
+        Readiness::NotReady => v1::Readiness::NotReady,
     }
 }
 
@@ -101,11 +120,14 @@ fn end_reason(reason: EndReason) -> v1::EndReason {
         EndReason::Cancelled => v1::EndReason::Cancelled,
         EndReason::Timeout => v1::EndReason::Timeout,
         EndReason::IdleTimeout => v1::EndReason::IdleTimeout,
+        EndReason::NotReady => v1::EndReason::NotReady,
         EndReason::ClientDisconnected => v1::EndReason::ClientDisconnected,
         EndReason::Replaced => v1::EndReason::Replaced,
         EndReason::ServerShutdown => v1::EndReason::ServerShutdown,
         EndReason::OutputLimit => v1::EndReason::OutputLimit,
         EndReason::SupervisionLost => v1::EndReason::SupervisionLost,
+        EndReason::WorkerLost => v1::EndReason::WorkerLost,
+        EndReason::WorkerFailed => v1::EndReason::WorkerFailed,
     }
 }
 
@@ -125,6 +147,7 @@ fn outcome(outcome: &Outcome) -> v1::Outcome {
         Outcome::Unknown(detail) => Result::Unknown(v1::UnknownOutcome {
             detail: detail.clone(),
         }),
+        Outcome::Worker(status) => Result::Worker(work::show_status(*status).into()),
     };
     v1::Outcome {
         result: Some(result),
@@ -152,18 +175,23 @@ fn spawn_stage(stage: SpawnStage) -> v1::SpawnStage {
     }
 }
 
-fn stop(stop: &Stop) -> v1::StopRecord {
+/// The end reason that a stop gives to its task.
+pub(super) fn cause(cause: StopCause) -> v1::EndReason {
+    match cause {
+        StopCause::Cancel => v1::EndReason::Cancelled,
+        StopCause::Timeout => v1::EndReason::Timeout,
+        StopCause::Shutdown => v1::EndReason::ServerShutdown,
+        StopCause::IdleTimeout => v1::EndReason::IdleTimeout,
+        StopCause::NotReady => v1::EndReason::NotReady,
+        StopCause::ClientDisconnected => v1::EndReason::ClientDisconnected,
+        StopCause::Replaced => v1::EndReason::Replaced,
+        StopCause::OutputLimit => v1::EndReason::OutputLimit,
+    }
+}
+
+fn show_stop(task: &Task, stop: &Stop) -> v1::StopRecord {
     v1::StopRecord {
-        cause: match stop.cause {
-            StopCause::Cancel => v1::EndReason::Cancelled,
-            StopCause::Timeout => v1::EndReason::Timeout,
-            StopCause::Shutdown => v1::EndReason::ServerShutdown,
-            StopCause::IdleTimeout => v1::EndReason::IdleTimeout,
-            StopCause::ClientDisconnected => v1::EndReason::ClientDisconnected,
-            StopCause::Replaced => v1::EndReason::Replaced,
-            StopCause::OutputLimit => v1::EndReason::OutputLimit,
-        }
-        .into(),
+        cause: cause(stop.cause).into(),
         actor: Some(actor(&stop.actor)),
         reason: stop.reason.clone().unwrap_or_default(),
         request_time: Some(timestamp(stop.requested.wall)),
@@ -173,6 +201,11 @@ fn stop(stop: &Stop) -> v1::StopRecord {
         })),
         signals: stop.signals.iter().map(sent_signal).collect(),
         proof: stop.proof.as_ref().map(proof),
+        forced: task.is_hosted() && stop.killed,
+        soft: stop.soft.map(|soft| v1::SoftPhase {
+            grace: Some(duration(soft.grace)),
+            end_time: soft.over.map(|over| timestamp(over.wall)),
+        }),
     }
 }
 
@@ -194,6 +227,9 @@ fn proof(proof: &Proof) -> v1::Proof {
         ProofResult::Proven(method) => Result::Proven(proof_method(*method).into()),
         ProofResult::Survivors(survivors) => Result::Survivors(v1::Survivors {
             processes: survivors.iter().map(survivor).collect(),
+        }),
+        ProofResult::Unproven(reason) => Result::Unproven(v1::Unproven {
+            reason: reason.clone(),
         }),
     };
     v1::Proof {
@@ -244,7 +280,7 @@ fn abandoned(process: &Survivor) -> v1::AbandonedProcess {
     }
 }
 
-fn actor(actor: &Actor) -> v1::Actor {
+pub(super) fn actor(actor: &Actor) -> v1::Actor {
     v1::Actor {
         name: actor.name.clone().unwrap_or_default(),
         uid: actor.uid,

@@ -5,7 +5,7 @@
 use super::{Clients, DetachRequest, Effect, Life};
 use crate::task::{
     Actor, DetachCause, EventKind, Foreground, Moment, Monotonic, OnDisconnect,
-    OnForegroundTimeout, OnStale, OrphanPolicy, Placement, StopCause, StopMode,
+    OnForegroundTimeout, OnStale, OrphanPolicy, Placement, Stop, StopCause, StopPhase,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,8 +16,20 @@ pub(in crate::supervisor) enum Timer {
     Foreground,
     /// The end of `reattach_window`.
     Reattach,
-    /// The end of `stale_after` or `idle_timeout`, unless there was output: the actor looks.
+    /// The end of `stale_after` or `idle_timeout`, unless there was activity: the actor looks.
     Silence,
+    /// The time of the next look at whether the task is ready.
+    Probe,
+    /// The end of the time to become ready.
+    Ready,
+    /// The time of the next look at whether the task waits for input, unless there was output.
+    InputLook,
+    /// The end of the lease of a worker, unless it was heard: the actor looks.
+    Lease,
+    /// The time to announce progress.
+    Progress,
+    /// The end of the soft phase of a stop.
+    SoftGrace,
     /// The end of the grace of a stop.
     Grace,
     /// The time at which the survivors of a kill are looked up.
@@ -27,22 +39,37 @@ pub(in crate::supervisor) enum Timer {
 impl Life {
     /// The timer that is due first.
     pub(in crate::supervisor) fn timer(&self) -> Option<(Monotonic, Timer)> {
-        let task = &self.task;
-        // No time passes for a queued task.
-        if self.is_tree_gone() || task.is_waiting() {
+        if self.is_tree_gone() {
             return None;
         }
-        if let Some(stop) = &task.stop {
-            return match stop.mode {
-                StopMode::Graceful(policy) if !stop.killed => Some((
-                    stop.requested.mono.saturating_add(policy.grace),
-                    Timer::Grace,
-                )),
-                StopMode::Graceful(_) | StopMode::Force => {
-                    self.kill_deadline.map(|due| (due, Timer::KillDeadline))
-                }
-            };
+        let own = match &self.task.stop {
+            // No limit counts for a queued task; only its worker may be lost.
+            _ if self.task.is_waiting() => None,
+            Some(stop) => self.stop_timer(stop),
+            None => self.limit(),
+        };
+        let worker = [
+            (self.lease_deadline(), Timer::Lease),
+            (self.progress_due, Timer::Progress),
+        ];
+        own.into_iter()
+            .chain(set(worker))
+            .min_by_key(|(due, _)| *due)
+    }
+
+    fn stop_timer(&self, stop: &Stop) -> Option<(Monotonic, Timer)> {
+        match stop.phase() {
+            StopPhase::Soft { until } => Some((until, Timer::SoftGrace)),
+            StopPhase::Signal { until, .. } => Some((until, Timer::Grace)),
+            // There is nothing to kill: the task ends at once.
+            StopPhase::Kill if self.task.is_hosted() => Some((stop.requested.mono, Timer::Grace)),
+            StopPhase::Kill => self.kill_deadline.map(|due| (due, Timer::KillDeadline)),
         }
+    }
+
+    /// The first limit of a task that is not being stopped.
+    fn limit(&self) -> Option<(Monotonic, Timer)> {
+        let task = &self.task;
         // The orphans are being killed or abandoned: no limit applies to them.
         if task.leader_end.is_some() && task.spec.orphan_policy != OrphanPolicy::Track {
             return None;
@@ -52,11 +79,11 @@ impl Life {
             (self.foreground_deadline(), Timer::Foreground),
             (self.reattach_deadline(), Timer::Reattach),
             (self.silence_deadline(), Timer::Silence),
+            (self.ready_deadline(), Timer::Ready),
+            (self.next_probe(), Timer::Probe),
+            (self.next_input_look(), Timer::InputLook),
         ];
-        let set = timers
-            .into_iter()
-            .filter_map(|(due, timer)| Some((due?, timer)));
-        set.min_by_key(|(due, _)| *due)
+        set(timers).min_by_key(|(due, _)| *due)
     }
 
     fn deadline(&self) -> Option<Monotonic> {
@@ -93,7 +120,9 @@ impl Life {
 
     fn silent_since(&self) -> Option<Monotonic> {
         let started = self.task.started.as_ref()?;
-        Some(started.at.mono).max(self.last_output)
+        Some(started.at.mono)
+            .max(self.last_activity)
+            .max(self.worker.active)
     }
 
     /// The foreground rules, while the task is in the foreground.
@@ -133,6 +162,7 @@ impl Life {
         now: Moment,
     ) -> Vec<Effect> {
         self.last_output = self.last_output.max(last_output);
+        self.last_activity = self.last_activity.max(last_output);
         let Some(since) = self.silent_since().filter(|_| self.task.stop.is_none()) else {
             return Vec::new();
         };
@@ -146,6 +176,9 @@ impl Life {
             self.task.stale = Some(now.wall);
             self.task.output_bytes = self.task.output_bytes.max(output_bytes);
             effects.extend([Effect::Record(EventKind::Stale), Effect::FollowOutput]);
+            if self.task.needs_input.is_none() && !self.task.is_hosted() {
+                effects.push(Effect::LookForInput);
+            }
         }
         if is_idle {
             effects.extend(self.stop_because_of(StopCause::IdleTimeout, now));
@@ -154,12 +187,35 @@ impl Life {
     }
 
     pub(super) fn output_written(&mut self, now: Moment) -> Vec<Effect> {
-        if self.task.stop.is_some() || self.task.stale.take().is_none() {
+        if self.task.stop.is_some() {
+            return Vec::new();
+        }
+        let (stale, needs_input) = (self.task.stale.take(), self.task.needs_input.take());
+        if stale.is_none() && needs_input.is_none() {
             return Vec::new();
         }
         self.last_output = Some(now.mono);
+        self.last_activity = Some(now.mono);
+        self.input_looks = 0;
         vec![Effect::Record(EventKind::Active)]
     }
+
+    /// A heartbeat is no answer to input that is awaited.
+    pub(super) fn activity(&mut self, now: Moment) -> Vec<Effect> {
+        if self.task.stop.is_some() || self.task.stale.take().is_none() {
+            return Vec::new();
+        }
+        self.last_activity = Some(now.mono);
+        vec![Effect::Record(EventKind::Active)]
+    }
+}
+
+/// The timers that are set.
+fn set<const N: usize>(
+    timers: [(Option<Monotonic>, Timer); N],
+) -> impl Iterator<Item = (Monotonic, Timer)> {
+    let set = timers.into_iter();
+    set.filter_map(|(due, timer)| Some((due?, timer)))
 }
 
 fn detach_by_server() -> DetachRequest {

@@ -5,15 +5,15 @@ use std::time::Duration;
 use super::{Children, Effect, Life};
 use crate::task::{
     EndReason, EndState, Ended, EventKind, LeaderEnd, OrphanPolicy, Outcome, Placement, Proof,
-    ProofMethod, StopCause, Survivor, Task, Timestamp,
+    ProofResult, StopCause, Survivor, Task, Timestamp, WorkerStatus,
 };
 
-/// The end of a tree, as its shim has recorded it.
+/// The end of a tree, as its shim has recorded it, or of hosted work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::supervisor) struct TreeEnded {
     pub(in crate::supervisor) leader: Option<LeaderEnd>,
     pub(in crate::supervisor) at: Timestamp,
-    pub(in crate::supervisor) method: ProofMethod,
+    pub(in crate::supervisor) proof: ProofResult,
     pub(in crate::supervisor) output_bytes: u64,
     pub(in crate::supervisor) capture_error: Option<String>,
     /// True if orphans were left alone.
@@ -26,19 +26,26 @@ impl TreeEnded {
     /// An end that no shim has recorded.
     pub(super) fn unobserved(
         leader: Option<LeaderEnd>,
-        method: ProofMethod,
+        proof: ProofResult,
         output_bytes: u64,
         at: Timestamp,
     ) -> Self {
         Self {
             leader,
             at,
-            method,
+            proof,
             output_bytes,
             capture_error: None,
             abandoned: false,
             cpu: Duration::ZERO,
             max_memory: 0,
+        }
+    }
+
+    pub(super) fn proof(&self) -> Proof {
+        Proof {
+            at: self.at,
+            result: self.proof.clone(),
         }
     }
 }
@@ -97,17 +104,19 @@ impl Life {
     }
 
     fn end(&mut self, tree: TreeEnded, at: Timestamp) -> Vec<Effect> {
+        let proof = tree.proof();
         let task = &mut self.task;
         if task.leader_end.is_none() {
             task.leader_end = tree.leader;
         }
+        if let Some(stop) = &mut task.stop {
+            stop.proof = Some(proof);
+        }
         task.output_bytes = tree.output_bytes.max(task.output_bytes);
         task.capture_error = tree.capture_error;
+        task.needs_input = None;
         if !tree.abandoned || task.stop.is_some() {
             task.abandoned = Vec::new();
-        }
-        if let Some(stop) = &mut task.stop {
-            stop.proof = Some(Proof::proven(tree.method, tree.at));
         }
         let (state, reason) = verdict(task);
         task.ended = Some(Ended {
@@ -128,6 +137,7 @@ fn verdict(task: &Task) -> (EndState, EndReason) {
             StopCause::Cancel => (EndState::Cancelled, EndReason::Cancelled),
             StopCause::Timeout => (EndState::TimedOut, EndReason::Timeout),
             StopCause::IdleTimeout => (EndState::TimedOut, EndReason::IdleTimeout),
+            StopCause::NotReady => (EndState::TimedOut, EndReason::NotReady),
             StopCause::Shutdown => (EndState::Cancelled, EndReason::ServerShutdown),
             StopCause::ClientDisconnected => (EndState::Cancelled, EndReason::ClientDisconnected),
             StopCause::Replaced => (EndState::Cancelled, EndReason::Replaced),
@@ -140,6 +150,17 @@ fn verdict(task: &Task) -> (EndState, EndReason) {
         Some(Outcome::Exited(_)) => (EndState::Failed, EndReason::Exited),
         Some(Outcome::Signalled { .. }) => (EndState::Failed, EndReason::Signalled),
         Some(Outcome::SpawnFailed(_)) => (EndState::Failed, EndReason::SpawnFailed),
-        Some(Outcome::Unknown(_)) | None => (EndState::Lost, EndReason::SupervisionLost),
+        Some(Outcome::Worker(WorkerStatus::Ok)) => (EndState::Completed, EndReason::Exited),
+        Some(Outcome::Worker(WorkerStatus::Failed)) => (EndState::Failed, EndReason::WorkerFailed),
+        Some(Outcome::Worker(WorkerStatus::Cancelled)) => {
+            (EndState::Cancelled, EndReason::Cancelled)
+        }
+        Some(Outcome::Unknown(_)) | None => (
+            EndState::Lost,
+            match task.is_hosted() {
+                true => EndReason::WorkerLost,
+                false => EndReason::SupervisionLost,
+            },
+        ),
     }
 }

@@ -1,7 +1,9 @@
 //! The way from the queue to a running leader.
 
 use super::{Clients, Effect, Life, TreeEnded};
-use crate::task::{EventKind, LeaderEnd, Moment, Outcome, ProofMethod, SpawnFailure, Started};
+use crate::task::{
+    EventKind, LeaderEnd, Moment, Outcome, ProofMethod, ProofResult, SpawnFailure, Started,
+};
 
 impl Life {
     pub(super) fn admitted(&mut self, now: Moment) -> Vec<Effect> {
@@ -47,7 +49,8 @@ impl Life {
     }
 
     fn never_started(&mut self, leader: Option<LeaderEnd>, now: Moment) -> Vec<Effect> {
-        let end = TreeEnded::unobserved(leader, ProofMethod::NeverStarted, 0, now.wall);
+        let proof = ProofResult::Proven(ProofMethod::NeverStarted);
+        let end = TreeEnded::unobserved(leader, proof, 0, now.wall);
         self.tree_ended(end, now.wall)
     }
 }

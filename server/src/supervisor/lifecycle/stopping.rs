@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Children, Effect, KILL_DEADLINE, Life};
 use crate::task::{
     Actor, EventKind, Moment, OrphanPolicy, OutputLimit, Proof, SentSignal, Signal, SignalTarget,
-    Stop, StopCause, StopMode, Survivor,
+    SoftPhase, Stop, StopCause, StopMode, StopPhase, StopPolicy, Survivor,
 };
 
 const SIGKILL: Signal = Signal(9);
@@ -35,7 +35,7 @@ pub(in crate::supervisor) enum StopOrder {
 impl Life {
     /// The latest order about the end; `None` where there is none, or no shim to send it to.
     pub(in crate::supervisor) fn stop_order(&self) -> Option<StopOrder> {
-        if !self.task.is_live() || self.task.is_waiting() {
+        if !self.task.is_live() || self.task.is_waiting() || self.task.is_hosted() {
             return None;
         }
         let Some(stop) = &self.task.stop else {
@@ -45,9 +45,10 @@ impl Life {
                 (OrphanPolicy::Track, _) | (_, None) => None,
             };
         };
-        match stop.mode {
-            StopMode::Graceful(policy) if !stop.killed => Some(StopOrder::Signal(policy.signal)),
-            StopMode::Graceful(_) | StopMode::Force => Some(StopOrder::Kill),
+        match stop.phase() {
+            StopPhase::Soft { .. } => None,
+            StopPhase::Signal { policy, .. } => Some(StopOrder::Signal(policy.signal)),
+            StopPhase::Kill => Some(StopOrder::Kill),
         }
     }
 
@@ -74,6 +75,7 @@ impl Life {
                 | StopCause::Timeout
                 | StopCause::Shutdown
                 | StopCause::IdleTimeout
+                | StopCause::NotReady
                 | StopCause::ClientDisconnected
                 | StopCause::Replaced => StopMode::Graceful(self.task.spec.stop),
             },
@@ -92,14 +94,14 @@ impl Life {
     }
 
     fn begin_stop(&mut self, request: StopRequest, now: Moment) -> Vec<Effect> {
-        let mode = request.mode;
         self.task.stop = Some(Stop {
             cause: request.cause,
             actor: request.actor,
             reason: request.reason,
             requested: now,
-            mode,
+            mode: request.mode,
             cascade: request.cascade,
+            soft: self.soft_phase(request.mode, now),
             killed: false,
             signals: Vec::new(),
             proof: None,
@@ -109,30 +111,79 @@ impl Life {
             self.children = Children::Awaited;
             effects.push(Effect::StopChildren);
         }
-        match (mode, &self.task.started) {
-            // A queued task has no process to signal.
-            _ if self.task.is_waiting() => {}
-            (StopMode::Graceful(policy), Some(_)) => {
-                effects.push(Effect::Signal(policy.signal));
+        // A queued task has no process to signal.
+        if !self.task.is_waiting() {
+            effects.extend(self.enter_phase(now));
+        }
+        effects
+    }
+
+    /// The soft phase of a stop that begins now. A worker that has delivered its result needs none.
+    fn soft_phase(&self, mode: StopMode, now: Moment) -> Option<SoftPhase> {
+        let is_working = self.task.started.is_some()
+            && self.task.leader_end.is_none()
+            && self.task.result.is_none();
+        match mode {
+            StopMode::Graceful(StopPolicy { soft_grace, .. })
+                if is_working && !soft_grace.is_zero() && self.worker_listens(now) =>
+            {
+                Some(SoftPhase {
+                    grace: soft_grace,
+                    over: None,
+                })
+            }
+            StopMode::Graceful(_) | StopMode::Force => None,
+        }
+    }
+
+    /// The effects of the phase that the stop has just reached. The worker is told by the record.
+    fn enter_phase(&mut self, now: Moment) -> Vec<Effect> {
+        let phase = self.task.stop.as_ref().map(Stop::phase);
+        match (phase, &self.task.started) {
+            (None | Some(StopPhase::Soft { .. }), _) => Vec::new(),
+            _ if self.task.is_hosted() => Vec::new(),
+            (Some(StopPhase::Signal { policy, .. }), Some(_)) => {
+                let mut effects = vec![Effect::Signal(policy.signal)];
                 if policy.grace.is_zero() {
                     effects.extend(self.kill(now));
                 }
+                effects
             }
             // A leader that does not run yet has nothing to clean up.
-            (StopMode::Graceful(_), None) | (StopMode::Force, _) => effects.extend(self.kill(now)),
+            (Some(StopPhase::Signal { .. }), None) | (Some(StopPhase::Kill), _) => self.kill(now),
         }
+    }
+
+    pub(super) fn soft_grace_over(&mut self, now: Moment) -> Vec<Effect> {
+        if self.is_tree_gone() || self.task.is_waiting() || !self.end_soft_phase(now) {
+            return Vec::new();
+        }
+        let mut effects = vec![Effect::Record(EventKind::Stopping)];
+        effects.extend(self.enter_phase(now));
         effects
+    }
+
+    /// Ends the soft phase; returns false if the stop is not in it.
+    fn end_soft_phase(&mut self, now: Moment) -> bool {
+        let soft = self.task.stop.as_mut().and_then(|stop| stop.soft.as_mut());
+        match soft {
+            Some(soft @ SoftPhase { over: None, .. }) => {
+                soft.over = Some(now);
+                true
+            }
+            Some(_) | None => false,
+        }
     }
 
     /// A second request can only force the stop or extend it to the children. The stop keeps its
     /// cause, and its grace is not restarted.
     fn escalate_stop(&mut self, request: &StopRequest, now: Moment) -> Vec<Effect> {
-        let is_waiting = self.task.is_waiting();
+        let has_tree = !self.task.is_waiting() && !self.task.is_hosted();
         let Some(stop) = &mut self.task.stop else {
             return Vec::new();
         };
         let force = request.mode == StopMode::Force && stop.mode != StopMode::Force;
-        let kill = force && !stop.killed && !is_waiting;
+        let kill = force && !stop.killed && has_tree;
         let reach_children = request.cascade && (force || !stop.cascade);
         if !force && !reach_children {
             return Vec::new();
@@ -140,6 +191,7 @@ impl Life {
         stop.cascade |= request.cascade;
         if force {
             stop.mode = StopMode::Force;
+            self.end_soft_phase(now);
         }
         let mut effects = vec![Effect::Record(EventKind::Stopping)];
         if reach_children {
@@ -153,11 +205,16 @@ impl Life {
     }
 
     pub(super) fn grace_over(&mut self, now: Moment) -> Vec<Effect> {
-        match &self.task.stop {
-            Some(stop) if !stop.killed && !self.is_tree_gone() && !self.task.is_waiting() => {
-                self.kill(now)
+        if self.is_tree_gone() || self.task.is_waiting() {
+            return Vec::new();
+        }
+        match self.task.stop.as_ref().map(Stop::phase) {
+            None | Some(StopPhase::Soft { .. }) => Vec::new(),
+            Some(StopPhase::Signal { .. } | StopPhase::Kill) if self.task.is_hosted() => {
+                self.end_without_worker(now)
             }
-            Some(_) | None => Vec::new(),
+            Some(StopPhase::Signal { .. }) => self.kill(now),
+            Some(StopPhase::Kill) => Vec::new(),
         }
     }
 

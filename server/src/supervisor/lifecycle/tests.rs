@@ -1,13 +1,15 @@
 //! The rules of the state machine, by example.
 
 mod clock;
+mod looks;
 mod properties;
+mod working;
 
 use super::*;
 use crate::task::{
-    Command, Containment, EndReason, EndState, Foreground, IdKey, Kind, OnDisconnect,
+    Command, Containment, EndReason, EndState, Foreground, IdKey, Kind, Leader, OnDisconnect,
     OnForegroundTimeout, OrphanPolicy, Outcome, OutputLimitCause, ProofResult, Queued, Seq,
-    SignalTarget, Spec, State, Stop, StopMode, StopPolicy, Timestamp,
+    SignalTarget, Spec, StartedBy, State, Stop, StopMode, StopPolicy, Timestamp,
 };
 
 const GRACE: Duration = Duration::from_secs(5);
@@ -22,22 +24,28 @@ fn moment(micros: u64) -> Moment {
     }
 }
 
+/// The life of a task that has had no worker.
+fn life_of(task: Task, now: Monotonic) -> Life {
+    Life::new(task, EarlierWork::None, now)
+}
+
 fn created(timeout: Option<Duration>) -> Life {
     let spec = Spec {
         timeout,
         ..Spec::new(Command::Argv(vec!["true".to_owned()]))
     };
     let id = IdKey(1).task_id(Kind::Shell, Seq(1));
-    Life::new(Task::new(Seq(1), id, spec, Timestamp(0)), Monotonic(0))
+    life_of(Task::new(Seq(1), id, spec, Timestamp(0)), Monotonic(0))
 }
 
 fn started() -> Input {
-    let containment = Containment::Cgroup;
     Input::Started(Started {
-        pid: 7,
-        start_ticks: 1,
         at: moment(10),
-        containment,
+        by: StartedBy::Leader(Leader {
+            pid: 7,
+            start_ticks: 1,
+            containment: Containment::Cgroup,
+        }),
     })
 }
 
@@ -52,7 +60,7 @@ fn tree_ended(code: i32) -> Input {
     Input::TreeEnded(TreeEnded {
         leader: Some(exited(code)),
         at: Timestamp(20),
-        method: ProofMethod::CgroupEmpty,
+        proof: ProofResult::Proven(ProofMethod::CgroupEmpty),
         output_bytes: 3,
         capture_error: None,
         abandoned: false,
@@ -74,7 +82,7 @@ fn stop(mode: StopMode, cascade: bool) -> Input {
 fn graceful(grace: Duration) -> StopMode {
     StopMode::Graceful(StopPolicy {
         grace,
-        signal: Signal(15),
+        ..StopPolicy::default()
     })
 }
 
@@ -234,7 +242,7 @@ fn an_overdue_kill_without_a_survivor_is_looked_at_again() {
 fn the_kill_deadline_starts_again_with_a_new_server() {
     let mut life = running();
     life.step(stop(StopMode::Force, false), moment(100));
-    let resumed = Life::new(life.task, Monotonic(60_000_000));
+    let resumed = life_of(life.task, Monotonic(60_000_000));
     let deadline = Monotonic(70_000_000);
     assert_eq!(resumed.timer(), Some((deadline, Timer::KillDeadline)));
 }
@@ -315,7 +323,7 @@ fn sent_signals_are_listed_in_the_order_of_sending() {
 fn a_stop_of_an_earlier_server_keeps_its_grace_deadline() {
     let mut life = running();
     life.step(stop(graceful(GRACE), false), moment(100));
-    let resumed = Life::new(life.task.clone(), Monotonic(0));
+    let resumed = life_of(life.task.clone(), Monotonic(0));
     assert_eq!(resumed.stop_order(), Some(StopOrder::Signal(Signal(15))));
     assert_eq!(resumed.timer(), Some((Monotonic(5_000_100), Timer::Grace)));
 }
@@ -382,7 +390,7 @@ fn a_stop_of_a_queued_task_sends_no_signal() {
         assert_eq!(effects, [Effect::Record(EventKind::Stopping)]);
         assert_eq!((life.timer(), life.stop_order()), (None, None));
         assert_eq!(life.step(Input::Admitted, moment(6)), [], "too late");
-        let resumed = Life::new(life.task.clone(), Monotonic(6));
+        let resumed = life_of(life.task.clone(), Monotonic(6));
         assert!(life.is_stopped_while_queued() && resumed.is_stopped_while_queued());
         let effects = life.step(Input::StoppedWhileQueued, moment(7));
         assert_eq!(effects, [Effect::Record(EventKind::Ended)]);

@@ -25,6 +25,7 @@ use crate::{
         JobGuard, Shared, Supervisor,
         case::{Boot, FileSeen, Leftover, Lock, Seen, Tree, leftover},
         lifecycle::KILL_DEADLINE,
+        probe,
         task_actor::cgroup_path,
     },
     task::{Placement, Task, TaskId, TaskUid},
@@ -69,6 +70,11 @@ async fn clear_files(shared: &Shared) -> Result<(), LeftoverError> {
     for found in in_task_dir(shared, |task_dir| task_dir.entries()).await? {
         match found {
             TaskDirEntry::Task(id) => ids.push(id),
+            TaskDirEntry::Probe(id) => {
+                if let Err(error) = probe::clear(shared, &id).await {
+                    tracing::error!(task = %id, %error, "cannot end the command of a ready policy");
+                }
+            }
             TaskDirEntry::Other(path) => {
                 tracing::warn!(path = %path.display(), "not a task file; left in place");
             }
@@ -271,7 +277,7 @@ fn is_live(shared: &Shared, id: &TaskId) -> bool {
 }
 
 fn task_of(leaf: &Path) -> Option<TaskId> {
-    leaf.file_name()?.to_str()?.parse().ok()
+    containment::task_of(leaf.file_name()?.to_str()?)
 }
 
 /// The processes of a cgroup whose task's uid is not known: no process has the marks of the nil id.

@@ -18,6 +18,9 @@ use crate::{
 /// tasks of one moment.
 const FREE_IN_A_ROW: u64 = 64;
 
+/// The kinds of tasks that have files.
+const KINDS: [Kind; 2] = [Kind::Shell, Kind::Agent];
+
 impl Supervisor {
     /// Skips the ids of lost tasks, and sets their files aside.
     pub(super) async fn skip_lost_task_ids(&self) {
@@ -42,7 +45,7 @@ impl Supervisor {
         let exists = |path: PathBuf| path.try_exists().unwrap_or(false);
         while free < FREE_IN_A_ROW {
             free += 1;
-            for id in [Kind::Shell, Kind::Agent].map(|kind| key.task_id(kind, seq)) {
+            for id in KINDS.map(|kind| key.task_id(kind, seq)) {
                 let is_in_place = exists(task_dir.path(&id));
                 if is_in_place || exists(task_dir.stray(&id)) {
                     journal.pass_over(seq);

@@ -38,7 +38,7 @@ impl Supervisor {
         let count = actors.len();
         let (reconciled, results) = mpsc::channel(count.max(1));
         for actor in actors {
-            tokio::spawn(actor.run_found(reconciled.clone()));
+            tokio::spawn(Box::new(actor).run_found(reconciled.clone()));
         }
         drop(reconciled);
         let finished = count_finished(count, results).await;
@@ -54,10 +54,12 @@ impl Supervisor {
     /// Registers all tasks before the first actor runs: a stop may reach from one to another.
     async fn readmit_tasks(&self) -> Result<Vec<TaskActor>, JournalError> {
         let mut actors = Vec::new();
+        let mut work = self.journal().live_work().await?;
         for task in self.journal().live().await? {
             let task = self.with_lost_admission(task);
             let channels = self.shared.registry.readmit(&task);
-            actors.push(self.actor(Arc::unwrap_or_clone(task), channels));
+            let work = work.remove(&task.seq);
+            actors.push(self.actor(Arc::unwrap_or_clone(task), work, channels));
         }
         for (name, settings) in self.journal().queues().await? {
             self.shared.registry.configure_queue(&name, settings);

@@ -69,7 +69,7 @@ impl Supervisor {
 /// Stops a task; returns it when it is finished, its kill is overdue, or its time is up.
 async fn stop(handle: Handle, request: CancelRequest) -> Option<Arc<Task>> {
     let grace = match request.mode_for(&handle.task()) {
-        StopMode::Graceful(policy) => policy.grace,
+        StopMode::Graceful(policy) => policy.grace.saturating_add(policy.soft_grace),
         StopMode::Force => Duration::ZERO,
     };
     let within = grace.saturating_add(2 * KILL_DEADLINE);

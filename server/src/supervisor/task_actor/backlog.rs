@@ -48,12 +48,11 @@ impl Backlog {
         self.events.push_back((kind, task));
     }
 
-    /// Drops events about output before an event of another kind: that one may use the reserve of a full
-    /// disk, and they may not. The task has all that they would have told.
+    /// Drops events about output, silence and progress before an event of another kind: that one may use the
+    /// reserve of a full disk, and they may not. The task has all that they would have told.
     pub(super) fn make_way_for(&mut self, kind: EventKind) {
-        if !is_about_output(kind) {
-            self.events
-                .retain(|(waiting, _)| !is_about_output(*waiting));
+        if !gives_way(kind) {
+            self.events.retain(|(waiting, _)| !gives_way(*waiting));
         }
     }
 
@@ -110,17 +109,22 @@ impl Backlog {
     }
 }
 
-fn is_silence(kind: EventKind) -> bool {
-    matches!(kind, EventKind::Stale | EventKind::Active)
+/// True for events about silence and progress, which may come any number of times.
+fn is_passing(kind: EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::Stale | EventKind::NeedsInput | EventKind::Active | EventKind::Progress
+    )
 }
 
-fn is_about_output(kind: EventKind) -> bool {
-    is_silence(kind) || kind == EventKind::Matched
+/// True for events that may not use the reserve of a full disk.
+fn gives_way(kind: EventKind) -> bool {
+    is_passing(kind) || kind == EventKind::Matched
 }
 
 /// True if the later event makes the earlier one, right before it, superfluous.
 fn is_same_news(earlier: EventKind, later: EventKind) -> bool {
-    earlier == later || (is_silence(earlier) && is_silence(later))
+    earlier == later || (is_passing(earlier) && is_passing(later))
 }
 
 #[cfg(test)]

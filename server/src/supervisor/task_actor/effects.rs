@@ -14,16 +14,21 @@ impl TaskActor {
     /// Applies an input. Its event is recorded before its effects are carried out if the disk permits;
     /// if not, the effects do not wait for the record.
     pub(super) async fn apply(&mut self, input: Input) {
-        for effect in self.life.step(input, Moment::now()) {
+        for effect in self.step(input) {
             self.carry_out(effect).await;
         }
+    }
+
+    fn step(&mut self, input: Input) -> Vec<Effect> {
+        self.life.see_worker(self.channels.worker.look());
+        self.life.step(input, Moment::now())
     }
 
     /// Applies an input that has no effect without a record: if it cannot be recorded, nothing changes.
     pub(super) async fn apply_or_undo(&mut self, input: Input) -> Result<(), Arc<JournalError>> {
         self.record_backlog().await?;
         let before = self.life.clone();
-        for effect in self.life.step(input, Moment::now()) {
+        for effect in self.step(input) {
             match effect {
                 Effect::Record(kind) => {
                     if let Err(error) = self.record_now(kind).await {
@@ -36,7 +41,9 @@ impl TaskActor {
                 | Effect::StopChildren
                 | Effect::Spill
                 | Effect::Abandon
-                | Effect::FollowOutput => self.carry_out(effect).await,
+                | Effect::FollowOutput
+                | Effect::Probe
+                | Effect::LookForInput => self.carry_out(effect).await,
             }
         }
         Ok(())
@@ -52,6 +59,8 @@ impl TaskActor {
             Effect::Spill => self.spill().await,
             Effect::Abandon => self.abandon_orphans().await,
             Effect::FollowOutput => self.follow_output(self.life.task.output_bytes).await,
+            Effect::Probe => self.begin_look(),
+            Effect::LookForInput => self.look_for_input(),
         }
     }
 
@@ -59,6 +68,7 @@ impl TaskActor {
     /// end can take the slot. Queued tasks that were admitted because of it start after the record, or
     /// without it where the disk refuses it.
     async fn record_end(&mut self) {
+        self.end_look().await;
         let admitted = self.shared.registry.free_admission(&self.life.task.id);
         self.life.task.stored_bytes = self.stored_output();
         self.record(EventKind::Ended).await;

@@ -13,18 +13,20 @@ use crate::{
         handle::Standing,
         lifecycle::{Input, StopRequest},
         requests::{Answer, Reply},
+        work::WorkMessage,
     },
     task::{MOST_PATTERNS, Placement, Survivor},
 };
 
+/// A message. Its parts are on the heap: every actor has room for 32 of these.
 #[derive(Debug)]
 pub(in crate::supervisor) enum Message {
     Cancel {
-        request: CancelRequest,
+        request: Box<CancelRequest>,
         reply: Reply<CancelOutcome>,
     },
     Detach {
-        request: DetachRequest,
+        request: Box<DetachRequest>,
         reply: Reply<DetachOutcome>,
     },
     ChangePatterns {
@@ -39,18 +41,20 @@ pub(in crate::supervisor) enum Message {
     ChildKillOverdue(Vec<Survivor>),
     /// A child task is gone, and the journal refuses its end.
     ChildUnrecorded(Arc<JournalError>),
+    /// A request of a worker, or a message to it.
+    Work(Box<WorkMessage>),
 }
 
 impl TaskActor {
     pub(super) async fn handle_message(&mut self, message: Message) {
         match message {
             Message::Cancel { request, reply } => {
-                let answer = self.cancel(request).await;
+                let answer = self.cancel(*request).await;
                 // The caller may have left; the cancel stands.
                 let _ = reply.send(Ok(answer));
             }
             Message::Detach { request, reply } => {
-                let answer = self.detach(request).await;
+                let answer = self.detach(*request).await;
                 let _ = reply.send(answer);
             }
             Message::ChangePatterns { change, reply } => {
@@ -63,6 +67,7 @@ impl TaskActor {
                 self.apply(Input::ChildKillOverdue(survivors)).await;
             }
             Message::ChildUnrecorded(error) => self.backlog.refused(error),
+            Message::Work(message) => self.handle_work(*message).await,
         }
     }
 

@@ -7,7 +7,7 @@
 
 use std::{io, path::PathBuf};
 
-use super::TaskActor;
+use super::{SpawnReply, TaskActor};
 use crate::{
     crash,
     journal::JournalError,
@@ -33,6 +33,22 @@ enum CannotLaunch {
     Program(#[from] launch::Unusable),
 }
 
+/// A task that is to begin.
+pub(in crate::supervisor) struct NewTask {
+    pub(in crate::supervisor) request: SpawnRequest,
+    /// None for a hosted task.
+    pub(in crate::supervisor) executable: Option<Executable>,
+    /// Gets the answer to the Spawn.
+    pub(in crate::supervisor) reply: SpawnReply,
+}
+
+/// The result of the first steps of a new task.
+pub(super) enum Begun {
+    Recorded,
+    /// The journal has refused the creation: there is no task.
+    Refused,
+}
+
 /// Everything that a shim needs to start the leader.
 pub(super) struct Prepared {
     executable: Executable,
@@ -49,12 +65,22 @@ impl Prepared {
             memory: None,
         }
     }
+
+    pub(super) fn into_environment(self) -> EnvBlock {
+        self.env
+    }
 }
 
 impl TaskActor {
-    /// Records the creation, launches the leader unless the task is queued, and runs the actor.
-    pub(super) async fn begin(&mut self, request: SpawnRequest, executable: Executable) {
-        if !self.life.task.is_waiting() {
+    /// Records the creation, and launches the leader unless the task is queued.
+    pub(super) async fn begin(&mut self, new: NewTask) -> Begun {
+        let NewTask {
+            request,
+            executable,
+            reply,
+        } = new;
+        self.spawn_reply = Some(reply);
+        if let Some(executable) = executable.filter(|_| !self.life.task.is_waiting()) {
             let env = self.environment(&request);
             self.prepared = Some(Box::new(Prepared::new(executable, env)));
         }
@@ -66,17 +92,19 @@ impl TaskActor {
                 if let Some(reply) = self.spawn_reply.take() {
                     let _ = reply.send(Err(error));
                 }
-                return;
+                return Begun::Refused;
             }
         };
         self.publish(&created);
         self.reply_to_spawn(created);
         crash::point("spawn.intent-recorded");
         self.stop_replaced_tasks();
-        if !self.life.task.is_waiting() {
-            self.launch().await;
+        match self.life.task.is_waiting() {
+            true => {}
+            false if self.life.task.is_hosted() => self.start_hosted().await,
+            false => self.launch().await,
         }
-        self.run().await;
+        Begun::Recorded
     }
 
     /// Records the admission, then starts the leader.
@@ -93,7 +121,10 @@ impl TaskActor {
         // The durable state decides: a task that is being stopped is not started.
         if is_admitted_and_not_started(&self.channels.state.borrow()) {
             crash::point("queue.admitted");
-            self.launch_queued().await;
+            match self.life.task.is_hosted() {
+                true => self.start_hosted().await,
+                false => self.launch_queued().await,
+            }
         }
     }
 
@@ -164,7 +195,7 @@ impl TaskActor {
         }
     }
 
-    fn environment(&self, request: &SpawnRequest) -> EnvBlock {
+    pub(super) fn environment(&self, request: &SpawnRequest) -> EnvBlock {
         let task = &self.life.task;
         let base = &self.shared.parts.base_env;
         base.for_task(request, &task.id, task.uid)
@@ -199,7 +230,7 @@ impl TaskActor {
         crash::point("spawn.shim-launched");
         match launched {
             Ok(link) => {
-                self.shim_process = link.process();
+                self.set_shim_process(link.process());
                 self.cgroup = cgroup;
                 self.silence.start_ordered();
                 self.use_link(link);

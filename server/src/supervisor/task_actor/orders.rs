@@ -90,7 +90,7 @@ impl TaskActor {
         if task.spec.foreground.is_some() && task.placement() == Placement::Background {
             self.spill().await;
         }
-        if self.life.task.stale.is_some() {
+        if self.life.task.stale.is_some() || self.life.task.needs_input.is_some() {
             self.follow_output(self.life.task.output_bytes).await;
         }
         if let Some(bytes) = self.output_limit {
@@ -102,7 +102,7 @@ impl TaskActor {
     pub(super) fn give_back_shim(&mut self, shim: AfterTask) {
         match shim {
             AfterTask::Waits => {
-                self.shim_process = None;
+                self.set_shim_process(None);
                 if let Some(link) = self.shim.close() {
                     self.shared.parts.shims.give_back(link);
                 }

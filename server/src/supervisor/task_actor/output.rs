@@ -12,25 +12,50 @@ use crate::{
 };
 
 impl TaskActor {
-    /// Looks up the latest output, for [`Input::Silence`]. Output that cannot be read is not silence.
-    pub(super) fn silence(&self) -> Input {
+    /// Decides about a silence that is due. A worker that shows activity in this instant may not see that
+    /// the task is stale; then it is seen here.
+    pub(super) async fn look_at_silence(&mut self) {
+        let before = self.channels.worker.look().active;
+        self.apply(self.silence()).await;
+        if self.channels.worker.look().active > before {
+            self.apply(Input::Activity).await;
+        }
+    }
+
+    /// Looks up the latest output, for [`Input::Silence`].
+    fn silence(&self) -> Input {
+        let (last_output, output_bytes) = self.latest_output();
+        Input::Silence {
+            last_output,
+            output_bytes,
+        }
+    }
+
+    /// Looks up the latest output, for [`Input::StdinLookDue`].
+    pub(super) fn input_look_due(&self) -> Input {
+        let (last_output, output_bytes) = self.latest_output();
+        Input::StdinLookDue {
+            last_output,
+            output_bytes,
+        }
+    }
+
+    /// The time and the amount of the latest output. Output that cannot be read is not silence.
+    fn latest_output(&self) -> (Option<Monotonic>, u64) {
         match self.last_output() {
-            Ok(LastOutput { at, end }) => Input::Silence {
-                last_output: at.map(|at| at.mono),
-                output_bytes: end,
-            },
+            Ok(LastOutput { at, end }) => (at.map(|at| at.mono), end),
             Err(error) => {
                 tracing::warn!(task = %self.life.task.id, %error, "cannot read output");
-                Input::Silence {
-                    last_output: Some(Monotonic::now()),
-                    output_bytes: self.life.task.output_bytes,
-                }
+                (Some(Monotonic::now()), self.life.task.output_bytes)
             }
         }
     }
 
     fn last_output(&self) -> io::Result<LastOutput> {
         let task = &self.life.task;
+        if task.is_hosted() {
+            return Ok(LastOutput::default());
+        }
         let file = self.shared.parts.task_dir.open_own(&task.id, task.uid)?;
         file.map_or(Ok(LastOutput::default()), |file| file.last_output())
     }

@@ -22,7 +22,8 @@ use crate::{
         lifecycle::{Input, KILL_DEADLINE},
     },
     task::{
-        LeaderEnd, Moment, Outcome, ProofMethod, SpawnFailure, SpawnStage, Survivor, Timestamp,
+        LeaderEnd, Moment, Outcome, ProofMethod, SpawnFailure, SpawnStage, Started, Survivor,
+        Timestamp,
     },
 };
 
@@ -54,6 +55,8 @@ impl TaskActor {
         if self.life.task.is_waiting() {
             // The tasks that it replaces may not have been asked to stop.
             self.stop_replaced_tasks();
+        } else if self.life.task.is_hosted() {
+            self.take_over_hosted().await;
         } else {
             self.is_launch_uncertain =
                 self.prepared.is_some() || is_admitted_and_not_started(&self.life.task);
@@ -210,8 +213,8 @@ impl TaskActor {
             return;
         };
         match (lock, records.identity.whole()) {
-            (Lock::Held, Some(identity)) => self.shim_process = Some(identity.into()),
-            (Lock::Free, Some(_)) => self.shim_process = None,
+            (Lock::Held, Some(identity)) => self.set_shim_process(Some(identity.into())),
+            (Lock::Free, Some(_)) => self.set_shim_process(None),
             (Lock::Held | Lock::Free, None) => {}
         }
     }
@@ -247,9 +250,10 @@ impl TaskActor {
             }) => Some(LeaderId { pid, start_ticks }),
             Some(Start::Failed { .. }) | None => None,
         };
-        let known = task.started.as_ref().map(|started| LeaderId {
-            pid: started.pid,
-            start_ticks: started.start_ticks,
+        let known = task.started.as_ref().and_then(Started::leader);
+        let known = known.map(|leader| LeaderId {
+            pid: leader.pid,
+            start_ticks: leader.start_ticks,
         });
         SweepTarget {
             uid: task.uid,

@@ -18,9 +18,9 @@ use crate::{
     },
     supervisor::lifecycle::{Input, TreeEnded},
     task::{
-        Command, Containment, LeaderEnd, Moment, OrphanPolicy, Outcome, OutputLimit,
-        OutputLimitCause, Proof, ProofMethod, Signal, SpawnFailure, SpawnStage, Started, Survivor,
-        Task, Timestamp,
+        Command, Containment, Leader, LeaderEnd, Moment, OrphanPolicy, Outcome, OutputLimit,
+        OutputLimitCause, Proof, ProofMethod, ProofResult, Signal, SpawnFailure, SpawnStage,
+        Started, StartedBy, Survivor, Task, Timestamp,
     },
 };
 
@@ -120,14 +120,17 @@ impl TaskActor {
                 time,
                 in_cgroup,
             } => {
-                let started = Started {
+                let leader = Leader {
                     pid,
                     start_ticks,
-                    at: time.into(),
                     containment: match in_cgroup {
                         true => Containment::Cgroup,
                         false => Containment::Subreaper,
                     },
+                };
+                let started = Started {
+                    at: time.into(),
+                    by: StartedBy::Leader(leader),
                 };
                 self.apply(Input::Started(started)).await;
             }
@@ -182,7 +185,7 @@ impl TaskActor {
         let ended = TreeEnded {
             leader: Some(leader.map_or_else(lost_leader, leader_end)),
             at: Moment::from(end.time).wall,
-            method,
+            proof: ProofResult::Proven(method),
             output_bytes: end.output_end,
             capture_error: capture_error(&end),
             abandoned: end.abandoned,
@@ -196,7 +199,7 @@ impl TaskActor {
     pub(super) async fn proof_without_record(&self) -> Option<Proof> {
         // A shim without a child may be about to start the leader.
         self.life.task.started.as_ref()?;
-        let shim = self.shim_process.filter(|_| self.shim.is_connected())?;
+        let shim = self.shim_process().filter(|_| self.shim.is_connected())?;
         if !shim.is_childless() {
             return None;
         }
@@ -321,5 +324,6 @@ fn program(command: &Command) -> String {
             let program = program.as_ref().map(|path| path.display().to_string());
             program.unwrap_or_default()
         }
+        Command::Hosted { .. } => String::new(),
     }
 }

@@ -14,7 +14,7 @@ use std::{
     any::Any,
     future::poll_fn,
     panic::{AssertUnwindSafe, catch_unwind},
-    pin::pin,
+    pin::Pin,
     sync::Arc,
     task::Poll,
     time::Duration,
@@ -23,12 +23,17 @@ use std::{
 use tokio::{sync::mpsc, task::JoinSet};
 
 use super::{
-    SpawnReply, TaskActor, matching::Matching, reconcile::SweepDeadline, silent_shim::Silence,
+    TaskActor,
+    launch::{Begun, NewTask},
+    looks::Looks,
+    matching::Matching,
+    reconcile::SweepDeadline,
+    silent_shim::Silence,
 };
 use crate::{
-    process::launch::Executable,
-    supervisor::lifecycle::Life,
-    task::{Monotonic, SpawnRequest, Task},
+    journal::WorkRecord,
+    supervisor::lifecycle::{EarlierWork, Life},
+    task::{Monotonic, Task},
 };
 
 /// The delay before the first new attempt, and the longest one.
@@ -40,46 +45,53 @@ const READ_RETRY: Duration = Duration::from_millis(250);
 type Panic = Box<dyn Any + Send>;
 
 impl TaskActor {
-    /// Runs a new task from its Spawn to its end. `reply` gets the answer to the Spawn.
-    pub(in crate::supervisor) async fn run_new(
-        mut self,
-        request: SpawnRequest,
-        executable: Executable,
-        reply: SpawnReply,
-    ) {
-        self.spawn_reply = Some(reply);
-        let done = caught(self.begin(request, executable)).await;
-        self.run_on_after(done).await;
+    /// Runs a new task from its Spawn to its end.
+    pub(in crate::supervisor) async fn run_new(mut self: Box<Self>, new: Box<NewTask>) {
+        let done = match caught(Box::pin(self.begin(*new))).await {
+            Ok(Begun::Recorded) => caught(Box::pin(self.run())).await,
+            Ok(Begun::Refused) => Ok(()),
+            Err(panic) => Err(panic),
+        };
+        if let Err(panic) = done {
+            Box::pin(self.run_on_after(panic)).await;
+        }
     }
 
     /// Takes over a task of an earlier server, reports whether it is live, and runs it to its end.
-    pub(in crate::supervisor) async fn run_found(mut self, reconciled: mpsc::Sender<bool>) {
-        let done = caught(self.take_over()).await;
+    pub(in crate::supervisor) async fn run_found(
+        mut self: Box<Self>,
+        reconciled: mpsc::Sender<bool>,
+    ) {
+        let done = caught(Box::pin(self.take_over())).await;
         // The receiver gives up on late tasks, and learns that the others are not recorded.
         if self.is_recorded() {
             let _ = reconciled.send(self.life.task.is_live()).await;
         }
         drop(reconciled);
         let done = match done {
-            Ok(()) => caught(self.run()).await,
+            Ok(()) => caught(Box::pin(self.run())).await,
             Err(panic) => Err(panic),
         };
-        self.run_on_after(done).await;
+        if let Err(panic) = done {
+            Box::pin(self.run_on_after(panic)).await;
+        }
     }
 
     /// Runs on after each panic, until the task is finished or the server shuts down.
-    async fn run_on_after(&mut self, mut done: Result<(), Panic>) {
+    async fn run_on_after(&mut self, mut panic: Panic) {
         let mut pause = FIRST_PAUSE;
-        while let Err(panic) = done {
-            let (task, panic) = (&self.life.task.id, text(&*panic));
-            tracing::error!(%task, panic, "the task's actor failed; taking the task back");
+        loop {
+            let (task, text) = (&self.life.task.id, text(&*panic));
+            tracing::error!(%task, panic = text, "the task's actor failed; taking the task back");
             tokio::time::sleep(pause).await;
             if self.shared.is_shutting_down() {
                 return;
             }
             pause = (2 * pause).min(LONGEST_PAUSE);
-            // On the heap: a future in which nearly every task has no use for.
-            done = Box::pin(caught(self.run_again())).await;
+            match caught(Box::pin(self.run_again())).await {
+                Ok(()) => return,
+                Err(again) => panic = again,
+            }
         }
     }
 
@@ -93,7 +105,8 @@ impl TaskActor {
         self.channels.state.send_replace(Arc::clone(&task));
         // Events that the journal has refused are ahead of it, and still to be recorded.
         let task = self.backlog.latest().unwrap_or(task);
-        self.forget(&task);
+        let work = self.recorded_work().await;
+        self.forget(&task, work);
         self.reply_from_journal().await;
         if self.life.task.is_live() {
             self.take_back().await;
@@ -128,14 +141,17 @@ impl TaskActor {
     }
 
     /// Returns to a state, with nothing known about the shim.
-    fn forget(&mut self, task: &Arc<Task>) {
+    fn forget(&mut self, task: &Arc<Task>, work: Option<WorkRecord>) {
         self.is_of_this_boot = task.started.is_none() && task.stop.is_none();
-        self.life = Life::new(Task::clone(task), Monotonic::now());
+        let earlier = EarlierWork::of(work.as_ref());
+        self.life = Life::new(Task::clone(task), earlier, Monotonic::now());
+        (self.work, self.mailbox) = (work.map(Box::new), None);
         self.matching = Matching::of(task);
         self.shim.forget();
         self.is_admission_refused = false;
         self.silence = Silence::new();
         self.sweep_deadline = SweepDeadline::NotStarted;
+        self.looks = Looks::default();
         self.child_stops = JoinSet::new();
     }
 
@@ -151,14 +167,13 @@ impl TaskActor {
     }
 }
 
-/// Runs a future; an `Err` is the panic that ended it.
-async fn caught(future: impl Future<Output = ()>) -> Result<(), Panic> {
-    let mut future = pin!(future);
+/// Runs a future; an `Err` is the panic that ended it. The future is on the heap, so that an actor keeps the
+/// memory of no step but the one that it is in.
+async fn caught<T>(mut future: Pin<Box<impl Future<Output = T>>>) -> Result<T, Panic> {
     poll_fn(|context| {
         // The actor's state is read anew after a panic, so a half-made change is not seen.
         match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
-            Ok(Poll::Pending) => Poll::Pending,
-            Ok(Poll::Ready(())) => Poll::Ready(Ok(())),
+            Ok(polled) => polled.map(Ok),
             Err(panic) => Poll::Ready(Err(panic)),
         }
     })

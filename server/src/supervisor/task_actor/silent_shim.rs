@@ -130,7 +130,7 @@ impl TaskActor {
 
     /// Resumes the shim: a task may have stopped it, and a stopped shim takes no order.
     pub(super) fn resume_shim(&self) {
-        if let Some(shim) = self.shim_process {
+        if let Some(shim) = self.shim_process() {
             shim.resume();
         }
     }
@@ -140,7 +140,7 @@ impl TaskActor {
         if let Some(cgroup) = &self.cgroup {
             containment::kill(cgroup);
         }
-        let Some(shim) = self.shim_process else {
+        let Some(shim) = self.shim_process() else {
             return;
         };
         let mut alive = 0;
@@ -170,21 +170,22 @@ impl TaskActor {
     /// Ends a shim that found the place of its task file taken, or will; returns false if it lives: a
     /// process that is about to create the file may not be left alive when the claim is given up.
     pub(super) async fn end_late_shim(&mut self) -> bool {
-        let Some(shim) = self.shim_process else {
+        let Some(shim) = self.shim_process() else {
             return true;
         };
         let task = &self.life.task.id;
         tracing::warn!(%task, ?shim, "a shim has not begun with its task; replacing it");
         let has_ended = shim.end(END_WITHIN).await;
         if has_ended {
-            self.shim_process = None;
+            self.set_shim_process(None);
         }
         has_ended
     }
 
     /// Kills a shim that can start nothing any more.
     pub(super) fn kill_late_shim(&mut self) {
-        if let Some(shim) = self.shim_process.take() {
+        if let Some(shim) = self.shim_process() {
+            self.set_shim_process(None);
             shim.kill();
         }
     }

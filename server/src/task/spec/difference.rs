@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 
 use super::{Command, Spec};
 use crate::task::{
-    Environment, Exclusive, Foreground, OutputPolicy, Silence, StopPolicy, ValueDigest,
-    filter::normalised,
+    Environment, Exclusive, Foreground, Input, OutputPolicy, Probe, Ready, Silence, StopPolicy,
+    ValueDigest, filter::normalised,
 };
 
 impl Spec {
@@ -37,6 +37,8 @@ impl Spec {
             queue,
             orphan_policy,
             output,
+            input,
+            ready,
             had_ampersand: _,
         } = self;
         let directories =
@@ -54,7 +56,9 @@ impl Spec {
             .or_else(|| group("silence", *silence, other.silence, in_silence))
             .or_else(|| plain("queue", *queue == other.queue))
             .or_else(|| plain("orphan_policy", *orphan_policy == other.orphan_policy))
-            .or_else(|| output.first_difference(&other.output).map(str::to_owned));
+            .or_else(|| output.first_difference(&other.output).map(str::to_owned))
+            .or_else(|| group("input", *input, other.input, in_input))
+            .or_else(|| group("ready", ready.as_ref(), other.ready.as_ref(), in_ready));
         difference.map(|path| format!("spec.{path}"))
     }
 }
@@ -82,7 +86,9 @@ impl Command {
                 ];
                 first_unequal(&fields).map(str::to_owned)
             }
-            (Self::Argv(_), Self::Shell { .. }) | (Self::Shell { .. }, Self::Argv(_)) => {
+            // The lease says how long a worker may be away, not what it does; the answer names it.
+            (Self::Hosted { lease: _ }, Self::Hosted { lease: _ }) => None,
+            (Self::Argv(_) | Self::Shell { .. } | Self::Hosted { .. }, _) => {
                 Some("command".to_owned())
             }
         }
@@ -129,10 +135,15 @@ fn variable_path(name: &str) -> String {
 
 impl StopPolicy {
     fn first_difference(self, other: Self) -> Option<&'static str> {
-        let Self { grace, signal } = self;
+        let Self {
+            grace,
+            signal,
+            soft_grace,
+        } = self;
         first_unequal(&[
             ("stop.grace", grace == other.grace),
             ("stop.signal", signal == other.signal),
+            ("stop.soft_grace", soft_grace == other.soft_grace),
         ])
     }
 }
@@ -192,6 +203,33 @@ fn in_silence(ours: Silence, theirs: Silence) -> Option<&'static str> {
     let fields = [
         ("stale_after", stale_after == theirs.stale_after),
         ("on_stale", on_stale == theirs.on_stale),
+    ];
+    first_unequal(&fields)
+}
+
+fn in_input(ours: Input, theirs: Input) -> Option<&'static str> {
+    let Input { notify_after } = ours;
+    first_unequal(&[("notify_after", notify_after == theirs.notify_after)])
+}
+
+fn in_ready(ours: &Ready, theirs: &Ready) -> Option<&'static str> {
+    let Ready {
+        probe,
+        interval,
+        timeout,
+        on_timeout,
+    } = ours;
+    let probe_field = match (probe, &theirs.probe) {
+        (Probe::Port(_), Probe::Port(_)) => "port",
+        (Probe::HttpUrl(_), Probe::HttpUrl(_)) => "http_url",
+        (Probe::Command(_), Probe::Command(_)) => "command",
+        (Probe::Port(_) | Probe::HttpUrl(_) | Probe::Command(_), _) => "probe",
+    };
+    let fields = [
+        (probe_field, *probe == theirs.probe),
+        ("interval", *interval == theirs.interval),
+        ("timeout", *timeout == theirs.timeout),
+        ("on_timeout", *on_timeout == theirs.on_timeout),
     ];
     first_unequal(&fields)
 }

@@ -31,12 +31,16 @@ import type { InspectRequestSchema, InspectResponseSchema } from "./inspect_pb.j
 import { file_heeler_v1_inspect } from "./inspect_pb.js";
 import type { ListRequestSchema, ListResponseSchema } from "./list_pb.js";
 import { file_heeler_v1_list } from "./list_pb.js";
+import type { SendMessageRequestSchema, SendMessageResponseSchema } from "./message_pb.js";
+import { file_heeler_v1_message } from "./message_pb.js";
 import type { ReadOutputRequestSchema, ReadOutputResponseSchema } from "./output_pb.js";
 import { file_heeler_v1_output } from "./output_pb.js";
 import type { ListQueuesRequestSchema, ListQueuesResponseSchema, UpdateQueueRequestSchema, UpdateQueueResponseSchema } from "./queue_pb.js";
 import { file_heeler_v1_queue } from "./queue_pb.js";
 import type { RemoveRequestSchema, RemoveResponseSchema } from "./remove_pb.js";
 import { file_heeler_v1_remove } from "./remove_pb.js";
+import type { ReportProgressRequestSchema, ReportProgressResponseSchema } from "./report_pb.js";
+import { file_heeler_v1_report } from "./report_pb.js";
 import type { ShutdownRequestSchema, ShutdownResponseSchema } from "./server_pb.js";
 import { file_heeler_v1_server } from "./server_pb.js";
 import type { SpawnRequestSchema, SpawnResponseSchema } from "./spawn_pb.js";
@@ -47,12 +51,14 @@ import type { WaitRequestSchema, WaitResponseSchema } from "./wait_pb.js";
 import { file_heeler_v1_wait } from "./wait_pb.js";
 import type { WatchEventsRequestSchema, WatchEventsResponseSchema } from "./watch_pb.js";
 import { file_heeler_v1_watch } from "./watch_pb.js";
+import type { WorkRequestSchema, WorkResponseSchema } from "./work_pb.js";
+import { file_heeler_v1_work } from "./work_pb.js";
 
 /**
  * Describes the file heeler/v1/background_tasks.proto.
  */
 export const file_heeler_v1_background_tasks: GenFile = /*@__PURE__*/
-  fileDesc("CiBoZWVsZXIvdjEvYmFja2dyb3VuZF90YXNrcy5wcm90bxIJaGVlbGVyLnYxMpYICg9CYWNrZ3JvdW5kVGFza3MSOgoFU3Bhd24SFy5oZWVsZXIudjEuU3Bhd25SZXF1ZXN0GhguaGVlbGVyLnYxLlNwYXduUmVzcG9uc2USPwoGQXR0YWNoEhguaGVlbGVyLnYxLkF0dGFjaFJlcXVlc3QaGS5oZWVsZXIudjEuQXR0YWNoUmVzcG9uc2UwARI9CgZEZXRhY2gSGC5oZWVsZXIudjEuRGV0YWNoUmVxdWVzdBoZLmhlZWxlci52MS5EZXRhY2hSZXNwb25zZRI9CgZDYW5jZWwSGC5oZWVsZXIudjEuQ2FuY2VsUmVxdWVzdBoZLmhlZWxlci52MS5DYW5jZWxSZXNwb25zZRI3CgRMaXN0EhYuaGVlbGVyLnYxLkxpc3RSZXF1ZXN0GhcuaGVlbGVyLnYxLkxpc3RSZXNwb25zZRJACgdJbnNwZWN0EhkuaGVlbGVyLnYxLkluc3BlY3RSZXF1ZXN0GhouaGVlbGVyLnYxLkluc3BlY3RSZXNwb25zZRJOCgtXYXRjaEV2ZW50cxIdLmhlZWxlci52MS5XYXRjaEV2ZW50c1JlcXVlc3QaHi5oZWVsZXIudjEuV2F0Y2hFdmVudHNSZXNwb25zZTABEjcKBFdhaXQSFi5oZWVsZXIudjEuV2FpdFJlcXVlc3QaFy5oZWVsZXIudjEuV2FpdFJlc3BvbnNlEkkKClJlYWRPdXRwdXQSHC5oZWVsZXIudjEuUmVhZE91dHB1dFJlcXVlc3QaHS5oZWVsZXIudjEuUmVhZE91dHB1dFJlc3BvbnNlElEKDEZvbGxvd091dHB1dBIeLmhlZWxlci52MS5Gb2xsb3dPdXRwdXRSZXF1ZXN0Gh8uaGVlbGVyLnYxLkZvbGxvd091dHB1dFJlc3BvbnNlMAESSQoKVXBkYXRlVGFzaxIcLmhlZWxlci52MS5VcGRhdGVUYXNrUmVxdWVzdBodLmhlZWxlci52MS5VcGRhdGVUYXNrUmVzcG9uc2USPQoGUmVtb3ZlEhguaGVlbGVyLnYxLlJlbW92ZVJlcXVlc3QaGS5oZWVsZXIudjEuUmVtb3ZlUmVzcG9uc2USTAoLVXBkYXRlUXVldWUSHS5oZWVsZXIudjEuVXBkYXRlUXVldWVSZXF1ZXN0Gh4uaGVlbGVyLnYxLlVwZGF0ZVF1ZXVlUmVzcG9uc2USSQoKTGlzdFF1ZXVlcxIcLmhlZWxlci52MS5MaXN0UXVldWVzUmVxdWVzdBodLmhlZWxlci52MS5MaXN0UXVldWVzUmVzcG9uc2USQwoIU2h1dGRvd24SGi5oZWVsZXIudjEuU2h1dGRvd25SZXF1ZXN0GhsuaGVlbGVyLnYxLlNodXRkb3duUmVzcG9uc2VCXwoNZGV2LmhlZWxlci52MVABWiFoZWVsZXIuZGV2L2dlbi9oZWVsZXIvdjE7aGVlbGVydjGiAgNITFKqAglIZWVsZXIuVjHKAglIZWVsZXJcVjHqAgpIZWVsZXI6OlYxYgZwcm90bzM", [file_heeler_v1_attach, file_heeler_v1_cancel, file_heeler_v1_detach, file_heeler_v1_follow, file_heeler_v1_inspect, file_heeler_v1_list, file_heeler_v1_output, file_heeler_v1_queue, file_heeler_v1_remove, file_heeler_v1_server, file_heeler_v1_spawn, file_heeler_v1_update, file_heeler_v1_wait, file_heeler_v1_watch]);
+  fileDesc("CiBoZWVsZXIvdjEvYmFja2dyb3VuZF90YXNrcy5wcm90bxIJaGVlbGVyLnYxMvgJCg9CYWNrZ3JvdW5kVGFza3MSOgoFU3Bhd24SFy5oZWVsZXIudjEuU3Bhd25SZXF1ZXN0GhguaGVlbGVyLnYxLlNwYXduUmVzcG9uc2USPwoGQXR0YWNoEhguaGVlbGVyLnYxLkF0dGFjaFJlcXVlc3QaGS5oZWVsZXIudjEuQXR0YWNoUmVzcG9uc2UwARI9CgZEZXRhY2gSGC5oZWVsZXIudjEuRGV0YWNoUmVxdWVzdBoZLmhlZWxlci52MS5EZXRhY2hSZXNwb25zZRI9CgZDYW5jZWwSGC5oZWVsZXIudjEuQ2FuY2VsUmVxdWVzdBoZLmhlZWxlci52MS5DYW5jZWxSZXNwb25zZRI3CgRMaXN0EhYuaGVlbGVyLnYxLkxpc3RSZXF1ZXN0GhcuaGVlbGVyLnYxLkxpc3RSZXNwb25zZRJACgdJbnNwZWN0EhkuaGVlbGVyLnYxLkluc3BlY3RSZXF1ZXN0GhouaGVlbGVyLnYxLkluc3BlY3RSZXNwb25zZRJOCgtXYXRjaEV2ZW50cxIdLmhlZWxlci52MS5XYXRjaEV2ZW50c1JlcXVlc3QaHi5oZWVsZXIudjEuV2F0Y2hFdmVudHNSZXNwb25zZTABEjcKBFdhaXQSFi5oZWVsZXIudjEuV2FpdFJlcXVlc3QaFy5oZWVsZXIudjEuV2FpdFJlc3BvbnNlEkkKClJlYWRPdXRwdXQSHC5oZWVsZXIudjEuUmVhZE91dHB1dFJlcXVlc3QaHS5oZWVsZXIudjEuUmVhZE91dHB1dFJlc3BvbnNlElEKDEZvbGxvd091dHB1dBIeLmhlZWxlci52MS5Gb2xsb3dPdXRwdXRSZXF1ZXN0Gh8uaGVlbGVyLnYxLkZvbGxvd091dHB1dFJlc3BvbnNlMAESSQoKVXBkYXRlVGFzaxIcLmhlZWxlci52MS5VcGRhdGVUYXNrUmVxdWVzdBodLmhlZWxlci52MS5VcGRhdGVUYXNrUmVzcG9uc2USOwoEV29yaxIWLmhlZWxlci52MS5Xb3JrUmVxdWVzdBoXLmhlZWxlci52MS5Xb3JrUmVzcG9uc2UoATABElUKDlJlcG9ydFByb2dyZXNzEiAuaGVlbGVyLnYxLlJlcG9ydFByb2dyZXNzUmVxdWVzdBohLmhlZWxlci52MS5SZXBvcnRQcm9ncmVzc1Jlc3BvbnNlEkwKC1NlbmRNZXNzYWdlEh0uaGVlbGVyLnYxLlNlbmRNZXNzYWdlUmVxdWVzdBoeLmhlZWxlci52MS5TZW5kTWVzc2FnZVJlc3BvbnNlEj0KBlJlbW92ZRIYLmhlZWxlci52MS5SZW1vdmVSZXF1ZXN0GhkuaGVlbGVyLnYxLlJlbW92ZVJlc3BvbnNlEkwKC1VwZGF0ZVF1ZXVlEh0uaGVlbGVyLnYxLlVwZGF0ZVF1ZXVlUmVxdWVzdBoeLmhlZWxlci52MS5VcGRhdGVRdWV1ZVJlc3BvbnNlEkkKCkxpc3RRdWV1ZXMSHC5oZWVsZXIudjEuTGlzdFF1ZXVlc1JlcXVlc3QaHS5oZWVsZXIudjEuTGlzdFF1ZXVlc1Jlc3BvbnNlEkMKCFNodXRkb3duEhouaGVlbGVyLnYxLlNodXRkb3duUmVxdWVzdBobLmhlZWxlci52MS5TaHV0ZG93blJlc3BvbnNlQl8KDWRldi5oZWVsZXIudjFQAVohaGVlbGVyLmRldi9nZW4vaGVlbGVyL3YxO2hlZWxlcnYxogIDSExSqgIJSGVlbGVyLlYxygIJSGVlbGVyXFYx6gIKSGVlbGVyOjpWMWIGcHJvdG8z", [file_heeler_v1_attach, file_heeler_v1_cancel, file_heeler_v1_detach, file_heeler_v1_follow, file_heeler_v1_inspect, file_heeler_v1_list, file_heeler_v1_message, file_heeler_v1_output, file_heeler_v1_queue, file_heeler_v1_remove, file_heeler_v1_report, file_heeler_v1_server, file_heeler_v1_spawn, file_heeler_v1_update, file_heeler_v1_wait, file_heeler_v1_watch, file_heeler_v1_work]);
 
 /**
  * Starts, watches, inspects and stops the shells and subagents that run in the background.
@@ -209,6 +215,47 @@ export const BackgroundTasks: GenService<{
     methodKind: "unary";
     input: typeof UpdateTaskRequestSchema;
     output: typeof UpdateTaskResponseSchema;
+  },
+  /**
+   * The worker's side of a task: it registers a HOSTED task or joins one, reports, keeps the lease,
+   * delivers the result, and receives cancels and messages.
+   *
+   * The first message of the client is `register` or `join`, the first one of the server `joined`. The
+   * stream ends with `ended` once the task is finished. A stream that breaks without it, or that the
+   * client closes, is a disconnect: the worker of a HOSTED task has its lease to come back, by `join`
+   * with its worker id. At most one worker is connected to a task.
+   *
+   * @generated from rpc heeler.v1.BackgroundTasks.Work
+   */
+  work: {
+    methodKind: "bidi_streaming";
+    input: typeof WorkRequestSchema;
+    output: typeof WorkResponseSchema;
+  },
+  /**
+   * Reports progress of a live task, and tells whether it is being stopped: for a worker that needs no
+   * stream. The report is durable before the answer. A call that is repeated after a break may report
+   * its blocks twice.
+   *
+   * @generated from rpc heeler.v1.BackgroundTasks.ReportProgress
+   */
+  reportProgress: {
+    methodKind: "unary";
+    input: typeof ReportProgressRequestSchema;
+    output: typeof ReportProgressResponseSchema;
+  },
+  /**
+   * Puts a message into the mailbox of a live task. It is durable before the answer.
+   *
+   * The worker receives the messages in their order, now or when it joins. A mailbox holds up to 100
+   * messages and 1 MiB that are not received; a message beyond that is refused with MAILBOX_FULL.
+   *
+   * @generated from rpc heeler.v1.BackgroundTasks.SendMessage
+   */
+  sendMessage: {
+    methodKind: "unary";
+    input: typeof SendMessageRequestSchema;
+    output: typeof SendMessageResponseSchema;
   },
   /**
    * Removes finished tasks and deletes their output.

@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file heeler/v1/event.proto.
  */
 export const file_heeler_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("ChVoZWVsZXIvdjEvZXZlbnQucHJvdG8SCWhlZWxlci52MSK4AgoJVGFza0V2ZW50EhAKCHJldmlzaW9uGAEgASgEEi4KCmV2ZW50X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKBHR5cGUYAyABKA4yGC5oZWVsZXIudjEuVGFza0V2ZW50VHlwZRInCgR0YXNrGAQgASgLMhkuaGVlbGVyLnYxLkJhY2tncm91bmRUYXNrEioKC291dHB1dF90YWlsGAUgASgLMhUuaGVlbGVyLnYxLk91dHB1dFRhaWwSNAoQc2Vzc2lvbl9hY3Rpdml0eRgGIAEoCzIaLmhlZWxlci52MS5TZXNzaW9uQWN0aXZpdHkSJQoFbWF0Y2gYByABKAsyFi5oZWVsZXIudjEuT3V0cHV0TWF0Y2gSDwoHc3VtbWFyeRgIIAEoCSJLCg9TZXNzaW9uQWN0aXZpdHkSEgoKc2Vzc2lvbl9pZBgBIAEoCRIOCgZhZ2VudHMYAiABKA0SDgoGc2hlbGxzGAMgASgNSgQIBBAFKvYDCg1UYXNrRXZlbnRUeXBlEh8KG1RBU0tfRVZFTlRfVFlQRV9VTlNQRUNJRklFRBAAEhsKF1RBU0tfRVZFTlRfVFlQRV9DUkVBVEVEEAESGwoXVEFTS19FVkVOVF9UWVBFX1NUQVJURUQQAhIcChhUQVNLX0VWRU5UX1RZUEVfU1RPUFBJTkcQAxIhCh1UQVNLX0VWRU5UX1RZUEVfTEVBREVSX0VYSVRFRBAEEiAKHFRBU0tfRVZFTlRfVFlQRV9LSUxMX09WRVJEVUUQBRIZChVUQVNLX0VWRU5UX1RZUEVfRU5ERUQQBhIbChdUQVNLX0VWRU5UX1RZUEVfUkVNT1ZFRBAHEiAKHFRBU0tfRVZFTlRfVFlQRV9TRVNTSU9OX0lETEUQCBIcChhUQVNLX0VWRU5UX1RZUEVfQURNSVRURUQQCRIcChhUQVNLX0VWRU5UX1RZUEVfREVUQUNIRUQQChIZChVUQVNLX0VWRU5UX1RZUEVfU1RBTEUQCxIaChZUQVNLX0VWRU5UX1RZUEVfQUNUSVZFEAwSIAocVEFTS19FVkVOVF9UWVBFX09VVFBVVF9MSU1JVBANEhsKF1RBU0tfRVZFTlRfVFlQRV9NQVRDSEVEEA4SGwoXVEFTS19FVkVOVF9UWVBFX1VQREFURUQQFUJfCg1kZXYuaGVlbGVyLnYxUAFaIWhlZWxlci5kZXYvZ2VuL2hlZWxlci92MTtoZWVsZXJ2MaICA0hMUqoCCUhlZWxlci5WMcoCCUhlZWxlclxWMeoCCkhlZWxlcjo6VjFiBnByb3RvMw", [file_google_protobuf_timestamp, file_heeler_v1_output, file_heeler_v1_task]);
+  fileDesc("ChVoZWVsZXIvdjEvZXZlbnQucHJvdG8SCWhlZWxlci52MSK4AgoJVGFza0V2ZW50EhAKCHJldmlzaW9uGAEgASgEEi4KCmV2ZW50X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKBHR5cGUYAyABKA4yGC5oZWVsZXIudjEuVGFza0V2ZW50VHlwZRInCgR0YXNrGAQgASgLMhkuaGVlbGVyLnYxLkJhY2tncm91bmRUYXNrEioKC291dHB1dF90YWlsGAUgASgLMhUuaGVlbGVyLnYxLk91dHB1dFRhaWwSNAoQc2Vzc2lvbl9hY3Rpdml0eRgGIAEoCzIaLmhlZWxlci52MS5TZXNzaW9uQWN0aXZpdHkSJQoFbWF0Y2gYByABKAsyFi5oZWVsZXIudjEuT3V0cHV0TWF0Y2gSDwoHc3VtbWFyeRgIIAEoCSJVCg9TZXNzaW9uQWN0aXZpdHkSEgoKc2Vzc2lvbl9pZBgBIAEoCRIOCgZhZ2VudHMYAiABKA0SDgoGc2hlbGxzGAMgASgNEg4KBmhvc3RlZBgEIAEoDSrvBAoNVGFza0V2ZW50VHlwZRIfChtUQVNLX0VWRU5UX1RZUEVfVU5TUEVDSUZJRUQQABIbChdUQVNLX0VWRU5UX1RZUEVfQ1JFQVRFRBABEhsKF1RBU0tfRVZFTlRfVFlQRV9TVEFSVEVEEAISHAoYVEFTS19FVkVOVF9UWVBFX1NUT1BQSU5HEAMSIQodVEFTS19FVkVOVF9UWVBFX0xFQURFUl9FWElURUQQBBIgChxUQVNLX0VWRU5UX1RZUEVfS0lMTF9PVkVSRFVFEAUSGQoVVEFTS19FVkVOVF9UWVBFX0VOREVEEAYSGwoXVEFTS19FVkVOVF9UWVBFX1JFTU9WRUQQBxIgChxUQVNLX0VWRU5UX1RZUEVfU0VTU0lPTl9JRExFEAgSHAoYVEFTS19FVkVOVF9UWVBFX0FETUlUVEVEEAkSHAoYVEFTS19FVkVOVF9UWVBFX0RFVEFDSEVEEAoSGQoVVEFTS19FVkVOVF9UWVBFX1NUQUxFEAsSGgoWVEFTS19FVkVOVF9UWVBFX0FDVElWRRAMEiAKHFRBU0tfRVZFTlRfVFlQRV9PVVRQVVRfTElNSVQQDRIbChdUQVNLX0VWRU5UX1RZUEVfTUFUQ0hFRBAOEhsKF1RBU0tfRVZFTlRfVFlQRV9VUERBVEVEEBUSGQoVVEFTS19FVkVOVF9UWVBFX1JFQURZEA8SHQoZVEFTS19FVkVOVF9UWVBFX05PVF9SRUFEWRAQEh8KG1RBU0tfRVZFTlRfVFlQRV9ORUVEU19JTlBVVBAREhwKGFRBU0tfRVZFTlRfVFlQRV9QUk9HUkVTUxAUQl8KDWRldi5oZWVsZXIudjFQAVohaGVlbGVyLmRldi9nZW4vaGVlbGVyL3YxO2hlZWxlcnYxogIDSExSqgIJSGVlbGVyLlYxygIJSGVlbGVyXFYx6gIKSGVlbGVyOjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp, file_heeler_v1_output, file_heeler_v1_task]);
 
 /**
  * One event. It keeps its revision for good.
@@ -119,6 +119,13 @@ export type SessionActivity = Message<"heeler.v1.SessionActivity"> & {
    * @generated from field: uint32 shells = 3;
    */
   shells: number;
+
+  /**
+   * Live tasks of kind HOSTED.
+   *
+   * @generated from field: uint32 hosted = 4;
+   */
+  hosted: number;
 };
 
 /**
@@ -153,14 +160,15 @@ export enum TaskEventType {
   CREATED = 1,
 
   /**
-   * The leader runs; the task is RUNNING.
+   * The leader runs, or the worker of a HOSTED task may work; the task is RUNNING.
    *
    * @generated from enum value: TASK_EVENT_TYPE_STARTED = 2;
    */
   STARTED = 2,
 
   /**
-   * A stop was requested; the task is STOPPING. Sent again when a forced stop ends a grace.
+   * A stop was requested; the task is STOPPING. Sent again when the soft phase of the stop is over, and
+   * when a forced stop ends a grace.
    *
    * @generated from enum value: TASK_EVENT_TYPE_STOPPING = 3;
    */
@@ -218,14 +226,15 @@ export enum TaskEventType {
   DETACHED = 10,
 
   /**
-   * The task has written no output for longer than `stale_after`. Sent once per silence.
+   * The task has been silent for longer than `stale_after`. Sent once per silence.
    *
    * @generated from enum value: TASK_EVENT_TYPE_STALE = 11;
    */
   STALE = 11,
 
   /**
-   * A stale task has written output again.
+   * A task that was stale or needed input has written output again, or the worker of a stale task has sent a
+   * heartbeat or progress.
    *
    * @generated from enum value: TASK_EVENT_TYPE_ACTIVE = 12;
    */
@@ -253,6 +262,36 @@ export enum TaskEventType {
    * @generated from enum value: TASK_EVENT_TYPE_UPDATED = 21;
    */
   UPDATED = 21,
+
+  /**
+   * The task is ready, by its ready policy. Sent at most once.
+   *
+   * @generated from enum value: TASK_EVENT_TYPE_READY = 15;
+   */
+  READY = 15,
+
+  /**
+   * The task was not ready within its time. Sent at most once, and never after READY.
+   *
+   * @generated from enum value: TASK_EVENT_TYPE_NOT_READY = 16;
+   */
+  NOT_READY = 16,
+
+  /**
+   * The task is silent, and a process of it waits for input. Sent once per silence.
+   *
+   * @generated from enum value: TASK_EVENT_TYPE_NEEDS_INPUT = 17;
+   */
+  NEEDS_INPUT = 17,
+
+  /**
+   * The worker has reported progress, or the worker of a task with processes has delivered its result.
+   * Progress is announced at most once per second and task, as the sum of what was reported meanwhile;
+   * the last of it is in a PROGRESS event or in ENDED.
+   *
+   * @generated from enum value: TASK_EVENT_TYPE_PROGRESS = 20;
+   */
+  PROGRESS = 20,
 }
 
 /**

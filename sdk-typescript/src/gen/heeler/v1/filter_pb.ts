@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file heeler/v1/filter.proto.
  */
 export const file_heeler_v1_filter: GenFile = /*@__PURE__*/
-  fileDesc("ChZoZWVsZXIvdjEvZmlsdGVyLnByb3RvEgloZWVsZXIudjEi+wIKClRhc2tGaWx0ZXISEAoIdGFza19pZHMYASADKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRIiCgVraW5kcxgDIAMoDjITLmhlZWxlci52MS5UYXNrS2luZBIkCgZzdGF0ZXMYBCADKA4yFC5oZWVsZXIudjEuVGFza1N0YXRlEjEKBmxhYmVscxgFIAMoCzIhLmhlZWxlci52MS5UYXNrRmlsdGVyLkxhYmVsc0VudHJ5EhEKCXBhcmVudF9pZBgGIAEoCRISCgVzdGFsZRgHIAEoCEgAiAEBEicKCXBsYWNlbWVudBgIIAEoDjIULmhlZWxlci52MS5QbGFjZW1lbnQSEQoJZGlyZWN0b3J5GAkgASgJEg0KBXF1ZXVlGAogASgJEgwKBG5hbWUYCyABKAkSEQoJaWRfcHJlZml4GAwgASgJGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCAoGX3N0YWxlQl8KDWRldi5oZWVsZXIudjFQAVohaGVlbGVyLmRldi9nZW4vaGVlbGVyL3YxO2hlZWxlcnYxogIDSExSqgIJSGVlbGVyLlYxygIJSGVlbGVyXFYx6gIKSGVlbGVyOjpWMWIGcHJvdG8z", [file_heeler_v1_spec, file_heeler_v1_task]);
+  fileDesc("ChZoZWVsZXIvdjEvZmlsdGVyLnByb3RvEgloZWVsZXIudjEiiQMKClRhc2tGaWx0ZXISEAoIdGFza19pZHMYASADKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRIiCgVraW5kcxgDIAMoDjITLmhlZWxlci52MS5UYXNrS2luZBIkCgZzdGF0ZXMYBCADKA4yFC5oZWVsZXIudjEuVGFza1N0YXRlEjEKBmxhYmVscxgFIAMoCzIhLmhlZWxlci52MS5UYXNrRmlsdGVyLkxhYmVsc0VudHJ5EhEKCXBhcmVudF9pZBgGIAEoCRISCgVzdGFsZRgHIAEoCEgAiAEBEicKCXBsYWNlbWVudBgIIAEoDjIULmhlZWxlci52MS5QbGFjZW1lbnQSEQoJZGlyZWN0b3J5GAkgASgJEg0KBXF1ZXVlGAogASgJEgwKBHBvcnQYCyABKA0SDAoEbmFtZRgMIAEoCRIRCglpZF9wcmVmaXgYDSABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIICgZfc3RhbGVCXwoNZGV2LmhlZWxlci52MVABWiFoZWVsZXIuZGV2L2dlbi9oZWVsZXIvdjE7aGVlbGVydjGiAgNITFKqAglIZWVsZXIuVjHKAglIZWVsZXJcVjHqAgpIZWVsZXI6OlYxYgZwcm90bzM", [file_heeler_v1_spec, file_heeler_v1_task]);
 
 /**
  * A selection of tasks. A task is selected if it matches every field that is set.
@@ -99,9 +99,17 @@ export type TaskFilter = Message<"heeler.v1.TaskFilter"> & {
   queue: string;
 
   /**
+   * With a process that listens on this TCP port when the call is made, so a live task. 0: not set. Not
+   * with Wait and WatchEvents: a port is no part of a task's recorded state.
+   *
+   * @generated from field: uint32 port = 11;
+   */
+  port: number;
+
+  /**
    * With this name, exactly. A name need not be unique.
    *
-   * @generated from field: string name = 11;
+   * @generated from field: string name = 12;
    */
   name: string;
 
@@ -109,7 +117,7 @@ export type TaskFilter = Message<"heeler.v1.TaskFilter"> & {
    * With an id that begins so, or whose characters after the dash do: `shell-4k`, or `4k` alone. Up to 17
    * characters of a-z, 2-7 and the dash. A call that acts selects every task that has the prefix.
    *
-   * @generated from field: string id_prefix = 12;
+   * @generated from field: string id_prefix = 13;
    */
   idPrefix: string;
 };

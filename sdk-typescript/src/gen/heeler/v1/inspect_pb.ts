@@ -6,10 +6,14 @@
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { OutputChunk, OutputTail } from "./output_pb.js";
 import { file_heeler_v1_output } from "./output_pb.js";
-import type { ProcessInfo, ResourceUse } from "./process_pb.js";
+import type { ListeningPort, ProcessInfo, ResourceUse } from "./process_pb.js";
 import { file_heeler_v1_process } from "./process_pb.js";
+import type { Block } from "./progress_pb.js";
+import { file_heeler_v1_progress } from "./progress_pb.js";
 import type { ServerInfo } from "./server_pb.js";
 import { file_heeler_v1_server } from "./server_pb.js";
 import type { BackgroundTask } from "./task_pb.js";
@@ -20,7 +24,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file heeler/v1/inspect.proto.
  */
 export const file_heeler_v1_inspect: GenFile = /*@__PURE__*/
-  fileDesc("ChdoZWVsZXIvdjEvaW5zcGVjdC5wcm90bxIJaGVlbGVyLnYxIlcKDkluc3BlY3RSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkSHgoRb3V0cHV0X3RhaWxfYnl0ZXMYAiABKA1IAIgBAUIUChJfb3V0cHV0X3RhaWxfYnl0ZXMirQIKD0luc3BlY3RSZXNwb25zZRInCgR0YXNrGAEgASgLMhkuaGVlbGVyLnYxLkJhY2tncm91bmRUYXNrEikKCXByb2Nlc3NlcxgCIAMoCzIWLmhlZWxlci52MS5Qcm9jZXNzSW5mbxIpCglyZXNvdXJjZXMYAyABKAsyFi5oZWVsZXIudjEuUmVzb3VyY2VVc2USKgoLb3V0cHV0X3RhaWwYBCABKAsyFS5oZWVsZXIudjEuT3V0cHV0VGFpbBIQCghyZXZpc2lvbhgFIAEoBBIlCgZzZXJ2ZXIYBiABKAsyFS5oZWVsZXIudjEuU2VydmVySW5mbxIlCgZvdXRwdXQYByABKAsyFS5oZWVsZXIudjEuT3V0cHV0SW5mbxIPCgdzdW1tYXJ5GAggASgJIlwKCk91dHB1dEluZm8SEgoKZW5kX29mZnNldBgBIAEoBBIUCgxzdG9yZWRfYnl0ZXMYAiABKAQSJAoEZ2FwcxgDIAMoCzIWLmhlZWxlci52MS5PdXRwdXRDaHVua0JfCg1kZXYuaGVlbGVyLnYxUAFaIWhlZWxlci5kZXYvZ2VuL2hlZWxlci92MTtoZWVsZXJ2MaICA0hMUqoCCUhlZWxlci5WMcoCCUhlZWxlclxWMeoCCkhlZWxlcjo6VjFiBnByb3RvMw", [file_heeler_v1_output, file_heeler_v1_process, file_heeler_v1_server, file_heeler_v1_task]);
+  fileDesc("ChdoZWVsZXIvdjEvaW5zcGVjdC5wcm90bxIJaGVlbGVyLnYxIoEBCg5JbnNwZWN0UmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJEh4KEW91dHB1dF90YWlsX2J5dGVzGAIgASgNSACIAQESGAoLYmxvY2tfY291bnQYBCABKA1IAYgBAUIUChJfb3V0cHV0X3RhaWxfYnl0ZXNCDgoMX2Jsb2NrX2NvdW50IqUDCg9JbnNwZWN0UmVzcG9uc2USJwoEdGFzaxgBIAEoCzIZLmhlZWxlci52MS5CYWNrZ3JvdW5kVGFzaxIpCglwcm9jZXNzZXMYAiADKAsyFi5oZWVsZXIudjEuUHJvY2Vzc0luZm8SKQoJcmVzb3VyY2VzGAMgASgLMhYuaGVlbGVyLnYxLlJlc291cmNlVXNlEioKC291dHB1dF90YWlsGAQgASgLMhUuaGVlbGVyLnYxLk91dHB1dFRhaWwSEAoIcmV2aXNpb24YBSABKAQSJQoGc2VydmVyGAYgASgLMhUuaGVlbGVyLnYxLlNlcnZlckluZm8SJQoGb3V0cHV0GAcgASgLMhUuaGVlbGVyLnYxLk91dHB1dEluZm8SDwoHc3VtbWFyeRgIIAEoCRInCgVwb3J0cxgJIAMoCzIYLmhlZWxlci52MS5MaXN0ZW5pbmdQb3J0EiAKBmJsb2NrcxgLIAMoCzIQLmhlZWxlci52MS5CbG9jaxIrCgZ3b3JrZXIYDCABKAsyGy5oZWVsZXIudjEuV29ya2VyQ29ubmVjdGlvbiJcCgpPdXRwdXRJbmZvEhIKCmVuZF9vZmZzZXQYASABKAQSFAoMc3RvcmVkX2J5dGVzGAIgASgEEiQKBGdhcHMYAyADKAsyFi5oZWVsZXIudjEuT3V0cHV0Q2h1bmsiVQoQV29ya2VyQ29ubmVjdGlvbhIRCgljb25uZWN0ZWQYASABKAgSLgoKaGVhcmRfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCXwoNZGV2LmhlZWxlci52MVABWiFoZWVsZXIuZGV2L2dlbi9oZWVsZXIvdjE7aGVlbGVydjGiAgNITFKqAglIZWVsZXIuVjHKAglIZWVsZXJcVjHqAgpIZWVsZXI6OlYxYgZwcm90bzM", [file_google_protobuf_timestamp, file_heeler_v1_output, file_heeler_v1_process, file_heeler_v1_progress, file_heeler_v1_server, file_heeler_v1_task]);
 
 /**
  * The request of Inspect.
@@ -41,6 +45,13 @@ export type InspectRequest = Message<"heeler.v1.InspectRequest"> & {
    * @generated from field: optional uint32 output_tail_bytes = 2;
    */
   outputTailBytes?: number | undefined;
+
+  /**
+   * Blocks to return, up to 64. Absent: 10. Zero: none.
+   *
+   * @generated from field: optional uint32 block_count = 4;
+   */
+  blockCount?: number | undefined;
 };
 
 /**
@@ -113,6 +124,28 @@ export type InspectResponse = Message<"heeler.v1.InspectResponse"> & {
    * @generated from field: string summary = 8;
    */
   summary: string;
+
+  /**
+   * The TCP ports on which the tree listens at this moment, by number. A program that has changed its user
+   * hides its ports from a server without privileges. Empty for a finished task.
+   *
+   * @generated from field: repeated heeler.v1.ListeningPort ports = 9;
+   */
+  ports: ListeningPort[];
+
+  /**
+   * The latest blocks of the task's progress, oldest first.
+   *
+   * @generated from field: repeated heeler.v1.Block blocks = 11;
+   */
+  blocks: Block[];
+
+  /**
+   * The connection of the task's worker. Absent for a finished task.
+   *
+   * @generated from field: heeler.v1.WorkerConnection worker = 12;
+   */
+  worker?: WorkerConnection | undefined;
 };
 
 /**
@@ -157,4 +190,32 @@ export type OutputInfo = Message<"heeler.v1.OutputInfo"> & {
  */
 export const OutputInfoSchema: GenMessage<OutputInfo> = /*@__PURE__*/
   messageDesc(file_heeler_v1_inspect, 2);
+
+/**
+ * The connection of a task's worker.
+ *
+ * @generated from message heeler.v1.WorkerConnection
+ */
+export type WorkerConnection = Message<"heeler.v1.WorkerConnection"> & {
+  /**
+   * True while a worker is connected through Work.
+   *
+   * @generated from field: bool connected = 1;
+   */
+  connected: boolean;
+
+  /**
+   * The time of the latest message of a worker to this server. Absent if there was none.
+   *
+   * @generated from field: google.protobuf.Timestamp heard_time = 2;
+   */
+  heardTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message heeler.v1.WorkerConnection.
+ * Use `create(WorkerConnectionSchema)` to create a new message.
+ */
+export const WorkerConnectionSchema: GenMessage<WorkerConnection> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_inspect, 3);
 

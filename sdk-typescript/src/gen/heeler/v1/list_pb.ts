@@ -8,6 +8,8 @@ import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { TaskFilter } from "./filter_pb.js";
 import { file_heeler_v1_filter } from "./filter_pb.js";
+import type { ListeningPort } from "./process_pb.js";
+import { file_heeler_v1_process } from "./process_pb.js";
 import type { ServerInfo } from "./server_pb.js";
 import { file_heeler_v1_server } from "./server_pb.js";
 import type { BackgroundTask } from "./task_pb.js";
@@ -18,7 +20,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file heeler/v1/list.proto.
  */
 export const file_heeler_v1_list: GenFile = /*@__PURE__*/
-  fileDesc("ChRoZWVsZXIvdjEvbGlzdC5wcm90bxIJaGVlbGVyLnYxIpoBCgtMaXN0UmVxdWVzdBIlCgZmaWx0ZXIYASABKAsyFS5oZWVsZXIudjEuVGFza0ZpbHRlchIYChBpbmNsdWRlX2ZpbmlzaGVkGAIgASgIEhEKCXBhZ2Vfc2l6ZRgDIAEoBRISCgpwYWdlX3Rva2VuGAQgASgJEiMKG2luY2x1ZGVfZmluaXNoZWRfZm9yZWdyb3VuZBgFIAEoCCKKAQoMTGlzdFJlc3BvbnNlEigKBXRhc2tzGAEgAygLMhkuaGVlbGVyLnYxLkJhY2tncm91bmRUYXNrEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIQCghyZXZpc2lvbhgDIAEoBBIlCgZzZXJ2ZXIYBCABKAsyFS5oZWVsZXIudjEuU2VydmVySW5mb0JfCg1kZXYuaGVlbGVyLnYxUAFaIWhlZWxlci5kZXYvZ2VuL2hlZWxlci92MTtoZWVsZXJ2MaICA0hMUqoCCUhlZWxlci5WMcoCCUhlZWxlclxWMeoCCkhlZWxlcjo6VjFiBnByb3RvMw", [file_heeler_v1_filter, file_heeler_v1_server, file_heeler_v1_task]);
+  fileDesc("ChRoZWVsZXIvdjEvbGlzdC5wcm90bxIJaGVlbGVyLnYxIrEBCgtMaXN0UmVxdWVzdBIlCgZmaWx0ZXIYASABKAsyFS5oZWVsZXIudjEuVGFza0ZpbHRlchIYChBpbmNsdWRlX2ZpbmlzaGVkGAIgASgIEhEKCXBhZ2Vfc2l6ZRgDIAEoBRISCgpwYWdlX3Rva2VuGAQgASgJEiMKG2luY2x1ZGVfZmluaXNoZWRfZm9yZWdyb3VuZBgFIAEoCBIVCg1pbmNsdWRlX3BvcnRzGAYgASgIIq8BCgxMaXN0UmVzcG9uc2USKAoFdGFza3MYASADKAsyGS5oZWVsZXIudjEuQmFja2dyb3VuZFRhc2sSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhAKCHJldmlzaW9uGAMgASgEEiUKBnNlcnZlchgEIAEoCzIVLmhlZWxlci52MS5TZXJ2ZXJJbmZvEiMKBXBvcnRzGAUgAygLMhQuaGVlbGVyLnYxLlRhc2tQb3J0cyJFCglUYXNrUG9ydHMSDwoHdGFza19pZBgBIAEoCRInCgVwb3J0cxgCIAMoCzIYLmhlZWxlci52MS5MaXN0ZW5pbmdQb3J0Ql8KDWRldi5oZWVsZXIudjFQAVohaGVlbGVyLmRldi9nZW4vaGVlbGVyL3YxO2hlZWxlcnYxogIDSExSqgIJSGVlbGVyLlYxygIJSGVlbGVyXFYx6gIKSGVlbGVyOjpWMWIGcHJvdG8z", [file_heeler_v1_filter, file_heeler_v1_process, file_heeler_v1_server, file_heeler_v1_task]);
 
 /**
  * The request of List.
@@ -63,6 +65,13 @@ export type ListRequest = Message<"heeler.v1.ListRequest"> & {
    * @generated from field: bool include_finished_foreground = 5;
    */
   includeFinishedForeground: boolean;
+
+  /**
+   * Also looks up the ports on which the live tasks of the page listen.
+   *
+   * @generated from field: bool include_ports = 6;
+   */
+  includePorts: boolean;
 };
 
 /**
@@ -105,6 +114,13 @@ export type ListResponse = Message<"heeler.v1.ListResponse"> & {
    * @generated from field: heeler.v1.ServerInfo server = 4;
    */
   server?: ServerInfo | undefined;
+
+  /**
+   * The ports of the tasks that listen, in the order of `tasks`. With `include_ports` only.
+   *
+   * @generated from field: repeated heeler.v1.TaskPorts ports = 5;
+   */
+  ports: TaskPorts[];
 };
 
 /**
@@ -113,4 +129,32 @@ export type ListResponse = Message<"heeler.v1.ListResponse"> & {
  */
 export const ListResponseSchema: GenMessage<ListResponse> = /*@__PURE__*/
   messageDesc(file_heeler_v1_list, 1);
+
+/**
+ * The ports on which a task listens.
+ *
+ * @generated from message heeler.v1.TaskPorts
+ */
+export type TaskPorts = Message<"heeler.v1.TaskPorts"> & {
+  /**
+   * The task.
+   *
+   * @generated from field: string task_id = 1;
+   */
+  taskId: string;
+
+  /**
+   * Its TCP ports at this moment, by number. Never empty.
+   *
+   * @generated from field: repeated heeler.v1.ListeningPort ports = 2;
+   */
+  ports: ListeningPort[];
+};
+
+/**
+ * Describes the message heeler.v1.TaskPorts.
+ * Use `create(TaskPortsSchema)` to create a new message.
+ */
+export const TaskPortsSchema: GenMessage<TaskPorts> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_list, 2);
 

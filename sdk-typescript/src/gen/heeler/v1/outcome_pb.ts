@@ -6,16 +6,18 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file heeler/v1/outcome.proto.
  */
 export const file_heeler_v1_outcome: GenFile = /*@__PURE__*/
-  fileDesc("ChdoZWVsZXIvdjEvb3V0Y29tZS5wcm90bxIJaGVlbGVyLnYxIrABCgdPdXRjb21lEhMKCWV4aXRfY29kZRgBIAEoBUgAEioKBnNpZ25hbBgCIAEoCzIYLmhlZWxlci52MS5TaWduYWxPdXRjb21lSAASLAoLc3Bhd25fZXJyb3IYAyABKAsyFS5oZWVsZXIudjEuU3Bhd25FcnJvckgAEiwKB3Vua25vd24YBCABKAsyGS5oZWVsZXIudjEuVW5rbm93bk91dGNvbWVIAEIICgZyZXN1bHQiQgoNU2lnbmFsT3V0Y29tZRIOCgZudW1iZXIYASABKAUSDAoEbmFtZRgCIAEoCRITCgtjb3JlX2R1bXBlZBgDIAEoCCJgCgpTcGF3bkVycm9yEiQKBXN0YWdlGAEgASgOMhUuaGVlbGVyLnYxLlNwYXduU3RhZ2USDAoEcGF0aBgCIAEoCRIPCgdtZXNzYWdlGAMgASgJEg0KBWVycm5vGAQgASgFIiAKDlVua25vd25PdXRjb21lEg4KBmRldGFpbBgBIAEoCSrgAQoKU3Bhd25TdGFnZRIbChdTUEFXTl9TVEFHRV9VTlNQRUNJRklFRBAAEhQKEFNQQVdOX1NUQUdFX1NISU0QARIZChVTUEFXTl9TVEFHRV9UQVNLX0ZJTEUQAhIVChFTUEFXTl9TVEFHRV9QSVBFUxADEhcKE1NQQVdOX1NUQUdFX1BST0NFU1MQBBIhCh1TUEFXTl9TVEFHRV9XT1JLSU5HX0RJUkVDVE9SWRAFEhsKF1NQQVdOX1NUQUdFX0RFU0NSSVBUT1JTEAYSFAoQU1BBV05fU1RBR0VfRVhFQxAHKt8CCglFbmRSZWFzb24SGgoWRU5EX1JFQVNPTl9VTlNQRUNJRklFRBAAEhUKEUVORF9SRUFTT05fRVhJVEVEEAESGAoURU5EX1JFQVNPTl9TSUdOQUxMRUQQAhIbChdFTkRfUkVBU09OX1NQQVdOX0ZBSUxFRBADEhgKFEVORF9SRUFTT05fQ0FOQ0VMTEVEEAQSFwoTRU5EX1JFQVNPTl9SRVBMQUNFRBAFEhYKEkVORF9SRUFTT05fVElNRU9VVBAGEhsKF0VORF9SRUFTT05fSURMRV9USU1FT1VUEAcSIgoeRU5EX1JFQVNPTl9DTElFTlRfRElTQ09OTkVDVEVEEAgSHgoaRU5EX1JFQVNPTl9TRVJWRVJfU0hVVERPV04QCRIfChtFTkRfUkVBU09OX1NVUEVSVklTSU9OX0xPU1QQChIbChdFTkRfUkVBU09OX09VVFBVVF9MSU1JVBALQl8KDWRldi5oZWVsZXIudjFQAVohaGVlbGVyLmRldi9nZW4vaGVlbGVyL3YxO2hlZWxlcnYxogIDSExSqgIJSGVlbGVyLlYxygIJSGVlbGVyXFYx6gIKSGVlbGVyOjpWMWIGcHJvdG8z");
+  fileDesc("ChdoZWVsZXIvdjEvb3V0Y29tZS5wcm90bxIJaGVlbGVyLnYxItsBCgdPdXRjb21lEhMKCWV4aXRfY29kZRgBIAEoBUgAEioKBnNpZ25hbBgCIAEoCzIYLmhlZWxlci52MS5TaWduYWxPdXRjb21lSAASLAoLc3Bhd25fZXJyb3IYAyABKAsyFS5oZWVsZXIudjEuU3Bhd25FcnJvckgAEiwKB3Vua25vd24YBCABKAsyGS5oZWVsZXIudjEuVW5rbm93bk91dGNvbWVIABIpCgZ3b3JrZXIYBSABKA4yFy5oZWVsZXIudjEuV29ya2VyU3RhdHVzSABCCAoGcmVzdWx0IkIKDVNpZ25hbE91dGNvbWUSDgoGbnVtYmVyGAEgASgFEgwKBG5hbWUYAiABKAkSEwoLY29yZV9kdW1wZWQYAyABKAgiYAoKU3Bhd25FcnJvchIkCgVzdGFnZRgBIAEoDjIVLmhlZWxlci52MS5TcGF3blN0YWdlEgwKBHBhdGgYAiABKAkSDwoHbWVzc2FnZRgDIAEoCRINCgVlcnJubxgEIAEoBSIgCg5Vbmtub3duT3V0Y29tZRIOCgZkZXRhaWwYASABKAkihAEKDFdvcmtlclJlc3VsdBInCgZzdGF0dXMYASABKA4yFy5oZWVsZXIudjEuV29ya2VyU3RhdHVzEgwKBHRleHQYAiABKAkSDAoEZGF0YRgDIAEoDBIvCgtyZXN1bHRfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAq4AEKClNwYXduU3RhZ2USGwoXU1BBV05fU1RBR0VfVU5TUEVDSUZJRUQQABIUChBTUEFXTl9TVEFHRV9TSElNEAESGQoVU1BBV05fU1RBR0VfVEFTS19GSUxFEAISFQoRU1BBV05fU1RBR0VfUElQRVMQAxIXChNTUEFXTl9TVEFHRV9QUk9DRVNTEAQSIQodU1BBV05fU1RBR0VfV09SS0lOR19ESVJFQ1RPUlkQBRIbChdTUEFXTl9TVEFHRV9ERVNDUklQVE9SUxAGEhQKEFNQQVdOX1NUQUdFX0VYRUMQByp6CgxXb3JrZXJTdGF0dXMSHQoZV09SS0VSX1NUQVRVU19VTlNQRUNJRklFRBAAEhQKEFdPUktFUl9TVEFUVVNfT0sQARIYChRXT1JLRVJfU1RBVFVTX0ZBSUxFRBACEhsKF1dPUktFUl9TVEFUVVNfQ0FOQ0VMTEVEEAMqswMKCUVuZFJlYXNvbhIaChZFTkRfUkVBU09OX1VOU1BFQ0lGSUVEEAASFQoRRU5EX1JFQVNPTl9FWElURUQQARIYChRFTkRfUkVBU09OX1NJR05BTExFRBACEhsKF0VORF9SRUFTT05fU1BBV05fRkFJTEVEEAMSGAoURU5EX1JFQVNPTl9DQU5DRUxMRUQQBBIXChNFTkRfUkVBU09OX1JFUExBQ0VEEAUSFgoSRU5EX1JFQVNPTl9USU1FT1VUEAYSGwoXRU5EX1JFQVNPTl9JRExFX1RJTUVPVVQQBxIiCh5FTkRfUkVBU09OX0NMSUVOVF9ESVNDT05ORUNURUQQCBIeChpFTkRfUkVBU09OX1NFUlZFUl9TSFVURE9XThAJEh8KG0VORF9SRUFTT05fU1VQRVJWSVNJT05fTE9TVBAKEhsKF0VORF9SRUFTT05fT1VUUFVUX0xJTUlUEAsSGgoWRU5EX1JFQVNPTl9XT1JLRVJfTE9TVBAMEhwKGEVORF9SRUFTT05fV09SS0VSX0ZBSUxFRBANEhgKFEVORF9SRUFTT05fTk9UX1JFQURZEA5CXwoNZGV2LmhlZWxlci52MVABWiFoZWVsZXIuZGV2L2dlbi9oZWVsZXIvdjE7aGVlbGVydjGiAgNITFKqAglIZWVsZXIuVjHKAglIZWVsZXJcVjHqAgpIZWVsZXI6OlYxYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
- * The end of a leader.
+ * The end of a leader, or of the work of a HOSTED task.
  *
  * @generated from message heeler.v1.Outcome
  */
@@ -51,12 +53,20 @@ export type Outcome = Message<"heeler.v1.Outcome"> & {
     case: "spawnError";
   } | {
     /**
-     * The end of the leader was not recorded.
+     * The end of the leader was not recorded, or the worker of a HOSTED task delivered no result.
      *
      * @generated from field: heeler.v1.UnknownOutcome unknown = 4;
      */
     value: UnknownOutcome;
     case: "unknown";
+  } | {
+    /**
+     * The worker of a HOSTED task delivered a result of this status; `result` of the task has it.
+     *
+     * @generated from field: heeler.v1.WorkerStatus worker = 5;
+     */
+    value: WorkerStatus;
+    case: "worker";
   } | { case: undefined; value?: undefined };
 };
 
@@ -166,6 +176,48 @@ export const UnknownOutcomeSchema: GenMessage<UnknownOutcome> = /*@__PURE__*/
   messageDesc(file_heeler_v1_outcome, 3);
 
 /**
+ * The result of a worker.
+ *
+ * @generated from message heeler.v1.WorkerResult
+ */
+export type WorkerResult = Message<"heeler.v1.WorkerResult"> & {
+  /**
+   * Required.
+   *
+   * @generated from field: heeler.v1.WorkerStatus status = 1;
+   */
+  status: WorkerStatus;
+
+  /**
+   * The result for people and models, up to 64 KiB.
+   *
+   * @generated from field: string text = 2;
+   */
+  text: string;
+
+  /**
+   * The result for programs: up to 64 KiB, never interpreted.
+   *
+   * @generated from field: bytes data = 3;
+   */
+  data: Uint8Array;
+
+  /**
+   * The time at which it became durable. Output only.
+   *
+   * @generated from field: google.protobuf.Timestamp result_time = 4;
+   */
+  resultTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message heeler.v1.WorkerResult.
+ * Use `create(WorkerResultSchema)` to create a new message.
+ */
+export const WorkerResultSchema: GenMessage<WorkerResult> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_outcome, 4);
+
+/**
  * A step of starting a leader.
  *
  * @generated from enum heeler.v1.SpawnStage
@@ -235,6 +287,47 @@ export const SpawnStageSchema: GenEnum<SpawnStage> = /*@__PURE__*/
   enumDesc(file_heeler_v1_outcome, 0);
 
 /**
+ * The status of a worker's result.
+ *
+ * @generated from enum heeler.v1.WorkerStatus
+ */
+export enum WorkerStatus {
+  /**
+   * Never sent, and refused in a request.
+   *
+   * @generated from enum value: WORKER_STATUS_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The work is done.
+   *
+   * @generated from enum value: WORKER_STATUS_OK = 1;
+   */
+  OK = 1,
+
+  /**
+   * The work failed.
+   *
+   * @generated from enum value: WORKER_STATUS_FAILED = 2;
+   */
+  FAILED = 2,
+
+  /**
+   * The work was stopped before it was done; the result is what there was by then.
+   *
+   * @generated from enum value: WORKER_STATUS_CANCELLED = 3;
+   */
+  CANCELLED = 3,
+}
+
+/**
+ * Describes the enum heeler.v1.WorkerStatus.
+ */
+export const WorkerStatusSchema: GenEnum<WorkerStatus> = /*@__PURE__*/
+  enumDesc(file_heeler_v1_outcome, 1);
+
+/**
  * The reason for a task's end.
  *
  * @generated from enum heeler.v1.EndReason
@@ -248,7 +341,7 @@ export enum EndReason {
   UNSPECIFIED = 0,
 
   /**
-   * The leader exited by itself.
+   * The leader exited by itself, or the worker of a HOSTED task delivered the result OK.
    *
    * @generated from enum value: END_REASON_EXITED = 1;
    */
@@ -269,7 +362,7 @@ export enum EndReason {
   SPAWN_FAILED = 3,
 
   /**
-   * A Cancel.
+   * A Cancel, or the worker of a HOSTED task delivered the result CANCELLED.
    *
    * @generated from enum value: END_REASON_CANCELLED = 4;
    */
@@ -323,11 +416,32 @@ export enum EndReason {
    * @generated from enum value: END_REASON_OUTPUT_LIMIT = 11;
    */
   OUTPUT_LIMIT = 11,
+
+  /**
+   * The worker of a HOSTED task was silent for longer than its lease, or the machine restarted.
+   *
+   * @generated from enum value: END_REASON_WORKER_LOST = 12;
+   */
+  WORKER_LOST = 12,
+
+  /**
+   * The worker of a HOSTED task delivered the result FAILED.
+   *
+   * @generated from enum value: END_REASON_WORKER_FAILED = 13;
+   */
+  WORKER_FAILED = 13,
+
+  /**
+   * Not ready within its time, with READY_TIMEOUT_ACTION_CANCEL.
+   *
+   * @generated from enum value: END_REASON_NOT_READY = 14;
+   */
+  NOT_READY = 14,
 }
 
 /**
  * Describes the enum heeler.v1.EndReason.
  */
 export const EndReasonSchema: GenEnum<EndReason> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_outcome, 1);
+  enumDesc(file_heeler_v1_outcome, 2);
 

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file heeler/v1/process.proto.
  */
 export const file_heeler_v1_process: GenFile = /*@__PURE__*/
-  fileDesc("ChdoZWVsZXIvdjEvcHJvY2Vzcy5wcm90bxIJaGVlbGVyLnYxIsEBCgtQcm9jZXNzSW5mbxILCgNwaWQYASABKAUSEgoKcGFyZW50X3BpZBgCIAEoBRIPCgdjb21tYW5kGAMgASgJEg0KBXN0YXRlGAQgASgJEi4KCnN0YXJ0X3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEisKCGNwdV90aW1lGAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhQKDG1lbW9yeV9ieXRlcxgHIAEoBCJnCgtSZXNvdXJjZVVzZRIrCghjcHVfdGltZRgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIUCgxtZW1vcnlfYnl0ZXMYAiABKAQSFQoNcHJvY2Vzc19jb3VudBgDIAEoDSpdCgtDb250YWlubWVudBIbChdDT05UQUlOTUVOVF9VTlNQRUNJRklFRBAAEhYKEkNPTlRBSU5NRU5UX0NHUk9VUBABEhkKFUNPTlRBSU5NRU5UX1NVQlJFQVBFUhACQl8KDWRldi5oZWVsZXIudjFQAVohaGVlbGVyLmRldi9nZW4vaGVlbGVyL3YxO2hlZWxlcnYxogIDSExSqgIJSGVlbGVyLlYxygIJSGVlbGVyXFYx6gIKSGVlbGVyOjpWMWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("ChdoZWVsZXIvdjEvcHJvY2Vzcy5wcm90bxIJaGVlbGVyLnYxIsEBCgtQcm9jZXNzSW5mbxILCgNwaWQYASABKAUSEgoKcGFyZW50X3BpZBgCIAEoBRIPCgdjb21tYW5kGAMgASgJEg0KBXN0YXRlGAQgASgJEi4KCnN0YXJ0X3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEisKCGNwdV90aW1lGAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhQKDG1lbW9yeV9ieXRlcxgHIAEoBCJ3Cg1MaXN0ZW5pbmdQb3J0EikKCHByb3RvY29sGAEgASgOMhcuaGVlbGVyLnYxLlBvcnRQcm90b2NvbBIPCgdhZGRyZXNzGAIgASgJEgwKBHBvcnQYAyABKA0SCwoDcGlkGAQgASgFEg8KB2NvbW1hbmQYBSABKAkiZwoLUmVzb3VyY2VVc2USKwoIY3B1X3RpbWUYASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SFAoMbWVtb3J5X2J5dGVzGAIgASgEEhUKDXByb2Nlc3NfY291bnQYAyABKA0qXQoLQ29udGFpbm1lbnQSGwoXQ09OVEFJTk1FTlRfVU5TUEVDSUZJRUQQABIWChJDT05UQUlOTUVOVF9DR1JPVVAQARIZChVDT05UQUlOTUVOVF9TVUJSRUFQRVIQAipECgxQb3J0UHJvdG9jb2wSHQoZUE9SVF9QUk9UT0NPTF9VTlNQRUNJRklFRBAAEhUKEVBPUlRfUFJPVE9DT0xfVENQEAFCXwoNZGV2LmhlZWxlci52MVABWiFoZWVsZXIuZGV2L2dlbi9oZWVsZXIvdjE7aGVlbGVydjGiAgNITFKqAglIZWVsZXIuVjHKAglIZWVsZXJcVjHqAgpIZWVsZXI6OlYxYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * One process.
@@ -80,6 +80,55 @@ export const ProcessInfoSchema: GenMessage<ProcessInfo> = /*@__PURE__*/
   messageDesc(file_heeler_v1_process, 0);
 
 /**
+ * A port on which a process of a task listens.
+ *
+ * @generated from message heeler.v1.ListeningPort
+ */
+export type ListeningPort = Message<"heeler.v1.ListeningPort"> & {
+  /**
+   * The protocol.
+   *
+   * @generated from field: heeler.v1.PortProtocol protocol = 1;
+   */
+  protocol: PortProtocol;
+
+  /**
+   * The IP address that the socket is bound to, such as `127.0.0.1`, `0.0.0.0` or `::`.
+   *
+   * @generated from field: string address = 2;
+   */
+  address: string;
+
+  /**
+   * The port.
+   *
+   * @generated from field: uint32 port = 3;
+   */
+  port: number;
+
+  /**
+   * The process that has the socket; of several that share it, the one that is nearest to the leader.
+   *
+   * @generated from field: int32 pid = 4;
+   */
+  pid: number;
+
+  /**
+   * Its command, as in ProcessInfo.
+   *
+   * @generated from field: string command = 5;
+   */
+  command: string;
+};
+
+/**
+ * Describes the message heeler.v1.ListeningPort.
+ * Use `create(ListeningPortSchema)` to create a new message.
+ */
+export const ListeningPortSchema: GenMessage<ListeningPort> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_process, 1);
+
+/**
  * The resources that a task uses.
  *
  * @generated from message heeler.v1.ResourceUse
@@ -112,7 +161,7 @@ export type ResourceUse = Message<"heeler.v1.ResourceUse"> & {
  * Use `create(ResourceUseSchema)` to create a new message.
  */
 export const ResourceUseSchema: GenMessage<ResourceUse> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_process, 1);
+  messageDesc(file_heeler_v1_process, 2);
 
 /**
  * The mechanism that keeps a task's tree together, and by which a kill reaches all of it.
@@ -149,4 +198,31 @@ export enum Containment {
  */
 export const ContainmentSchema: GenEnum<Containment> = /*@__PURE__*/
   enumDesc(file_heeler_v1_process, 0);
+
+/**
+ * The protocol of a port.
+ *
+ * @generated from enum heeler.v1.PortProtocol
+ */
+export enum PortProtocol {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: PORT_PROTOCOL_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * TCP, over IPv4 or IPv6.
+   *
+   * @generated from enum value: PORT_PROTOCOL_TCP = 1;
+   */
+  TCP = 1,
+}
+
+/**
+ * Describes the enum heeler.v1.PortProtocol.
+ */
+export const PortProtocolSchema: GenEnum<PortProtocol> = /*@__PURE__*/
+  enumDesc(file_heeler_v1_process, 1);
 

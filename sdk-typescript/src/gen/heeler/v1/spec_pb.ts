@@ -19,7 +19,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file heeler/v1/spec.proto.
  */
 export const file_heeler_v1_spec: GenFile = /*@__PURE__*/
-  fileDesc("ChRoZWVsZXIvdjEvc3BlYy5wcm90bxIJaGVlbGVyLnYxIuAFCghUYXNrU3BlYxIhCgRraW5kGAEgASgOMhMuaGVlbGVyLnYxLlRhc2tLaW5kEgwKBG5hbWUYAiABKAkSEgoKc2Vzc2lvbl9pZBgDIAEoCRIRCglwYXJlbnRfaWQYBCABKAkSLwoGbGFiZWxzGAUgAygLMh8uaGVlbGVyLnYxLlRhc2tTcGVjLkxhYmVsc0VudHJ5EiYKBGFyZ3YYBiABKAsyFi5oZWVsZXIudjEuQXJndkNvbW1hbmRIABIoCgVzaGVsbBgHIAEoCzIXLmhlZWxlci52MS5TaGVsbENvbW1hbmRIABIZChF3b3JraW5nX2RpcmVjdG9yeRgIIAEoCRIvCgtlbnZpcm9ubWVudBgJIAEoCzIaLmhlZWxlci52MS5UYXNrRW52aXJvbm1lbnQSKgoHdGltZW91dBgKIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIvCgxpZGxlX3RpbWVvdXQYCyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SIwoEc3RvcBgMIAEoCzIVLmhlZWxlci52MS5TdG9wUG9saWN5Ei8KCmZvcmVncm91bmQYDSABKAsyGy5oZWVsZXIudjEuRm9yZWdyb3VuZFBvbGljeRIpCgdzaWxlbmNlGA4gASgLMhguaGVlbGVyLnYxLlNpbGVuY2VQb2xpY3kSLQoJZXhjbHVzaXZlGA8gASgLMhouaGVlbGVyLnYxLkV4Y2x1c2l2ZVBvbGljeRINCgVxdWV1ZRgQIAEoCRIuCg1vcnBoYW5fcG9saWN5GBEgASgOMhcuaGVlbGVyLnYxLk9ycGhhblBvbGljeRInCgZvdXRwdXQYEiABKAsyFy5oZWVsZXIudjEuT3V0cHV0UG9saWN5Gi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCQoHY29tbWFuZCIbCgtBcmd2Q29tbWFuZBIMCgRhcmdzGAEgAygJIi8KDFNoZWxsQ29tbWFuZBIOCgZzY3JpcHQYASABKAkSDwoHcHJvZ3JhbRgCIAEoCSLbAQoPVGFza0Vudmlyb25tZW50EjwKCXZhcmlhYmxlcxgBIAMoCzIpLmhlZWxlci52MS5UYXNrRW52aXJvbm1lbnQuVmFyaWFibGVzRW50cnkSDgoGcmVtb3ZlGAIgAygJEjAKCGRlZmF1bHRzGAMgASgOMh4uaGVlbGVyLnYxLkVudmlyb25tZW50RGVmYXVsdHMSFgoOdmFyaWFibGVfbmFtZXMYBCADKAkaMAoOVmFyaWFibGVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJVCgpTdG9wUG9saWN5Ei0KBWdyYWNlGAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uSACIAQESDgoGc2lnbmFsGAIgASgJQggKBl9ncmFjZSL3AQoQRm9yZWdyb3VuZFBvbGljeRIqCgd0aW1lb3V0GAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjYKCm9uX3RpbWVvdXQYAiABKA4yIi5oZWVsZXIudjEuRm9yZWdyb3VuZFRpbWVvdXRBY3Rpb24SMgoNb25fZGlzY29ubmVjdBgDIAEoDjIbLmhlZWxlci52MS5EaXNjb25uZWN0QWN0aW9uEjcKD3JlYXR0YWNoX3dpbmRvdxgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkgAiAEBQhIKEF9yZWF0dGFjaF93aW5kb3ciaQoNU2lsZW5jZVBvbGljeRIuCgtzdGFsZV9hZnRlchgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIoCghvbl9zdGFsZRgCIAEoDjIWLmhlZWxlci52MS5TdGFsZUFjdGlvbiJGCg9FeGNsdXNpdmVQb2xpY3kSCwoDa2V5GAEgASgJEiYKBG1vZGUYAiABKA4yGC5oZWVsZXIudjEuRXhjbHVzaXZlTW9kZSKlAQoMT3V0cHV0UG9saWN5EhEKCW1heF9ieXRlcxgBIAEoBBIXCgpoZWFkX2J5dGVzGAIgASgESACIAQESLgoIb25fbGltaXQYAyABKA4yHC5oZWVsZXIudjEuT3V0cHV0TGltaXRBY3Rpb24SKgoIcGF0dGVybnMYBCADKAsyGC5oZWVsZXIudjEuT3V0cHV0UGF0dGVybkINCgtfaGVhZF9ieXRlcypVCghUYXNrS2luZBIZChVUQVNLX0tJTkRfVU5TUEVDSUZJRUQQABITCg9UQVNLX0tJTkRfU0hFTEwQARITCg9UQVNLX0tJTkRfQUdFTlQQAiIECAMQAyqEAQoTRW52aXJvbm1lbnREZWZhdWx0cxIkCiBFTlZJUk9OTUVOVF9ERUZBVUxUU19VTlNQRUNJRklFRBAAEigKJEVOVklST05NRU5UX0RFRkFVTFRTX05PTl9JTlRFUkFDVElWRRABEh0KGUVOVklST05NRU5UX0RFRkFVTFRTX05PTkUQAiqQAQoXRm9yZWdyb3VuZFRpbWVvdXRBY3Rpb24SKQolRk9SRUdST1VORF9USU1FT1VUX0FDVElPTl9VTlNQRUNJRklFRBAAEiQKIEZPUkVHUk9VTkRfVElNRU9VVF9BQ1RJT05fREVUQUNIEAESJAogRk9SRUdST1VORF9USU1FT1VUX0FDVElPTl9DQU5DRUwQAiqNAQoQRGlzY29ubmVjdEFjdGlvbhIhCh1ESVNDT05ORUNUX0FDVElPTl9VTlNQRUNJRklFRBAAEhwKGERJU0NPTk5FQ1RfQUNUSU9OX0NBTkNFTBABEhwKGERJU0NPTk5FQ1RfQUNUSU9OX0RFVEFDSBACEhoKFkRJU0NPTk5FQ1RfQUNUSU9OX0tFRVAQAypdCgtTdGFsZUFjdGlvbhIcChhTVEFMRV9BQ1RJT05fVU5TUEVDSUZJRUQQABIXChNTVEFMRV9BQ1RJT05fTk9USUZZEAESFwoTU1RBTEVfQUNUSU9OX0NBTkNFTBACKpsBCg1FeGNsdXNpdmVNb2RlEh4KGkVYQ0xVU0lWRV9NT0RFX1VOU1BFQ0lGSUVEEAASGQoVRVhDTFVTSVZFX01PREVfUkVKRUNUEAESGgoWRVhDTFVTSVZFX01PREVfUkVQTEFDRRACEhgKFEVYQ0xVU0lWRV9NT0RFX1FVRVVFEAMSGQoVRVhDTFVTSVZFX01PREVfRU5TVVJFEAQqeQoMT3JwaGFuUG9saWN5Eh0KGU9SUEhBTl9QT0xJQ1lfVU5TUEVDSUZJRUQQABIXChNPUlBIQU5fUE9MSUNZX1RSQUNLEAESFgoST1JQSEFOX1BPTElDWV9LSUxMEAISGQoVT1JQSEFOX1BPTElDWV9BQkFORE9OEAMqmAEKEU91dHB1dExpbWl0QWN0aW9uEiMKH09VVFBVVF9MSU1JVF9BQ1RJT05fVU5TUEVDSUZJRUQQABIeChpPVVRQVVRfTElNSVRfQUNUSU9OX1JPVEFURRABEiAKHE9VVFBVVF9MSU1JVF9BQ1RJT05fVFJVTkNBVEUQAhIcChhPVVRQVVRfTElNSVRfQUNUSU9OX0tJTEwQA0JfCg1kZXYuaGVlbGVyLnYxUAFaIWhlZWxlci5kZXYvZ2VuL2hlZWxlci92MTtoZWVsZXJ2MaICA0hMUqoCCUhlZWxlci5WMcoCCUhlZWxlclxWMeoCCkhlZWxlcjo6VjFiBnByb3RvMw", [file_google_protobuf_duration, file_heeler_v1_output]);
+  fileDesc("ChRoZWVsZXIvdjEvc3BlYy5wcm90bxIJaGVlbGVyLnYxIq4GCghUYXNrU3BlYxIhCgRraW5kGAEgASgOMhMuaGVlbGVyLnYxLlRhc2tLaW5kEgwKBG5hbWUYAiABKAkSEgoKc2Vzc2lvbl9pZBgDIAEoCRIRCglwYXJlbnRfaWQYBCABKAkSLwoGbGFiZWxzGAUgAygLMh8uaGVlbGVyLnYxLlRhc2tTcGVjLkxhYmVsc0VudHJ5EiYKBGFyZ3YYBiABKAsyFi5oZWVsZXIudjEuQXJndkNvbW1hbmRIABIoCgVzaGVsbBgHIAEoCzIXLmhlZWxlci52MS5TaGVsbENvbW1hbmRIABIZChF3b3JraW5nX2RpcmVjdG9yeRgIIAEoCRIvCgtlbnZpcm9ubWVudBgJIAEoCzIaLmhlZWxlci52MS5UYXNrRW52aXJvbm1lbnQSKgoHdGltZW91dBgKIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIvCgxpZGxlX3RpbWVvdXQYCyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SIwoEc3RvcBgMIAEoCzIVLmhlZWxlci52MS5TdG9wUG9saWN5Ei8KCmZvcmVncm91bmQYDSABKAsyGy5oZWVsZXIudjEuRm9yZWdyb3VuZFBvbGljeRIpCgdzaWxlbmNlGA4gASgLMhguaGVlbGVyLnYxLlNpbGVuY2VQb2xpY3kSLQoJZXhjbHVzaXZlGA8gASgLMhouaGVlbGVyLnYxLkV4Y2x1c2l2ZVBvbGljeRINCgVxdWV1ZRgQIAEoCRIuCg1vcnBoYW5fcG9saWN5GBEgASgOMhcuaGVlbGVyLnYxLk9ycGhhblBvbGljeRInCgZvdXRwdXQYEiABKAsyFy5oZWVsZXIudjEuT3V0cHV0UG9saWN5EiUKBWlucHV0GBMgASgLMhYuaGVlbGVyLnYxLklucHV0UG9saWN5EiUKBXJlYWR5GBUgASgLMhYuaGVlbGVyLnYxLlJlYWR5UG9saWN5Gi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCQoHY29tbWFuZCIbCgtBcmd2Q29tbWFuZBIMCgRhcmdzGAEgAygJIi8KDFNoZWxsQ29tbWFuZBIOCgZzY3JpcHQYASABKAkSDwoHcHJvZ3JhbRgCIAEoCSLbAQoPVGFza0Vudmlyb25tZW50EjwKCXZhcmlhYmxlcxgBIAMoCzIpLmhlZWxlci52MS5UYXNrRW52aXJvbm1lbnQuVmFyaWFibGVzRW50cnkSDgoGcmVtb3ZlGAIgAygJEjAKCGRlZmF1bHRzGAMgASgOMh4uaGVlbGVyLnYxLkVudmlyb25tZW50RGVmYXVsdHMSFgoOdmFyaWFibGVfbmFtZXMYBCADKAkaMAoOVmFyaWFibGVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKYAQoKU3RvcFBvbGljeRItCgVncmFjZRgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkgAiAEBEg4KBnNpZ25hbBgCIAEoCRIyCgpzb2Z0X2dyYWNlGAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uSAGIAQFCCAoGX2dyYWNlQg0KC19zb2Z0X2dyYWNlIvcBChBGb3JlZ3JvdW5kUG9saWN5EioKB3RpbWVvdXQYASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SNgoKb25fdGltZW91dBgCIAEoDjIiLmhlZWxlci52MS5Gb3JlZ3JvdW5kVGltZW91dEFjdGlvbhIyCg1vbl9kaXNjb25uZWN0GAMgASgOMhsuaGVlbGVyLnYxLkRpc2Nvbm5lY3RBY3Rpb24SNwoPcmVhdHRhY2hfd2luZG93GAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uSACIAQFCEgoQX3JlYXR0YWNoX3dpbmRvdyJpCg1TaWxlbmNlUG9saWN5Ei4KC3N0YWxlX2FmdGVyGAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEigKCG9uX3N0YWxlGAIgASgOMhYuaGVlbGVyLnYxLlN0YWxlQWN0aW9uIj4KC0lucHV0UG9saWN5Ei8KDG5vdGlmeV9hZnRlchgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiLxAQoLUmVhZHlQb2xpY3kSDgoEcG9ydBgCIAEoDUgAEhIKCGh0dHBfdXJsGAMgASgJSAASKQoHY29tbWFuZBgEIAEoCzIWLmhlZWxlci52MS5Bcmd2Q29tbWFuZEgAEisKCGludGVydmFsGAUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEioKB3RpbWVvdXQYBiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SMQoKb25fdGltZW91dBgHIAEoDjIdLmhlZWxlci52MS5SZWFkeVRpbWVvdXRBY3Rpb25CBwoFcHJvYmUiRgoPRXhjbHVzaXZlUG9saWN5EgsKA2tleRgBIAEoCRImCgRtb2RlGAIgASgOMhguaGVlbGVyLnYxLkV4Y2x1c2l2ZU1vZGUipQEKDE91dHB1dFBvbGljeRIRCgltYXhfYnl0ZXMYASABKAQSFwoKaGVhZF9ieXRlcxgCIAEoBEgAiAEBEi4KCG9uX2xpbWl0GAMgASgOMhwuaGVlbGVyLnYxLk91dHB1dExpbWl0QWN0aW9uEioKCHBhdHRlcm5zGAQgAygLMhguaGVlbGVyLnYxLk91dHB1dFBhdHRlcm5CDQoLX2hlYWRfYnl0ZXMqZQoIVGFza0tpbmQSGQoVVEFTS19LSU5EX1VOU1BFQ0lGSUVEEAASEwoPVEFTS19LSU5EX1NIRUxMEAESEwoPVEFTS19LSU5EX0FHRU5UEAISFAoQVEFTS19LSU5EX0hPU1RFRBADKoQBChNFbnZpcm9ubWVudERlZmF1bHRzEiQKIEVOVklST05NRU5UX0RFRkFVTFRTX1VOU1BFQ0lGSUVEEAASKAokRU5WSVJPTk1FTlRfREVGQVVMVFNfTk9OX0lOVEVSQUNUSVZFEAESHQoZRU5WSVJPTk1FTlRfREVGQVVMVFNfTk9ORRACKpABChdGb3JlZ3JvdW5kVGltZW91dEFjdGlvbhIpCiVGT1JFR1JPVU5EX1RJTUVPVVRfQUNUSU9OX1VOU1BFQ0lGSUVEEAASJAogRk9SRUdST1VORF9USU1FT1VUX0FDVElPTl9ERVRBQ0gQARIkCiBGT1JFR1JPVU5EX1RJTUVPVVRfQUNUSU9OX0NBTkNFTBACKo0BChBEaXNjb25uZWN0QWN0aW9uEiEKHURJU0NPTk5FQ1RfQUNUSU9OX1VOU1BFQ0lGSUVEEAASHAoYRElTQ09OTkVDVF9BQ1RJT05fQ0FOQ0VMEAESHAoYRElTQ09OTkVDVF9BQ1RJT05fREVUQUNIEAISGgoWRElTQ09OTkVDVF9BQ1RJT05fS0VFUBADKl0KC1N0YWxlQWN0aW9uEhwKGFNUQUxFX0FDVElPTl9VTlNQRUNJRklFRBAAEhcKE1NUQUxFX0FDVElPTl9OT1RJRlkQARIXChNTVEFMRV9BQ1RJT05fQ0FOQ0VMEAIqfAoSUmVhZHlUaW1lb3V0QWN0aW9uEiQKIFJFQURZX1RJTUVPVVRfQUNUSU9OX1VOU1BFQ0lGSUVEEAASHwobUkVBRFlfVElNRU9VVF9BQ1RJT05fTk9USUZZEAESHwobUkVBRFlfVElNRU9VVF9BQ1RJT05fQ0FOQ0VMEAIqmwEKDUV4Y2x1c2l2ZU1vZGUSHgoaRVhDTFVTSVZFX01PREVfVU5TUEVDSUZJRUQQABIZChVFWENMVVNJVkVfTU9ERV9SRUpFQ1QQARIaChZFWENMVVNJVkVfTU9ERV9SRVBMQUNFEAISGAoURVhDTFVTSVZFX01PREVfUVVFVUUQAxIZChVFWENMVVNJVkVfTU9ERV9FTlNVUkUQBCp5CgxPcnBoYW5Qb2xpY3kSHQoZT1JQSEFOX1BPTElDWV9VTlNQRUNJRklFRBAAEhcKE09SUEhBTl9QT0xJQ1lfVFJBQ0sQARIWChJPUlBIQU5fUE9MSUNZX0tJTEwQAhIZChVPUlBIQU5fUE9MSUNZX0FCQU5ET04QAyqYAQoRT3V0cHV0TGltaXRBY3Rpb24SIwofT1VUUFVUX0xJTUlUX0FDVElPTl9VTlNQRUNJRklFRBAAEh4KGk9VVFBVVF9MSU1JVF9BQ1RJT05fUk9UQVRFEAESIAocT1VUUFVUX0xJTUlUX0FDVElPTl9UUlVOQ0FURRACEhwKGE9VVFBVVF9MSU1JVF9BQ1RJT05fS0lMTBADQl8KDWRldi5oZWVsZXIudjFQAVohaGVlbGVyLmRldi9nZW4vaGVlbGVyL3YxO2hlZWxlcnYxogIDSExSqgIJSGVlbGVyLlYxygIJSGVlbGVyXFYx6gIKSGVlbGVyOjpWMWIGcHJvdG8z", [file_google_protobuf_duration, file_heeler_v1_output]);
 
 /**
  * A task's specification. Spawn takes one; BackgroundTask carries the same one with every default
@@ -64,7 +64,7 @@ export type TaskSpec = Message<"heeler.v1.TaskSpec"> & {
   labels: { [key: string]: string };
 
   /**
-   * The command to run. Required.
+   * The command to run. Required, except for a HOSTED task, which has none.
    *
    * @generated from oneof heeler.v1.TaskSpec.command
    */
@@ -111,7 +111,8 @@ export type TaskSpec = Message<"heeler.v1.TaskSpec"> & {
   timeout?: Duration | undefined;
 
   /**
-   * Maximum time without output. Then the task is stopped and TIMED_OUT. Absent: no limit.
+   * Maximum time without output and without a heartbeat or progress of a worker. Then the task is stopped
+   * and TIMED_OUT. Absent: no limit.
    *
    * @generated from field: google.protobuf.Duration idle_timeout = 11;
    */
@@ -133,7 +134,7 @@ export type TaskSpec = Message<"heeler.v1.TaskSpec"> & {
   foreground?: ForegroundPolicy | undefined;
 
   /**
-   * Detects a task that has stopped writing output. Absent: the task is never stale.
+   * Detects a task that has become silent. Absent: the task is never stale.
    *
    * @generated from field: heeler.v1.SilencePolicy silence = 14;
    */
@@ -168,6 +169,20 @@ export type TaskSpec = Message<"heeler.v1.TaskSpec"> & {
    * @generated from field: heeler.v1.OutputPolicy output = 18;
    */
   output?: OutputPolicy | undefined;
+
+  /**
+   * Detects a task that waits for input. Absent: a task is looked at when it becomes stale, and not before.
+   *
+   * @generated from field: heeler.v1.InputPolicy input = 19;
+   */
+  input?: InputPolicy | undefined;
+
+  /**
+   * Decides when the task is ready, such as when its server listens. Absent: the task has no readiness.
+   *
+   * @generated from field: heeler.v1.ReadyPolicy ready = 21;
+   */
+  ready?: ReadyPolicy | undefined;
 };
 
 /**
@@ -273,14 +288,17 @@ export const TaskEnvironmentSchema: GenMessage<TaskEnvironment> = /*@__PURE__*/
   messageDesc(file_heeler_v1_spec, 3);
 
 /**
- * The way in which a task is stopped: the signal, then the grace, then a kill of the whole tree.
+ * The way in which a task is stopped: a soft request to a worker that listens, then the signal, then the
+ * grace, then a kill of the whole tree. A HOSTED task has no tree: its worker is told, and the task is
+ * ended without the worker when the grace is over.
  *
  * @generated from message heeler.v1.StopPolicy
  */
 export type StopPolicy = Message<"heeler.v1.StopPolicy"> & {
   /**
    * Time between the signal and the kill. The stop completes as soon as the tree is empty. Absent: 5 s.
-   * Zero: the kill follows the signal at once.
+   * Zero: the kill follows the signal at once. For a HOSTED task, the time between the final request
+   * and the end.
    *
    * @generated from field: optional google.protobuf.Duration grace = 1;
    */
@@ -288,11 +306,21 @@ export type StopPolicy = Message<"heeler.v1.StopPolicy"> & {
 
   /**
    * Name of the signal, such as `SIGINT`. SIGCONT follows it, so that a stopped tree receives it.
-   * Empty: SIGTERM.
+   * Empty: SIGTERM. Refused for a HOSTED task.
    *
    * @generated from field: string signal = 2;
    */
   signal: string;
+
+  /**
+   * Time before the signal in which a worker that listens finishes its present tool call. A worker
+   * listens if it is connected through Work, or has called ReportProgress with `listens` in the last
+   * minute. It ends early when the worker delivers its result. Absent: 10 s. Zero: none. It has no effect
+   * if no worker listens.
+   *
+   * @generated from field: optional google.protobuf.Duration soft_grace = 3;
+   */
+  softGrace?: Duration | undefined;
 };
 
 /**
@@ -347,13 +375,14 @@ export const ForegroundPolicySchema: GenMessage<ForegroundPolicy> = /*@__PURE__*
   messageDesc(file_heeler_v1_spec, 5);
 
 /**
- * The rules for a task that has stopped writing output.
+ * The rules for a task that has become silent.
  *
  * @generated from message heeler.v1.SilencePolicy
  */
 export type SilencePolicy = Message<"heeler.v1.SilencePolicy"> & {
   /**
-   * Time without output after which the task is stale. Required.
+   * Time without output, and without a heartbeat or progress of a worker, after which the task is stale.
+   * Required.
    *
    * @generated from field: google.protobuf.Duration stale_after = 1;
    */
@@ -373,6 +402,102 @@ export type SilencePolicy = Message<"heeler.v1.SilencePolicy"> & {
  */
 export const SilencePolicySchema: GenMessage<SilencePolicy> = /*@__PURE__*/
   messageDesc(file_heeler_v1_spec, 6);
+
+/**
+ * The rules for a task that may wait for input.
+ *
+ * @generated from message heeler.v1.InputPolicy
+ */
+export type InputPolicy = Message<"heeler.v1.InputPolicy"> & {
+  /**
+   * Time without output after which the task is looked at: if one of its processes is blocked in a read of
+   * the task's stdin or terminal, it needs input. It is looked at again while it stays silent. Absent: only
+   * when the task becomes stale.
+   *
+   * @generated from field: google.protobuf.Duration notify_after = 1;
+   */
+  notifyAfter?: Duration | undefined;
+};
+
+/**
+ * Describes the message heeler.v1.InputPolicy.
+ * Use `create(InputPolicySchema)` to create a new message.
+ */
+export const InputPolicySchema: GenMessage<InputPolicy> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_spec, 7);
+
+/**
+ * The rule by which a task is ready. It is looked at from the start on, until it is ready, a stop was
+ * requested or it has ended; a restart of the server begins anew.
+ *
+ * @generated from message heeler.v1.ReadyPolicy
+ */
+export type ReadyPolicy = Message<"heeler.v1.ReadyPolicy"> & {
+  /**
+   * The condition. Required.
+   *
+   * @generated from oneof heeler.v1.ReadyPolicy.probe
+   */
+  probe: {
+    /**
+     * A process of the tree listens on this TCP port. 0: on any port.
+     *
+     * @generated from field: uint32 port = 2;
+     */
+    value: number;
+    case: "port";
+  } | {
+    /**
+     * A GET of this `http:` URL is answered with a status from 200 to 399. No redirect is followed, and
+     * only the status is read. Any server may answer, also one that is not of the task. The host must be
+     * `localhost`, a name below it or a loopback address, unless the server allows others
+     * (`heeler serve --allow-probe-hosts`); else refused with PROBE_HOST_NOT_ALLOWED.
+     *
+     * @generated from field: string http_url = 3;
+     */
+    value: string;
+    case: "httpUrl";
+  } | {
+    /**
+     * This command exits with 0. It runs in the task's working directory with the task's environment, in a
+     * tree of its own. When its first process exits, at the time limit, which is `interval` but at least
+     * 1 s and at most 30 s, and beyond 1 MiB of output, all its processes are killed.
+     *
+     * @generated from field: heeler.v1.ArgvCommand command = 4;
+     */
+    value: ArgvCommand;
+    case: "command";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * Time between two looks, 20 ms or more. The first ones follow faster: 25 ms after the start, and then each
+   * time after twice as long. Absent: 1 s.
+   *
+   * @generated from field: google.protobuf.Duration interval = 5;
+   */
+  interval?: Duration | undefined;
+
+  /**
+   * Time from the start of the leader within which the task must be ready. Absent: no limit.
+   *
+   * @generated from field: google.protobuf.Duration timeout = 6;
+   */
+  timeout?: Duration | undefined;
+
+  /**
+   * Action when that time is over. NOTIFY by default.
+   *
+   * @generated from field: heeler.v1.ReadyTimeoutAction on_timeout = 7;
+   */
+  onTimeout: ReadyTimeoutAction;
+};
+
+/**
+ * Describes the message heeler.v1.ReadyPolicy.
+ * Use `create(ReadyPolicySchema)` to create a new message.
+ */
+export const ReadyPolicySchema: GenMessage<ReadyPolicy> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_spec, 8);
 
 /**
  * A key that only one live task has at a time. That task is the holder of the key; the key is free
@@ -404,7 +529,7 @@ export type ExclusivePolicy = Message<"heeler.v1.ExclusivePolicy"> & {
  * Use `create(ExclusivePolicySchema)` to create a new message.
  */
 export const ExclusivePolicySchema: GenMessage<ExclusivePolicy> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_spec, 7);
+  messageDesc(file_heeler_v1_spec, 9);
 
 /**
  * The rules for a task's output. Offsets count every byte that the task has written, kept or not.
@@ -449,7 +574,7 @@ export type OutputPolicy = Message<"heeler.v1.OutputPolicy"> & {
  * Use `create(OutputPolicySchema)` to create a new message.
  */
 export const OutputPolicySchema: GenMessage<OutputPolicy> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_spec, 8);
+  messageDesc(file_heeler_v1_spec, 10);
 
 /**
  * The kind of work that a task does.
@@ -477,6 +602,13 @@ export enum TaskKind {
    * @generated from enum value: TASK_KIND_AGENT = 2;
    */
   AGENT = 2,
+
+  /**
+   * Work that runs inside a client. Only Work creates it.
+   *
+   * @generated from enum value: TASK_KIND_HOSTED = 3;
+   */
+  HOSTED = 3,
 }
 
 /**
@@ -629,6 +761,40 @@ export const StaleActionSchema: GenEnum<StaleAction> = /*@__PURE__*/
   enumDesc(file_heeler_v1_spec, 4);
 
 /**
+ * Action when a task is not ready in time.
+ *
+ * @generated from enum heeler.v1.ReadyTimeoutAction
+ */
+export enum ReadyTimeoutAction {
+  /**
+   * As NOTIFY.
+   *
+   * @generated from enum value: READY_TIMEOUT_ACTION_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Nothing but the NOT_READY event. The task may still become ready.
+   *
+   * @generated from enum value: READY_TIMEOUT_ACTION_NOTIFY = 1;
+   */
+  NOTIFY = 1,
+
+  /**
+   * After the NOT_READY event the task is stopped and TIMED_OUT, with the end reason NOT_READY.
+   *
+   * @generated from enum value: READY_TIMEOUT_ACTION_CANCEL = 2;
+   */
+  CANCEL = 2,
+}
+
+/**
+ * Describes the enum heeler.v1.ReadyTimeoutAction.
+ */
+export const ReadyTimeoutActionSchema: GenEnum<ReadyTimeoutAction> = /*@__PURE__*/
+  enumDesc(file_heeler_v1_spec, 5);
+
+/**
  * Behaviour of a task whose exclusive key has a holder, or tasks that wait for it.
  *
  * @generated from enum heeler.v1.ExclusiveMode
@@ -690,7 +856,7 @@ export enum ExclusiveMode {
  * Describes the enum heeler.v1.ExclusiveMode.
  */
 export const ExclusiveModeSchema: GenEnum<ExclusiveMode> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_spec, 5);
+  enumDesc(file_heeler_v1_spec, 6);
 
 /**
  * Treatment of orphans: processes of the tree that outlive the leader.
@@ -732,7 +898,7 @@ export enum OrphanPolicy {
  * Describes the enum heeler.v1.OrphanPolicy.
  */
 export const OrphanPolicySchema: GenEnum<OrphanPolicy> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_spec, 6);
+  enumDesc(file_heeler_v1_spec, 7);
 
 /**
  * Action when a task's output reaches its limit. An OUTPUT_LIMIT event tells of it, once.
@@ -774,5 +940,5 @@ export enum OutputLimitAction {
  * Describes the enum heeler.v1.OutputLimitAction.
  */
 export const OutputLimitActionSchema: GenEnum<OutputLimitAction> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_spec, 7);
+  enumDesc(file_heeler_v1_spec, 8);
 

@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file heeler/v1/stop.proto.
  */
 export const file_heeler_v1_stop: GenFile = /*@__PURE__*/
-  fileDesc("ChRoZWVsZXIvdjEvc3RvcC5wcm90bxIJaGVlbGVyLnYxIocCCgpTdG9wUmVjb3JkEiMKBWNhdXNlGAEgASgOMhQuaGVlbGVyLnYxLkVuZFJlYXNvbhIfCgVhY3RvchgCIAEoCzIQLmhlZWxlci52MS5BY3RvchIOCgZyZWFzb24YAyABKAkSMAoMcmVxdWVzdF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIoCgVncmFjZRgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhImCgdzaWduYWxzGAYgAygLMhUuaGVlbGVyLnYxLlNlbnRTaWduYWwSHwoFcHJvb2YYByABKAsyEC5oZWVsZXIudjEuUHJvb2YiSQoFQWN0b3ISDAoEbmFtZRgBIAEoCRIQCgN1aWQYAiABKA1IAIgBARIQCgNwaWQYAyABKAVIAYgBAUIGCgRfdWlkQgYKBF9waWQifwoKU2VudFNpZ25hbBIOCgZudW1iZXIYASABKAUSDAoEbmFtZRgCIAEoCRItCglzZW5kX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhYKCXByb2Nlc3NlcxgEIAEoDUgAiAEBQgwKCl9wcm9jZXNzZXMilgEKBVByb29mEi4KCmNoZWNrX3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEigKBnByb3ZlbhgCIAEoDjIWLmhlZWxlci52MS5Qcm9vZk1ldGhvZEgAEikKCXN1cnZpdm9ycxgDIAEoCzIULmhlZWxlci52MS5TdXJ2aXZvcnNIAEIICgZyZXN1bHQiNgoJU3Vydml2b3JzEikKCXByb2Nlc3NlcxgBIAMoCzIWLmhlZWxlci52MS5Qcm9jZXNzSW5mbyq5AQoLUHJvb2ZNZXRob2QSHAoYUFJPT0ZfTUVUSE9EX1VOU1BFQ0lGSUVEEAASHQoZUFJPT0ZfTUVUSE9EX0NHUk9VUF9FTVBUWRABEhwKGFBST09GX01FVEhPRF9OT19DSElMRFJFThACEhYKElBST09GX01FVEhPRF9TV0VFUBADEh4KGlBST09GX01FVEhPRF9ORVZFUl9TVEFSVEVEEAQSFwoTUFJPT0ZfTUVUSE9EX1JFQk9PVBAFQl8KDWRldi5oZWVsZXIudjFQAVohaGVlbGVyLmRldi9nZW4vaGVlbGVyL3YxO2hlZWxlcnYxogIDSExSqgIJSGVlbGVyLlYxygIJSGVlbGVyXFYx6gIKSGVlbGVyOjpWMWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_heeler_v1_outcome, file_heeler_v1_process]);
+  fileDesc("ChRoZWVsZXIvdjEvc3RvcC5wcm90bxIJaGVlbGVyLnYxIrsCCgpTdG9wUmVjb3JkEiMKBWNhdXNlGAEgASgOMhQuaGVlbGVyLnYxLkVuZFJlYXNvbhIfCgVhY3RvchgCIAEoCzIQLmhlZWxlci52MS5BY3RvchIOCgZyZWFzb24YAyABKAkSMAoMcmVxdWVzdF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIoCgVncmFjZRgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhImCgdzaWduYWxzGAYgAygLMhUuaGVlbGVyLnYxLlNlbnRTaWduYWwSHwoFcHJvb2YYByABKAsyEC5oZWVsZXIudjEuUHJvb2YSDgoGZm9yY2VkGAggASgIEiIKBHNvZnQYCSABKAsyFC5oZWVsZXIudjEuU29mdFBoYXNlImMKCVNvZnRQaGFzZRIoCgVncmFjZRgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIsCghlbmRfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiSQoFQWN0b3ISDAoEbmFtZRgBIAEoCRIQCgN1aWQYAiABKA1IAIgBARIQCgNwaWQYAyABKAVIAYgBAUIGCgRfdWlkQgYKBF9waWQifwoKU2VudFNpZ25hbBIOCgZudW1iZXIYASABKAUSDAoEbmFtZRgCIAEoCRItCglzZW5kX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhYKCXByb2Nlc3NlcxgEIAEoDUgAiAEBQgwKCl9wcm9jZXNzZXMivwEKBVByb29mEi4KCmNoZWNrX3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEigKBnByb3ZlbhgCIAEoDjIWLmhlZWxlci52MS5Qcm9vZk1ldGhvZEgAEikKCXN1cnZpdm9ycxgDIAEoCzIULmhlZWxlci52MS5TdXJ2aXZvcnNIABInCgh1bnByb3ZlbhgEIAEoCzITLmhlZWxlci52MS5VbnByb3ZlbkgAQggKBnJlc3VsdCIaCghVbnByb3ZlbhIOCgZyZWFzb24YASABKAkiNgoJU3Vydml2b3JzEikKCXByb2Nlc3NlcxgBIAMoCzIWLmhlZWxlci52MS5Qcm9jZXNzSW5mbyq5AQoLUHJvb2ZNZXRob2QSHAoYUFJPT0ZfTUVUSE9EX1VOU1BFQ0lGSUVEEAASHQoZUFJPT0ZfTUVUSE9EX0NHUk9VUF9FTVBUWRABEhwKGFBST09GX01FVEhPRF9OT19DSElMRFJFThACEhYKElBST09GX01FVEhPRF9TV0VFUBADEh4KGlBST09GX01FVEhPRF9ORVZFUl9TVEFSVEVEEAQSFwoTUFJPT0ZfTUVUSE9EX1JFQk9PVBAFQl8KDWRldi5oZWVsZXIudjFQAVohaGVlbGVyLmRldi9nZW4vaGVlbGVyL3YxO2hlZWxlcnYxogIDSExSqgIJSGVlbGVyLlYxygIJSGVlbGVyXFYx6gIKSGVlbGVyOjpWMWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_heeler_v1_outcome, file_heeler_v1_process]);
 
 /**
  * The steps taken to stop a task.
@@ -48,8 +48,8 @@ export type StopRecord = Message<"heeler.v1.StopRecord"> & {
   reason: string;
 
   /**
-   * The time at which the request became durable. The grace counts from here, also across a restart of
-   * the server.
+   * The time at which the request became durable. The grace counts from here, or from the end of the
+   * soft phase, also across a restart of the server.
    *
    * @generated from field: google.protobuf.Timestamp request_time = 4;
    */
@@ -70,11 +70,26 @@ export type StopRecord = Message<"heeler.v1.StopRecord"> & {
   signals: SentSignal[];
 
   /**
-   * The latest check of the tree: absent until the tree is proven empty or a kill has lasted 10 s.
+   * The latest check of the tree: absent until the tree is proven empty or a kill has lasted 10 s. Of a
+   * HOSTED task, which has no tree, it says at the end that nothing is proven.
    *
    * @generated from field: heeler.v1.Proof proof = 7;
    */
   proof?: Proof | undefined;
+
+  /**
+   * True if a HOSTED task was ended without its worker, which did not deliver a result in time.
+   *
+   * @generated from field: bool forced = 8;
+   */
+  forced: boolean;
+
+  /**
+   * The phase before the signal. Absent if no worker listened.
+   *
+   * @generated from field: heeler.v1.SoftPhase soft = 9;
+   */
+  soft?: SoftPhase | undefined;
 };
 
 /**
@@ -83,6 +98,34 @@ export type StopRecord = Message<"heeler.v1.StopRecord"> & {
  */
 export const StopRecordSchema: GenMessage<StopRecord> = /*@__PURE__*/
   messageDesc(file_heeler_v1_stop, 0);
+
+/**
+ * The phase of a stop in which a worker finishes its present tool call.
+ *
+ * @generated from message heeler.v1.SoftPhase
+ */
+export type SoftPhase = Message<"heeler.v1.SoftPhase"> & {
+  /**
+   * Its longest duration, from the request on.
+   *
+   * @generated from field: google.protobuf.Duration grace = 1;
+   */
+  grace?: Duration | undefined;
+
+  /**
+   * The time at which it was over. Absent until then.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 2;
+   */
+  endTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message heeler.v1.SoftPhase.
+ * Use `create(SoftPhaseSchema)` to create a new message.
+ */
+export const SoftPhaseSchema: GenMessage<SoftPhase> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_stop, 1);
 
 /**
  * The requester of an operation.
@@ -117,7 +160,7 @@ export type Actor = Message<"heeler.v1.Actor"> & {
  * Use `create(ActorSchema)` to create a new message.
  */
 export const ActorSchema: GenMessage<Actor> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_stop, 1);
+  messageDesc(file_heeler_v1_stop, 2);
 
 /**
  * A signal that was sent to a task.
@@ -160,7 +203,7 @@ export type SentSignal = Message<"heeler.v1.SentSignal"> & {
  * Use `create(SentSignalSchema)` to create a new message.
  */
 export const SentSignalSchema: GenMessage<SentSignal> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_stop, 2);
+  messageDesc(file_heeler_v1_stop, 3);
 
 /**
  * The result of checking that a tree is empty.
@@ -196,6 +239,14 @@ export type Proof = Message<"heeler.v1.Proof"> & {
      */
     value: Survivors;
     case: "survivors";
+  } | {
+    /**
+     * Nothing is proven: the work runs inside a client, where the server cannot look.
+     *
+     * @generated from field: heeler.v1.Unproven unproven = 4;
+     */
+    value: Unproven;
+    case: "unproven";
   } | { case: undefined; value?: undefined };
 };
 
@@ -204,7 +255,28 @@ export type Proof = Message<"heeler.v1.Proof"> & {
  * Use `create(ProofSchema)` to create a new message.
  */
 export const ProofSchema: GenMessage<Proof> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_stop, 3);
+  messageDesc(file_heeler_v1_stop, 4);
+
+/**
+ * The end of work that the server cannot look at.
+ *
+ * @generated from message heeler.v1.Unproven
+ */
+export type Unproven = Message<"heeler.v1.Unproven"> & {
+  /**
+   * What is known of it.
+   *
+   * @generated from field: string reason = 1;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message heeler.v1.Unproven.
+ * Use `create(UnprovenSchema)` to create a new message.
+ */
+export const UnprovenSchema: GenMessage<Unproven> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_stop, 5);
 
 /**
  * The processes that have outlived a kill so far.
@@ -225,7 +297,7 @@ export type Survivors = Message<"heeler.v1.Survivors"> & {
  * Use `create(SurvivorsSchema)` to create a new message.
  */
 export const SurvivorsSchema: GenMessage<Survivors> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_stop, 4);
+  messageDesc(file_heeler_v1_stop, 6);
 
 /**
  * The evidence that a tree is empty: exactly what was checked.

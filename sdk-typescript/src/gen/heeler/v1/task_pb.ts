@@ -8,12 +8,14 @@ import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2"
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { EndReason, Outcome } from "./outcome_pb.js";
+import type { EndReason, Outcome, WorkerResult } from "./outcome_pb.js";
 import { file_heeler_v1_outcome } from "./outcome_pb.js";
 import type { PatternMatches } from "./output_pb.js";
 import { file_heeler_v1_output } from "./output_pb.js";
 import type { Containment } from "./process_pb.js";
 import { file_heeler_v1_process } from "./process_pb.js";
+import type { Progress } from "./progress_pb.js";
+import { file_heeler_v1_progress } from "./progress_pb.js";
 import type { TaskSpec } from "./spec_pb.js";
 import { file_heeler_v1_spec } from "./spec_pb.js";
 import type { Actor, StopRecord } from "./stop_pb.js";
@@ -24,7 +26,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file heeler/v1/task.proto.
  */
 export const file_heeler_v1_task: GenFile = /*@__PURE__*/
-  fileDesc("ChRoZWVsZXIvdjEvdGFzay5wcm90bxIJaGVlbGVyLnYxIvAFCg5CYWNrZ3JvdW5kVGFzaxIKCgJpZBgBIAEoCRILCgN1aWQYAiABKAkSIQoEc3BlYxgDIAEoCzITLmhlZWxlci52MS5UYXNrU3BlYxIjCgVzdGF0ZRgEIAEoDjIULmhlZWxlci52MS5UYXNrU3RhdGUSJwoJcGxhY2VtZW50GAUgASgOMhQuaGVlbGVyLnYxLlBsYWNlbWVudBINCgVzdGFsZRgGIAEoCBIhCgZsZWFkZXIYByABKAsyES5oZWVsZXIudjEuTGVhZGVyEisKC2NvbnRhaW5tZW50GAggASgOMhYuaGVlbGVyLnYxLkNvbnRhaW5tZW50Ei8KC2NyZWF0ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpzdGFydF90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASIwoHb3V0Y29tZRgMIAEoCzISLmhlZWxlci52MS5PdXRjb21lEigKCmVuZF9yZWFzb24YDSABKA4yFC5oZWVsZXIudjEuRW5kUmVhc29uEiMKBHN0b3AYDiABKAsyFS5oZWVsZXIudjEuU3RvcFJlY29yZBIpCgpkZXRhY2htZW50GA8gASgLMhUuaGVlbGVyLnYxLkRldGFjaG1lbnQSLgoJYWJhbmRvbmVkGBAgAygLMhsuaGVlbGVyLnYxLkFiYW5kb25lZFByb2Nlc3MSFAoMb3V0cHV0X2J5dGVzGBEgASgEEhUKDWNhcHR1cmVfZXJyb3IYEiABKAkSEAoIcmV2aXNpb24YEyABKAQSLAoMb3V0cHV0X2xpbWl0GBQgASgLMhYuaGVlbGVyLnYxLk91dHB1dExpbWl0EioKB21hdGNoZXMYFSADKAsyGS5oZWVsZXIudjEuUGF0dGVybk1hdGNoZXMieQoLT3V0cHV0TGltaXQSKgoFY2F1c2UYASABKA4yGy5oZWVsZXIudjEuT3V0cHV0TGltaXRDYXVzZRIuCgpsaW1pdF90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZvZmZzZXQYAyABKAQiFQoGTGVhZGVyEgsKA3BpZBgBIAEoBSLBAQoKRGV0YWNobWVudBIlCgVjYXVzZRgBIAEoDjIWLmhlZWxlci52MS5EZXRhY2hDYXVzZRIfCgVhY3RvchgCIAEoCzIQLmhlZWxlci52MS5BY3RvchIOCgZyZWFzb24YAyABKAkSLwoLZGV0YWNoX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEioKB3RpbWVvdXQYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iMAoQQWJhbmRvbmVkUHJvY2VzcxILCgNwaWQYASABKAUSDwoHY29tbWFuZBgCIAEoCSp7ChBPdXRwdXRMaW1pdENhdXNlEiIKHk9VVFBVVF9MSU1JVF9DQVVTRV9VTlNQRUNJRklFRBAAEh0KGU9VVFBVVF9MSU1JVF9DQVVTRV9QT0xJQ1kQARIkCiBPVVRQVVRfTElNSVRfQ0FVU0VfU0VSVkVSX0JVREdFVBACKoICCglUYXNrU3RhdGUSGgoWVEFTS19TVEFURV9VTlNQRUNJRklFRBAAEhUKEVRBU0tfU1RBVEVfUVVFVUVEEAESFwoTVEFTS19TVEFURV9TVEFSVElORxACEhYKElRBU0tfU1RBVEVfUlVOTklORxADEhcKE1RBU0tfU1RBVEVfU1RPUFBJTkcQBBIYChRUQVNLX1NUQVRFX0NPTVBMRVRFRBAFEhUKEVRBU0tfU1RBVEVfRkFJTEVEEAYSGAoUVEFTS19TVEFURV9DQU5DRUxMRUQQBxIYChRUQVNLX1NUQVRFX1RJTUVEX09VVBAIEhMKD1RBU0tfU1RBVEVfTE9TVBAJKloKCVBsYWNlbWVudBIZChVQTEFDRU1FTlRfVU5TUEVDSUZJRUQQABIYChRQTEFDRU1FTlRfQkFDS0dST1VORBABEhgKFFBMQUNFTUVOVF9GT1JFR1JPVU5EEAIqkgEKC0RldGFjaENhdXNlEhwKGERFVEFDSF9DQVVTRV9VTlNQRUNJRklFRBAAEhoKFkRFVEFDSF9DQVVTRV9SRVFVRVNURUQQARIjCh9ERVRBQ0hfQ0FVU0VfRk9SRUdST1VORF9USU1FT1VUEAISJAogREVUQUNIX0NBVVNFX0NMSUVOVF9ESVNDT05ORUNURUQQA0JfCg1kZXYuaGVlbGVyLnYxUAFaIWhlZWxlci5kZXYvZ2VuL2hlZWxlci92MTtoZWVsZXJ2MaICA0hMUqoCCUhlZWxlci5WMcoCCUhlZWxlclxWMeoCCkhlZWxlcjo6VjFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_heeler_v1_outcome, file_heeler_v1_output, file_heeler_v1_process, file_heeler_v1_spec, file_heeler_v1_stop]);
+  fileDesc("ChRoZWVsZXIvdjEvdGFzay5wcm90bxIJaGVlbGVyLnYxIqYHCg5CYWNrZ3JvdW5kVGFzaxIKCgJpZBgBIAEoCRILCgN1aWQYAiABKAkSIQoEc3BlYxgDIAEoCzITLmhlZWxlci52MS5UYXNrU3BlYxIjCgVzdGF0ZRgEIAEoDjIULmhlZWxlci52MS5UYXNrU3RhdGUSJwoJcGxhY2VtZW50GAUgASgOMhQuaGVlbGVyLnYxLlBsYWNlbWVudBINCgVzdGFsZRgGIAEoCBIhCgZsZWFkZXIYByABKAsyES5oZWVsZXIudjEuTGVhZGVyEisKC2NvbnRhaW5tZW50GAggASgOMhYuaGVlbGVyLnYxLkNvbnRhaW5tZW50Ei8KC2NyZWF0ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpzdGFydF90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASIwoHb3V0Y29tZRgMIAEoCzISLmhlZWxlci52MS5PdXRjb21lEigKCmVuZF9yZWFzb24YDSABKA4yFC5oZWVsZXIudjEuRW5kUmVhc29uEiMKBHN0b3AYDiABKAsyFS5oZWVsZXIudjEuU3RvcFJlY29yZBIpCgpkZXRhY2htZW50GA8gASgLMhUuaGVlbGVyLnYxLkRldGFjaG1lbnQSLgoJYWJhbmRvbmVkGBAgAygLMhsuaGVlbGVyLnYxLkFiYW5kb25lZFByb2Nlc3MSFAoMb3V0cHV0X2J5dGVzGBEgASgEEhUKDWNhcHR1cmVfZXJyb3IYEiABKAkSEAoIcmV2aXNpb24YEyABKAQSLAoMb3V0cHV0X2xpbWl0GBQgASgLMhYuaGVlbGVyLnYxLk91dHB1dExpbWl0EioKB21hdGNoZXMYFSADKAsyGS5oZWVsZXIudjEuUGF0dGVybk1hdGNoZXMSJwoJcmVhZGluZXNzGBYgASgOMhQuaGVlbGVyLnYxLlJlYWRpbmVzcxITCgtuZWVkc19pbnB1dBgXIAEoCBIlCghwcm9ncmVzcxgcIAEoCzITLmhlZWxlci52MS5Qcm9ncmVzcxImCgZ3b3JrZXIYHSABKAsyFi5oZWVsZXIudjEuV29ya2VyVGVybXMSJwoGcmVzdWx0GB4gASgLMhcuaGVlbGVyLnYxLldvcmtlclJlc3VsdCJ5CgtPdXRwdXRMaW1pdBIqCgVjYXVzZRgBIAEoDjIbLmhlZWxlci52MS5PdXRwdXRMaW1pdENhdXNlEi4KCmxpbWl0X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBm9mZnNldBgDIAEoBCIVCgZMZWFkZXISCwoDcGlkGAEgASgFIjcKC1dvcmtlclRlcm1zEigKBWxlYXNlGAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIsEBCgpEZXRhY2htZW50EiUKBWNhdXNlGAEgASgOMhYuaGVlbGVyLnYxLkRldGFjaENhdXNlEh8KBWFjdG9yGAIgASgLMhAuaGVlbGVyLnYxLkFjdG9yEg4KBnJlYXNvbhgDIAEoCRIvCgtkZXRhY2hfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKgoHdGltZW91dBgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiIwChBBYmFuZG9uZWRQcm9jZXNzEgsKA3BpZBgBIAEoBRIPCgdjb21tYW5kGAIgASgJKnsKEE91dHB1dExpbWl0Q2F1c2USIgoeT1VUUFVUX0xJTUlUX0NBVVNFX1VOU1BFQ0lGSUVEEAASHQoZT1VUUFVUX0xJTUlUX0NBVVNFX1BPTElDWRABEiQKIE9VVFBVVF9MSU1JVF9DQVVTRV9TRVJWRVJfQlVER0VUEAIqawoJUmVhZGluZXNzEhkKFVJFQURJTkVTU19VTlNQRUNJRklFRBAAEhUKEVJFQURJTkVTU19QRU5ESU5HEAESEwoPUkVBRElORVNTX1JFQURZEAISFwoTUkVBRElORVNTX05PVF9SRUFEWRADKoICCglUYXNrU3RhdGUSGgoWVEFTS19TVEFURV9VTlNQRUNJRklFRBAAEhUKEVRBU0tfU1RBVEVfUVVFVUVEEAESFwoTVEFTS19TVEFURV9TVEFSVElORxACEhYKElRBU0tfU1RBVEVfUlVOTklORxADEhcKE1RBU0tfU1RBVEVfU1RPUFBJTkcQBBIYChRUQVNLX1NUQVRFX0NPTVBMRVRFRBAFEhUKEVRBU0tfU1RBVEVfRkFJTEVEEAYSGAoUVEFTS19TVEFURV9DQU5DRUxMRUQQBxIYChRUQVNLX1NUQVRFX1RJTUVEX09VVBAIEhMKD1RBU0tfU1RBVEVfTE9TVBAJKloKCVBsYWNlbWVudBIZChVQTEFDRU1FTlRfVU5TUEVDSUZJRUQQABIYChRQTEFDRU1FTlRfQkFDS0dST1VORBABEhgKFFBMQUNFTUVOVF9GT1JFR1JPVU5EEAIqkgEKC0RldGFjaENhdXNlEhwKGERFVEFDSF9DQVVTRV9VTlNQRUNJRklFRBAAEhoKFkRFVEFDSF9DQVVTRV9SRVFVRVNURUQQARIjCh9ERVRBQ0hfQ0FVU0VfRk9SRUdST1VORF9USU1FT1VUEAISJAogREVUQUNIX0NBVVNFX0NMSUVOVF9ESVNDT05ORUNURUQQA0JfCg1kZXYuaGVlbGVyLnYxUAFaIWhlZWxlci5kZXYvZ2VuL2hlZWxlci92MTtoZWVsZXJ2MaICA0hMUqoCCUhlZWxlci5WMcoCCUhlZWxlclxWMeoCCkhlZWxlcjo6VjFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_heeler_v1_outcome, file_heeler_v1_output, file_heeler_v1_process, file_heeler_v1_progress, file_heeler_v1_spec, file_heeler_v1_stop]);
 
 /**
  * One unit of supervised work, as it was at `revision`.
@@ -33,8 +35,8 @@ export const file_heeler_v1_task: GenFile = /*@__PURE__*/
  */
 export type BackgroundTask = Message<"heeler.v1.BackgroundTask"> & {
   /**
-   * Server-made id: `shell-` or `agent-` and ten characters of lower-case base32. Never reused within a
-   * state directory.
+   * Server-made id: `shell-`, `agent-` or `hosted-` and ten characters of lower-case base32. Never reused
+   * within a state directory.
    *
    * @generated from field: string id = 1;
    */
@@ -71,14 +73,14 @@ export type BackgroundTask = Message<"heeler.v1.BackgroundTask"> & {
   placement: Placement;
 
   /**
-   * True while the task has written no output for longer than `spec.silence.stale_after`.
+   * True while the task has been silent for longer than `spec.silence.stale_after`.
    *
    * @generated from field: bool stale = 6;
    */
   stale: boolean;
 
   /**
-   * The first process. Absent until it runs, and for good if it never did.
+   * The first process. Absent until it runs, for good if it never did, and for a HOSTED task.
    *
    * @generated from field: heeler.v1.Leader leader = 7;
    */
@@ -99,7 +101,7 @@ export type BackgroundTask = Message<"heeler.v1.BackgroundTask"> & {
   createTime?: Timestamp | undefined;
 
   /**
-   * The time at which the leader began to run.
+   * The time at which the leader began to run, or the worker of a HOSTED task could begin.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 10;
    */
@@ -113,8 +115,8 @@ export type BackgroundTask = Message<"heeler.v1.BackgroundTask"> & {
   endTime?: Timestamp | undefined;
 
   /**
-   * The end of the leader. Present from the leader's exit on: while orphans are tracked, the task is
-   * RUNNING and has an outcome.
+   * The end of the leader, or of the work of a HOSTED task. Present from the leader's exit on: while
+   * orphans are tracked, the task is RUNNING and has an outcome.
    *
    * @generated from field: heeler.v1.Outcome outcome = 12;
    */
@@ -183,6 +185,41 @@ export type BackgroundTask = Message<"heeler.v1.BackgroundTask"> & {
    * @generated from field: repeated heeler.v1.PatternMatches matches = 21;
    */
   matches: PatternMatches[];
+
+  /**
+   * Whether the task is ready. Unspecified without `spec.ready`.
+   *
+   * @generated from field: heeler.v1.Readiness readiness = 22;
+   */
+  readiness: Readiness;
+
+  /**
+   * True while the task has written no output since a process of it was seen to wait for input.
+   *
+   * @generated from field: bool needs_input = 23;
+   */
+  needsInput: boolean;
+
+  /**
+   * The progress that its worker has reported by `revision`. Absent if there is none.
+   *
+   * @generated from field: heeler.v1.Progress progress = 28;
+   */
+  progress?: Progress | undefined;
+
+  /**
+   * The terms of its worker. Present for a HOSTED task.
+   *
+   * @generated from field: heeler.v1.WorkerTerms worker = 29;
+   */
+  worker?: WorkerTerms | undefined;
+
+  /**
+   * The result that its worker has delivered, also during a stop. Absent if there is none.
+   *
+   * @generated from field: heeler.v1.WorkerResult result = 30;
+   */
+  result?: WorkerResult | undefined;
 };
 
 /**
@@ -250,6 +287,27 @@ export const LeaderSchema: GenMessage<Leader> = /*@__PURE__*/
   messageDesc(file_heeler_v1_task, 2);
 
 /**
+ * The terms under which a worker does a HOSTED task.
+ *
+ * @generated from message heeler.v1.WorkerTerms
+ */
+export type WorkerTerms = Message<"heeler.v1.WorkerTerms"> & {
+  /**
+   * The time without any message of the worker after which the task is LOST.
+   *
+   * @generated from field: google.protobuf.Duration lease = 1;
+   */
+  lease?: Duration | undefined;
+};
+
+/**
+ * Describes the message heeler.v1.WorkerTerms.
+ * Use `create(WorkerTermsSchema)` to create a new message.
+ */
+export const WorkerTermsSchema: GenMessage<WorkerTerms> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_task, 3);
+
+/**
  * A task's move from the foreground to the background.
  *
  * @generated from message heeler.v1.Detachment
@@ -296,7 +354,7 @@ export type Detachment = Message<"heeler.v1.Detachment"> & {
  * Use `create(DetachmentSchema)` to create a new message.
  */
 export const DetachmentSchema: GenMessage<Detachment> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 3);
+  messageDesc(file_heeler_v1_task, 4);
 
 /**
  * An orphan that lived on when its task ended.
@@ -324,7 +382,7 @@ export type AbandonedProcess = Message<"heeler.v1.AbandonedProcess"> & {
  * Use `create(AbandonedProcessSchema)` to create a new message.
  */
 export const AbandonedProcessSchema: GenMessage<AbandonedProcess> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 4);
+  messageDesc(file_heeler_v1_task, 5);
 
 /**
  * The rule by which output is dropped.
@@ -361,6 +419,48 @@ export const OutputLimitCauseSchema: GenEnum<OutputLimitCause> = /*@__PURE__*/
   enumDesc(file_heeler_v1_task, 0);
 
 /**
+ * The readiness of a task with a ready policy.
+ *
+ * @generated from enum heeler.v1.Readiness
+ */
+export enum Readiness {
+  /**
+   * The task has no ready policy.
+   *
+   * @generated from enum value: READINESS_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Not ready yet.
+   *
+   * @generated from enum value: READINESS_PENDING = 1;
+   */
+  PENDING = 1,
+
+  /**
+   * Ready. It stays so, whatever happens to the task.
+   *
+   * @generated from enum value: READINESS_READY = 2;
+   */
+  READY = 2,
+
+  /**
+   * Not ready within its time, or stopped or ended before it was ready. Only in the first case, and with
+   * READY_TIMEOUT_ACTION_NOTIFY, it may still become READY.
+   *
+   * @generated from enum value: READINESS_NOT_READY = 3;
+   */
+  NOT_READY = 3,
+}
+
+/**
+ * Describes the enum heeler.v1.Readiness.
+ */
+export const ReadinessSchema: GenEnum<Readiness> = /*@__PURE__*/
+  enumDesc(file_heeler_v1_task, 1);
+
+/**
  * The point in a task's life.
  *
  * @generated from enum heeler.v1.TaskState
@@ -388,28 +488,29 @@ export enum TaskState {
   STARTING = 2,
 
   /**
-   * The leader or another process of the tree is alive.
+   * The leader or another process of the tree is alive, or the worker of a HOSTED task may work.
    *
    * @generated from enum value: TASK_STATE_RUNNING = 3;
    */
   RUNNING = 3,
 
   /**
-   * A stop was requested; the tree is not yet proven empty.
+   * A stop was requested; the tree is not yet proven empty, or the worker of a HOSTED task has not
+   * delivered its result.
    *
    * @generated from enum value: TASK_STATE_STOPPING = 4;
    */
   STOPPING = 4,
 
   /**
-   * Terminal: the leader exited with 0 and no stop was requested.
+   * Terminal: the leader exited with 0, or the worker's result is OK, and no stop was requested.
    *
    * @generated from enum value: TASK_STATE_COMPLETED = 5;
    */
   COMPLETED = 5,
 
   /**
-   * Terminal: any other exit or signal, a failed start, or a failed capture.
+   * Terminal: any other exit, signal or result, a failed start, or a failed capture.
    *
    * @generated from enum value: TASK_STATE_FAILED = 6;
    */
@@ -441,7 +542,7 @@ export enum TaskState {
  * Describes the enum heeler.v1.TaskState.
  */
 export const TaskStateSchema: GenEnum<TaskState> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_task, 1);
+  enumDesc(file_heeler_v1_task, 2);
 
 /**
  * The relation of a task to its clients.
@@ -475,7 +576,7 @@ export enum Placement {
  * Describes the enum heeler.v1.Placement.
  */
 export const PlacementSchema: GenEnum<Placement> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_task, 2);
+  enumDesc(file_heeler_v1_task, 3);
 
 /**
  * The cause of a detachment.
@@ -516,5 +617,5 @@ export enum DetachCause {
  * Describes the enum heeler.v1.DetachCause.
  */
 export const DetachCauseSchema: GenEnum<DetachCause> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_task, 3);
+  enumDesc(file_heeler_v1_task, 4);
 

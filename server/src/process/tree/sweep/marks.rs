@@ -38,7 +38,7 @@ impl TaskMarks {
 
 /// The marks that one process has.
 #[derive(Debug)]
-pub(super) struct Marks {
+pub(in crate::process::tree) struct Marks {
     limits: Option<Limits>,
     /// One, unless the environment was changed.
     uids: Vec<TaskUid>,
@@ -46,7 +46,7 @@ pub(super) struct Marks {
 
 impl Marks {
     /// Reads both tags: a process may have changed one of them.
-    pub(super) fn of(pid: i32) -> Self {
+    pub(in crate::process::tree) fn of(pid: i32) -> Self {
         Self {
             uids: environment_tags(pid),
             ..Self::limit_of(pid)
@@ -64,6 +64,24 @@ impl Marks {
     /// Returns whether the process may be of a task.
     pub(super) fn are_there(&self) -> bool {
         !self.uids.is_empty() || self.limits.is_some_and(Limits::may_be_tagged)
+    }
+
+    /// Returns the task among these that the process is of. Of two nested ones it is the inner one, whose
+    /// tag is the soft limit; the environment decides last, since a program can change it.
+    pub(in crate::process::tree) fn task_among(
+        &self,
+        tasks: impl Iterator<Item = TaskUid> + Clone,
+    ) -> Option<TaskUid> {
+        let values = self.limits.map(|Limits { soft, hard }| [soft, hard]);
+        let tagged = values.into_iter().flatten().find_map(|value| {
+            let limits = Limits {
+                soft: value,
+                hard: value,
+            };
+            let is_on = |task: &TaskUid| TaskMarks::of(*task).limit.is_on(limits);
+            tasks.clone().find(is_on)
+        });
+        tagged.or_else(|| tasks.clone().find(|task| self.uids.contains(task)))
     }
 
     pub(super) fn are_of(&self, task: &TaskMarks) -> bool {

@@ -64,7 +64,7 @@ fn bad_values_are_named() {
     assert_eq!(relative.as_deref(), Some("filter.directory"));
     let placement = refused(|filter| filter.placement = 9);
     assert_eq!(placement.as_deref(), Some("filter.placement"));
-    let kind = refused(|filter| filter.kinds = vec![1, 3]);
+    let kind = refused(|filter| filter.kinds = vec![1, 4]);
     assert_eq!(kind.as_deref(), Some("filter.kinds[1]"));
     let state = refused(|filter| filter.states = vec![0]);
     assert_eq!(state.as_deref(), Some("filter.states[0]"));

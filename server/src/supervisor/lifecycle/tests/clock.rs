@@ -5,14 +5,14 @@ use crate::task::{
     DEFAULT_REATTACH_WINDOW, Foreground, OnDisconnect, OnForegroundTimeout, OnStale, Silence,
 };
 
-const SECOND: Duration = Duration::from_secs(1);
+pub(super) const SECOND: Duration = Duration::from_secs(1);
 
 /// The moment this many seconds after the start.
-fn at(seconds: u64) -> Moment {
+pub(super) fn at(seconds: u64) -> Moment {
     moment(10 + seconds * 1_000_000)
 }
 
-fn mono(seconds: u64) -> Monotonic {
+pub(super) fn mono(seconds: u64) -> Monotonic {
     at(seconds).mono
 }
 
@@ -25,12 +25,12 @@ fn foreground() -> Foreground {
     }
 }
 
-fn plain() -> Spec {
+pub(super) fn plain() -> Spec {
     Spec::clone(&created(None).task.spec)
 }
 
 /// A running task with this specification.
-fn running_with(spec: Spec) -> Life {
+pub(super) fn running_with(spec: Spec) -> Life {
     let mut life = created(None);
     life.task.spec = spec.into();
     life.step(started(), moment(10));
@@ -229,7 +229,7 @@ fn stale_after(stale_after: Duration, on_stale: OnStale) -> Spec {
     }
 }
 
-fn silence(last_output: Monotonic) -> Input {
+pub(super) fn silence(last_output: Monotonic) -> Input {
     Input::Silence {
         last_output: Some(last_output),
         output_bytes: 5,
@@ -259,15 +259,19 @@ fn output_postpones_the_idle_deadline() {
 /// T5
 #[test]
 fn stale_is_recorded_once_for_each_silence() {
-    const STALE: [Effect; 2] = [Effect::Record(EventKind::Stale), Effect::FollowOutput];
+    const STALE: [Effect; 3] = [
+        Effect::Record(EventKind::Stale),
+        Effect::FollowOutput,
+        Effect::LookForInput,
+    ];
     let mut life = running_with(stale_after(10 * SECOND, OnStale::Notify));
     assert_eq!(life.step(silence(mono(0)), at(10)), STALE);
     assert_eq!(life.timer(), None, "only output ends the silence");
     assert_eq!(life.step(silence(mono(0)), at(30)), [], "the same silence");
     let active = [Effect::Record(EventKind::Active)];
-    assert_eq!(life.step(Input::OutputWritten, at(40)), active);
+    assert_eq!(life.step(Input::Activity, at(40)), active);
     assert_eq!(
-        life.step(Input::OutputWritten, at(41)),
+        life.step(Input::Activity, at(41)),
         [],
         "the task is active already"
     );
@@ -324,7 +328,7 @@ fn a_wall_clock_that_is_set_changes_no_timer() {
         assert_eq!(life.timer(), Some((mono(650), Timer::Deadline)));
         life.step(stop(graceful(GRACE), false), at(100));
         assert_eq!(life.timer(), Some((mono(105), Timer::Grace)));
-        let mut resumed = Life::new(life.task, later(101).mono);
+        let mut resumed = life_of(life.task, later(101).mono);
         assert_eq!(resumed.timer(), Some((mono(105), Timer::Grace)));
         resumed.step(Input::GraceOver, later(105));
         assert_eq!(resumed.timer(), Some((mono(115), Timer::KillDeadline)));
@@ -352,7 +356,7 @@ fn a_wall_clock_that_is_set_makes_no_task_idle_and_keeps_none_from_it() {
 fn a_task_detached_in_an_earlier_boot_while_queued_times_out_after_its_start() {
     let mut life = queued();
     assert_eq!(life.step(detach(None), at(1_000_000)), DETACHED);
-    let mut resumed = Life::new(life.task, mono(0));
+    let mut resumed = life_of(life.task, mono(0));
     assert_eq!(resumed.timer(), None);
     resumed.step(Input::Admitted, at(0));
     assert_eq!(resumed.timer(), None);

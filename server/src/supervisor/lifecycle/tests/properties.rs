@@ -2,8 +2,13 @@
 
 use proptest::prelude::*;
 
-use super::*;
-use crate::task::{OnStale, Silence, SpawnStage};
+use super::{
+    working::{hosted, result},
+    *,
+};
+use crate::task::{
+    Input as InputPolicy, OnReadyTimeout, OnStale, Probe, Ready, Silence, SpawnStage, WorkerStatus,
+};
 
 fn any_input() -> impl Strategy<Value = Input> {
     prop_oneof![
@@ -34,6 +39,7 @@ fn any_input() -> impl Strategy<Value = Input> {
         Just(Input::OutputWritten),
         Just(output_limited()),
         Just(Input::OutputKill),
+        Just(Input::Activity),
         Just(Input::Detach(DetachRequest {
             actor: Actor::default(),
             reason: None,
@@ -43,7 +49,22 @@ fn any_input() -> impl Strategy<Value = Input> {
             last_output: Some(Monotonic(3)),
             output_bytes: 0,
         }),
+        Just(Input::ProbeDue),
+        Just(Input::Probed(Probed::Ready)),
+        Just(Input::Probed(Probed::NotYet)),
+        Just(Input::ReadyTimedOut),
+        Just(Input::StdinLookDue {
+            last_output: Some(Monotonic(3)),
+            output_bytes: 0,
+        }),
+        Just(Input::StdinAwaited),
         Just(Input::GraceOver),
+        Just(Input::SoftGraceOver),
+        Just(Input::LeaseDue),
+        Just(Input::WorkersAccepted),
+        Just(Input::ProgressDue),
+        Just(Input::Progress(Arc::default())),
+        Just(result(WorkerStatus::Ok)),
         Just(Input::ChildrenFinished),
         Just(Input::KillOverdue(Vec::new())),
         (10..12).prop_map(|pid| Input::ChildKillOverdue(vec![survivor(pid)])),
@@ -72,6 +93,15 @@ fn limited() -> Life {
         silence: Some(Silence {
             stale_after: GRACE,
             on_stale: OnStale::Notify,
+        }),
+        input: Some(InputPolicy {
+            notify_after: Some(GRACE),
+        }),
+        ready: Some(Ready {
+            probe: Probe::Port(None),
+            interval: GRACE,
+            timeout: Some(2 * GRACE),
+            on_timeout: OnReadyTimeout::Notify,
         }),
         ..Spec::clone(&life.task.spec)
     };
@@ -130,7 +160,9 @@ proptest! {
                 | Effect::StopChildren
                 | Effect::Spill
                 | Effect::Abandon
-                | Effect::FollowOutput => None,
+                | Effect::FollowOutput
+                | Effect::Probe
+                | Effect::LookForInput => None,
             })
             .collect();
         let count = |kind| recorded.iter().filter(|one| **one == kind).count();
@@ -139,6 +171,26 @@ proptest! {
         prop_assert!(count(EventKind::Started) <= 1);
         prop_assert_eq!(effects.last(), Some(&Effect::Record(EventKind::Ended)));
         prop_assert_eq!(life.timer(), None);
+    }
+
+    /// Y1, Y2
+    #[test]
+    fn ready_and_not_ready_are_recorded_at_most_once_and_ready_is_the_last_word(
+        inputs in prop::collection::vec(any_input(), 0..40),
+    ) {
+        let mut life = limited();
+        let mut recorded = Vec::new();
+        for (at, input) in inputs.into_iter().enumerate() {
+            recorded.extend(life.step(input, moment(at as u64)));
+        }
+        let places = |kind| {
+            let is_it = |(_, effect): &(usize, &Effect)| **effect == Effect::Record(kind);
+            let places = recorded.iter().enumerate().filter(is_it);
+            places.map(|(at, _)| at).collect::<Vec<_>>()
+        };
+        let (ready, not_ready) = (places(EventKind::Ready), places(EventKind::NotReady));
+        prop_assert!(ready.len() <= 1 && not_ready.len() <= 1);
+        prop_assert!(ready.is_empty() || not_ready < ready);
     }
 
     /// X1: a task that is stopped while queued gets no signal.
@@ -181,7 +233,12 @@ proptest! {
             for effect in life.step(input, moment(at as u64)) {
                 match effect {
                     Effect::Record(EventKind::Stopping) => intent = true,
-                    Effect::Record(_) | Effect::Spill | Effect::Abandon | Effect::FollowOutput => {}
+                    Effect::Record(_)
+                    | Effect::Spill
+                    | Effect::Abandon
+                    | Effect::FollowOutput
+                    | Effect::Probe
+                    | Effect::LookForInput => {}
                     Effect::Signal(_) | Effect::Kill | Effect::StopChildren => prop_assert!(intent),
                 }
             }
@@ -201,5 +258,71 @@ proptest! {
         let finished = life.clone();
         prop_assert_eq!(life.step(later, moment(1000)), []);
         prop_assert_eq!(life, finished);
+    }
+
+    /// P2, P3, P4, E1: a hosted task has no process, and each of its ends is one end.
+    #[test]
+    fn a_hosted_task_gets_no_signal_and_ends_once_and_last(
+        inputs in prop::collection::vec((any_input(), any::<bool>()), 0..40),
+    ) {
+        let mut life = hosted();
+        let mut effects = Vec::new();
+        let end = [Input::WorkerLost("gone".to_owned()), Input::ChildrenFinished];
+        let end = end.map(|input| (input, false));
+        for (at, (input, is_connected)) in inputs.into_iter().chain(end).enumerate() {
+            // It has no tree that could report anything.
+            let is_from_a_tree = matches!(
+                input,
+                Input::LeaderExited { .. } | Input::TreeEnded(_) | Input::EndedUnobserved { .. }
+                    | Input::SpawnFailed(_) | Input::SignalSent(_) | Input::KillOverdue(_)
+            );
+            if is_from_a_tree {
+                continue;
+            }
+            life.see_worker(WorkerSeen {
+                connection: match is_connected {
+                    true => Connection::Connected,
+                    false => Connection::None,
+                },
+                ..WorkerSeen::default()
+            });
+            effects.extend(life.step(input, moment(at as u64)));
+        }
+        let is_end = |effect: &&Effect| **effect == Effect::Record(EventKind::Ended);
+        prop_assert_eq!(effects.iter().filter(is_end).count(), 1);
+        prop_assert_eq!(effects.last(), Some(&Effect::Record(EventKind::Ended)));
+        let signals = |effect: &Effect| matches!(effect, Effect::Signal(_) | Effect::Kill);
+        prop_assert!(!effects.iter().any(signals));
+        prop_assert_eq!(life.timer(), None);
+    }
+
+    /// P9: whatever happens, the latest progress is in the latest event.
+    #[test]
+    fn progress_is_announced_at_most_once_a_second_and_not_lost(
+        steps in prop::collection::vec((any::<bool>(), 0..2_000_000_u64), 1..40),
+    ) {
+        let mut life = running();
+        let (mut now, mut announced, mut told) = (10, Vec::new(), 0);
+        for (number, (is_timer, passed)) in steps.into_iter().enumerate() {
+            now += passed;
+            // The actor serves timers that are due first.
+            while let Some((due, Timer::Progress)) = life.timer().filter(|(due, _)| due.0 <= now) {
+                prop_assert_eq!(life.step(Input::ProgressDue, moment(due.0)).len(), 1);
+                announced.push(due.0);
+                told = life.task.progress.as_ref().map_or(0, |progress| progress.blocks);
+            }
+            if !is_timer {
+                let blocks = number as u64 + 1;
+                let progress = Progress { blocks, ..Progress::default() };
+                if !life.step(Input::Progress(Arc::new(progress)), moment(now)).is_empty() {
+                    announced.push(now);
+                    told = blocks;
+                }
+            }
+        }
+        prop_assert!(announced.windows(2).all(|pair| pair[1] >= pair[0] + 1_000_000));
+        let latest = life.task.progress.as_ref().map_or(0, |progress| progress.blocks);
+        let is_due = life.timer().is_some_and(|(_, timer)| timer == Timer::Progress);
+        prop_assert!(told == latest || is_due);
     }
 }

@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, time::Duration};
 
 use super::*;
 use crate::task::{
-    EnvironmentDefaults, ExclusiveMode, IdKey, Kind, OnDisconnect, OnForegroundTimeout, OnStale,
-    OrphanPolicy, Seq, Signal,
+    EnvironmentDefaults, ExclusiveMode, IdKey, Kind, OnDisconnect, OnForegroundTimeout,
+    OnReadyTimeout, OnStale, OrphanPolicy, Seq, Signal,
 };
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -31,6 +31,13 @@ fn spec() -> Spec {
             key: "k".to_owned(),
             mode: ExclusiveMode::Ensure,
             variables: [("TOKEN".to_owned(), ValueDigest(1))].into(),
+        }),
+        input: Some(Input { notify_after: None }),
+        ready: Some(Ready {
+            probe: Probe::Port(None),
+            interval: MINUTE,
+            timeout: None,
+            on_timeout: OnReadyTimeout::Notify,
         }),
         ..Spec::new(shell("make"))
     }
@@ -100,6 +107,8 @@ fn the_first_difference_is_named_by_its_path() {
     assert_eq!(grace, named("spec.stop.grace"));
     let signal = after(|spec| spec.stop.signal = Signal(2));
     assert_eq!(signal, named("spec.stop.signal"));
+    let soft_grace = after(|spec| spec.stop.soft_grace = MINUTE);
+    assert_eq!(soft_grace, named("spec.stop.soft_grace"));
     let queue = after(|spec| spec.queue = Some("q".to_owned()));
     assert_eq!(queue, named("spec.queue"));
     let orphans = after(|spec| spec.orphan_policy = OrphanPolicy::Kill);
@@ -141,6 +150,30 @@ fn a_group_is_compared_by_its_presence_and_then_by_its_fields() {
         silence.expect("it has one").on_stale = OnStale::Cancel;
     });
     assert_eq!(silence, named("spec.silence.on_stale"));
+    let input = after(|spec| {
+        let input = spec.input.as_mut();
+        input.expect("it has one").notify_after = Some(MINUTE);
+    });
+    assert_eq!(input, named("spec.input.notify_after"));
+}
+
+/// X4
+#[test]
+fn a_ready_policy_is_compared_by_its_probe_and_its_times() {
+    let ready =
+        |change: fn(&mut Ready)| after(|spec| change(spec.ready.as_mut().expect("it has one")));
+    let none = after(|spec| spec.ready = None);
+    assert_eq!(none, named("spec.ready"));
+    let port = ready(|ready| ready.probe = Probe::Port(Some(80)));
+    assert_eq!(port, named("spec.ready.port"));
+    let probe = ready(|ready| ready.probe = Probe::HttpUrl("http://localhost".to_owned()));
+    assert_eq!(probe, named("spec.ready.probe"));
+    let interval = ready(|ready| ready.interval = Duration::ZERO);
+    assert_eq!(interval, named("spec.ready.interval"));
+    let timeout = ready(|ready| ready.timeout = Some(MINUTE));
+    assert_eq!(timeout, named("spec.ready.timeout"));
+    let action = ready(|ready| ready.on_timeout = OnReadyTimeout::Cancel);
+    assert_eq!(action, named("spec.ready.on_timeout"));
 }
 
 /// X4
