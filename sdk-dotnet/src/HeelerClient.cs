@@ -10,8 +10,8 @@ namespace Heeler.Client;
 /// <remarks>
 /// <para>
 /// While a daemon that was reached before is away, calls are repeated for up to <see cref="HeelerClientOptions.RetryFor"/>. This
-/// is safe: reads have no effect; Cancel, Detach, UpdateQueue and Wait are idempotent; a Spawn has a request id;
-/// Remove is repeated only if the daemon did not process it, and Shutdown never.
+/// is safe: reads have no effect; Cancel, Detach, UpdateTask, UpdateQueue and Wait are idempotent; a Spawn has a request
+/// id; Remove is repeated only if the daemon did not process it, and Shutdown never.
 /// </para>
 /// <para>
 /// Every member is virtual, so that a test can replace the client; <see cref="HeelerModelFactory"/> makes its answers. A method

@@ -52,6 +52,15 @@ public class HeelerTask
     public virtual Task<BackgroundTask> WaitOutOfForegroundAsync(CancellationToken cancellationToken = default) =>
         Client.WaitOutOfForegroundAsync(Id, cancellationToken);
 
+    /// <inheritdoc cref="HeelerClient.WaitForLineAsync"/>
+    public virtual Task<MatchedLine?> WaitForLineAsync(
+        string regex, TimeSpan? timeout = null, CancellationToken cancellationToken = default) =>
+        Client.WaitForLineAsync(Id, regex, timeout, cancellationToken);
+
+    /// <inheritdoc cref="HeelerClient.UpdateTaskAsync(string, UpdateTaskOptions, CancellationToken)"/>
+    public virtual Task<BackgroundTask> UpdateAsync(UpdateTaskOptions options, CancellationToken cancellationToken = default) =>
+        Client.UpdateTaskAsync(Id, options, cancellationToken);
+
     /// <inheritdoc cref="HeelerClient.AttachAsync"/>
     public virtual IAsyncEnumerable<AttachItem> AttachAsync(
         AttachOptions? options = null, CancellationToken cancellationToken = default) =>

@@ -19,7 +19,7 @@ public partial class HeelerClient
     public virtual async IAsyncEnumerable<OutputChunk> ReadChunksAsync(
         string taskId, OutputOptions? options = null, [EnumeratorCancellation] CancellationToken cancellationToken = default)
     {
-        var cursor = new OutputCursor(this, taskId, options);
+        var cursor = new ReadCursor(this, taskId, options);
         while (await cursor.NextAsync(cancellationToken).ConfigureAwait(false) is { } chunks)
         {
             foreach (var chunk in chunks) yield return chunk;
@@ -29,7 +29,7 @@ public partial class HeelerClient
     /// <summary>Opens a task's output as a stream of bytes, up to the end of the task.</summary>
     /// <remarks>A read waits until the task writes or ends. Prefer the asynchronous reads: the others block.</remarks>
     public virtual Stream OpenOutput(string taskId, OutputOptions? options = null) =>
-        new OutputReader(new OutputCursor(this, taskId, options));
+        new OutputReader(new ReadCursor(this, taskId, options));
 
     /// <summary>Streams a task's output line by line, up to the end of the task. A line belongs to one output stream.</summary>
     public virtual async IAsyncEnumerable<OutputLine> ReadLinesAsync(

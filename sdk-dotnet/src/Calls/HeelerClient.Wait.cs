@@ -44,6 +44,27 @@ public partial class HeelerClient
         return FirstMet(await WaitAsync(request, cancellationToken).ConfigureAwait(false));
     }
 
+    /// <summary>
+    /// Waits for a line of output that matches, which may be there already, and returns it. Null: the task ended without such a
+    /// line, or the timeout came first.
+    /// </summary>
+    /// <param name="taskId">The task.</param>
+    /// <param name="regex">The expression, in the syntax of the Rust crate <c>regex</c>.</param>
+    /// <param name="timeout">Maximum time to wait. Null: no limit.</param>
+    /// <param name="cancellationToken">Ends the wait, not the task.</param>
+    public virtual async Task<MatchedLine?> WaitForLineAsync(
+        string taskId, string regex, TimeSpan? timeout = null, CancellationToken cancellationToken = default)
+    {
+        var request = new WaitRequest
+        {
+            Filter = ById(taskId),
+            Until = WaitCondition.Matched,
+            Match = new OutputSearch { Regex = regex },
+            Timeout = Time.ToLimit(timeout),
+        };
+        return (await WaitAsync(request, cancellationToken).ConfigureAwait(false)).Matches.FirstOrDefault()?.Line;
+    }
+
     /// <summary>Waits for the tasks that the request selects. The timeout counts across restarts of the daemon.</summary>
     public virtual Task<WaitResponse> WaitAsync(WaitRequest request, CancellationToken cancellationToken = default)
     {

@@ -2,7 +2,7 @@ using Google.Protobuf.WellKnownTypes;
 
 namespace Heeler.Client;
 
-/// <summary>Converts .NET's time spans to protobuf's. It never fails: a span that is too long becomes the longest.</summary>
+/// <summary>Converts .NET's times to protobuf's. It never fails: a span that is too long becomes the longest.</summary>
 internal static class Time
 {
     /// <summary>The longest span of protobuf: about 10,000 years.</summary>
@@ -16,6 +16,9 @@ internal static class Time
         span == Timeout.InfiniteTimeSpan || span.TotalSeconds >= _longest.Seconds
             ? _longest.Clone()
             : Duration.FromTimeSpan(span);
+
+    /// <summary>Converts a moment.</summary>
+    internal static Timestamp ToProto(DateTimeOffset moment) => Timestamp.FromDateTimeOffset(moment);
 
     /// <summary>Converts a limit; null and <see cref="Timeout.InfiniteTimeSpan"/> become null: no limit.</summary>
     internal static Duration? ToLimit(TimeSpan? span) => span == Timeout.InfiniteTimeSpan ? null : ToProto(span);

@@ -91,8 +91,10 @@ public sealed record SpawnOptions
     /// <summary>Treatment of processes that outlive the leader: by default, the task runs until they are gone.</summary>
     public OrphanPolicy OrphanPolicy { get; init; }
 
-    /// <summary>The limit on the output that is kept. Null: 64 MiB, of which the oldest is dropped first.</summary>
-    public OutputLimitOptions? Output { get; init; }
+    /// <summary>
+    /// The limit on the output that is kept, and patterns to look for. Null: 64 MiB, of which the oldest is dropped first.
+    /// </summary>
+    public OutputPolicyOptions? Output { get; init; }
 
     /// <summary>Detects a task that waits for input. Null: it is looked at only when it becomes stale.</summary>
     public InputOptions? Input { get; init; }

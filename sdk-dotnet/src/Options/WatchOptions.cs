@@ -25,6 +25,9 @@ public sealed record WatchOptions
     /// <summary>Maximum silence of the stream, after which a bookmark comes: at least 100 ms. Null: 15 seconds.</summary>
     public TimeSpan? BookmarkInterval { get; init; }
 
+    /// <summary>Adds a summary to <c>Ended</c> events: the end of the task in words.</summary>
+    public bool Summaries { get; init; }
+
     /// <summary>Fails once the daemon has been away for this long. Null: never, once the daemon was reached.</summary>
     public TimeSpan? GiveUpAfter { get; init; }
 
@@ -37,6 +40,7 @@ public sealed record WatchOptions
             Filter = Filter,
             Types_ = { Types },
             BookmarkInterval = Time.ToProto(BookmarkInterval),
+            Summaries = Summaries,
         };
         if (AfterRevision is { } revision) request.AfterRevision = revision;
         if (AfterBookmark is { } bookmark) (request.AfterRevision, request.Epoch) = (bookmark.Revision, bookmark.Epoch);

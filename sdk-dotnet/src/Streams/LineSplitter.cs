@@ -21,7 +21,7 @@ internal sealed class LineSplitter
             yield break;
         }
         if (!_unfinished.TryGetValue(chunk.Stream, out var line)) _unfinished[chunk.Stream] = line = [];
-        var rest = chunk.Data.Memory;
+        var rest = OutputBytes.Of(chunk);
         while (!rest.IsEmpty)
         {
             var room = LongestLine - line.Count;

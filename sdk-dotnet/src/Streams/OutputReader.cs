@@ -4,7 +4,7 @@ namespace Heeler.Client;
 /// A task's output as a <see cref="Stream"/>: forward only, for one reader at a time. A cancelled read loses nothing: the next
 /// one continues at the same byte.
 /// </summary>
-internal sealed class OutputReader(OutputCursor cursor) : Stream
+internal sealed class OutputReader(ReadCursor cursor) : Stream
 {
     private readonly CancellationTokenSource _closed = new();
     private readonly LinkedList<ReadOnlyMemory<byte>> _ready = new();
@@ -69,7 +69,8 @@ internal sealed class OutputReader(OutputCursor cursor) : Stream
         {
             foreach (var chunk in chunks)
             {
-                if (!chunk.Data.IsEmpty) _ready.AddLast(chunk.Data.Memory);
+                var bytes = OutputBytes.Of(chunk);
+                if (!bytes.IsEmpty) _ready.AddLast(bytes);
             }
             if (_ready.Count > 0) return true;
         }

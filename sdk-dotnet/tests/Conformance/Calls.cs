@@ -21,6 +21,8 @@ internal sealed class Calls(HeelerClient heeler)
         "cancel" => await CancelAsync(Read<CancelRequest>(with), soon),
         "list" => await ListAsync(Read<ListRequest>(with), soon),
         "readOutput" => await ReadOutputAsync(Read<ReadOutputRequest>(with), soon),
+        "followOutput" => await FollowOutputAsync(Read<FollowOutputRequest>(with), soon),
+        "updateTask" => await UpdateTaskAsync(Read<UpdateTaskRequest>(with), soon),
         "updateQueue" => await UpdateQueueAsync(Read<UpdateQueueRequest>(with), soon),
         _ => await UnaryAsync(step, with, soon),
     };
@@ -104,6 +106,35 @@ internal sealed class Calls(HeelerClient heeler)
         return new Result(found, Steps.Text(piece.NextOffset));
     }
 
+    private async Task<Result> FollowOutputAsync(FollowOutputRequest request, CancellationToken soon)
+    {
+        var tasks = new OrderedDictionary<string, JsonObject>();
+        await foreach (var item in heeler.FollowOutputAsync(OptionsFromMessage.Follow(request), soon))
+        {
+            switch (item)
+            {
+                case FollowItem.Begun({ Id: var id }):
+                    tasks.Add(id, new JsonObject { ["id"] = id, ["text"] = "" });
+                    break;
+                case FollowItem.Output(var id, var chunks, _):
+                    tasks[id]["text"] = (string)tasks[id]["text"]! + Text(chunks, null);
+                    break;
+                case FollowItem.Ended(var task):
+                    tasks[task.Id]["ended"] = Write(task);
+                    break;
+                case FollowItem.Gone(var id):
+                    throw new MismatchException($"gone: {id}");
+            }
+        }
+        return new Result(new JsonObject { ["tasks"] = new JsonArray([.. tasks.Values]) });
+    }
+
+    private async Task<Result> UpdateTaskAsync(UpdateTaskRequest request, CancellationToken soon)
+    {
+        var task = await heeler.UpdateTaskAsync(request.TaskId, OptionsFromMessage.UpdateTask(request), soon);
+        return new Result(Write(new UpdateTaskResponse { Task = task }));
+    }
+
     internal static JsonObject Texts(IReadOnlyList<OutputChunk> chunks) => new()
     {
         ["stdout"] = Text(chunks, OutputStream.Stdout),
@@ -122,6 +153,6 @@ internal sealed class Calls(HeelerClient heeler)
     private static string Text(IEnumerable<OutputChunk> chunks, OutputStream? only)
     {
         var wanted = chunks.Where(chunk => only is null || only == chunk.Stream);
-        return ByteString.CopyFrom([.. wanted.SelectMany(chunk => chunk.Data)]).ToStringUtf8();
+        return ByteString.CopyFrom([.. wanted.SelectMany(chunk => OutputBytes.Of(chunk).ToArray())]).ToStringUtf8();
     }
 }

@@ -51,6 +51,12 @@ public sealed class RefusalTests
     [InlineData("filter.task_ids[1]", "Filter.TaskIds[1]")]
     [InlineData("bookmark_interval", "BookmarkInterval")]
     [InlineData("epoch", "AfterBookmark")]
+    [InlineData("spec.output.patterns[2].cooldown", "Output.Patterns[2].Cooldown")]
+    [InlineData("set_patterns[0].regex", "SetPatterns[0].Regex")]
+    [InlineData("cursors[1].task_id", "Cursors[1].TaskId")]
+    [InlineData("output_filter.lines_before", "OutputFilter.LinesBefore")]
+    [InlineData("head_and_tail.tail_lines", "HeadAndTail.TailLines")]
+    [InlineData("match.regex", "Match.Regex")]
     public void A_field_is_named_as_the_client_calls_it_beside_the_contract(string field, string option)
     {
         var bad = new FieldsDetail { FieldViolations = { new FieldDetail { Field = field, Description = "is bad" } } };

@@ -17,7 +17,8 @@ public sealed class ContractTests
     /// <summary>Output only, or the operand of a method instead of an option.</summary>
     private static readonly string[] _withoutOption =
         ["heeler.v1.TaskEnvironment.variable_names", "heeler.v1.CancelRequest.filter", "heeler.v1.DetachRequest.filter",
-         "heeler.v1.AttachRequest.task_id", "heeler.v1.UpdateQueueRequest.name"];
+         "heeler.v1.AttachRequest.task_id", "heeler.v1.UpdateQueueRequest.name",
+         "heeler.v1.UpdateTaskRequest.task_id"];
 
     public static TheoryData<string> Calls => [.. BackgroundTasks.Descriptor.Methods.Select(call => call.Name)];
 
@@ -77,6 +78,9 @@ public sealed class ContractTests
         foreach (var request in Filled(AttachRequest.Descriptor).Cast<AttachRequest>()) OptionsFromMessage.Attach(request);
         foreach (var request in Filled(UpdateQueueRequest.Descriptor).Cast<UpdateQueueRequest>())
             OptionsFromMessage.UpdateQueue(request);
+        foreach (var request in Filled(FollowOutputRequest.Descriptor).Cast<FollowOutputRequest>())
+            OptionsFromMessage.Follow(request);
+        OptionsFromMessage.UpdateTask((UpdateTaskRequest)Filled(UpdateTaskRequest.Descriptor).Single());
         OptionsFromMessage.Watch((WatchEventsRequest)Filled(WatchEventsRequest.Descriptor).Single());
     }
 
@@ -85,6 +89,7 @@ public sealed class ContractTests
     {
         var filter = new TaskFilter { SessionId = "s" };
         Assert.Throws<ArgumentException>(() => new CancelOptions { Force = true, Stop = new() }.ToRequest(filter));
+        Assert.Throws<ArgumentException>(() => new FollowOptions { TailBytes = 1, TailLines = 1 }.ToRequest());
         Assert.Throws<ArgumentException>(() => new SpawnOptions { Shell = "true", Argv = ["true"] }.ToRequest());
         var two = new SpawnOptions { Shell = "true", Ready = new() { Port = 0, Command = ["true"] } };
         Assert.Throws<ArgumentException>(two.ToRequest);
@@ -128,6 +133,7 @@ public sealed class ContractTests
         FieldType.UInt64 => 7ul,
         FieldType.Enum => System.Enum.ToObject(field.EnumType.ClrType, 1),
         FieldType.Message when field.MessageType.ClrType == typeof(Duration) => new Duration { Seconds = 7 },
+        FieldType.Message when field.MessageType.ClrType == typeof(Timestamp) => new Timestamp { Seconds = 7 },
         FieldType.Message => Filled(field.MessageType).First(),
         _ => throw new NotSupportedException($"no sample for {field.FullName}"),
     };

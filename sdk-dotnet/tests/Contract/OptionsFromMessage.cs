@@ -64,14 +64,31 @@ internal static class OptionsFromMessage
 
     internal static WatchOptions Watch(WatchEventsRequest request)
     {
-        var bookmark = new Bookmark { Revision = request.AfterRevision, Epoch = request.Epoch };
         var options = Make<WatchOptions>(request, new()
         {
-            [nameof(WatchOptions.AfterBookmark)] = request.HasAfterRevision && request.Epoch.Length > 0 ? bookmark : null,
+            [nameof(WatchOptions.AfterBookmark)] = Bookmark(request.HasAfterRevision, request.AfterRevision, request.Epoch),
             [nameof(WatchOptions.Types)] = request.Types_,
             [nameof(WatchOptions.GiveUpAfter)] = null,
         });
         Assert.Equal(request, options.ToRequest());
+        return options;
+    }
+
+    internal static FollowOptions Follow(FollowOutputRequest request)
+    {
+        var options = Make<FollowOptions>(request, new()
+        {
+            [nameof(FollowOptions.AfterBookmark)] = Bookmark(request.HasAfterRevision, request.AfterRevision, request.Epoch),
+            [nameof(FollowOptions.GiveUpAfter)] = null,
+        });
+        Assert.Equal(request, options.ToRequest());
+        return options;
+    }
+
+    internal static UpdateTaskOptions UpdateTask(UpdateTaskRequest request)
+    {
+        var options = Make<UpdateTaskOptions>(request, []);
+        Assert.Equal(request, options.ToRequest(request.TaskId));
         return options;
     }
 
@@ -81,6 +98,9 @@ internal static class OptionsFromMessage
         Assert.Equal(request, options.ToRequest(request.Name));
         return options;
     }
+
+    private static Bookmark? Bookmark(bool hasRevision, ulong revision, string epoch) =>
+        hasRevision && epoch.Length > 0 ? new Bookmark { Revision = revision, Epoch = epoch } : null;
 
     private static T Make<T>(IMessage message, Dictionary<string, object?> others) => (T)Make(typeof(T), message, others);
 
@@ -104,6 +124,7 @@ internal static class OptionsFromMessage
         {
             Duration duration => duration.ToTimeSpan(),
             ArgvCommand command => command.Args,
+            Timestamp moment => moment.ToDateTimeOffset(),
             IMessage part when !option.PropertyType.IsInstanceOfType(part) => Make(option.PropertyType, part, []),
             var same => same,
         };

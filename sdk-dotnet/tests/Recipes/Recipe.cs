@@ -138,6 +138,48 @@ internal static class Recipe
         #endregion
     }
 
+    internal static async Task ServeAsync(HeelerClient heeler, TextWriter Console, CancellationToken cancellationToken)
+    {
+        #region line
+        var server = await heeler.SpawnAsync(
+            new SpawnOptions
+            {
+                Shell = "echo warming up; echo listening on 8080; exec sleep 600",
+                SessionId = "demo",
+                Output = new() { Patterns = { new OutputPattern { Name = "errors", Regex = "(?i)error" } } },
+            },
+            cancellationToken);
+        var line = await server.WaitForLineAsync("^listening", TimeSpan.FromMinutes(1), cancellationToken);
+        Console.WriteLine(line is null ? "it never listened" : $"ready: {line.Text}");
+        #endregion
+    }
+
+    internal static async Task FollowSessionAsync(HeelerClient heeler, TextWriter Console, CancellationToken cancellationToken)
+    {
+        #region many
+        var options = new FollowOptions
+        {
+            Filter = new TaskFilter { SessionId = "demo" },
+            TailLines = 10,
+            OutputFilter = new OutputFilter { Exclude = "^debug" },
+            View = OutputView.Plain,
+            Until = FollowUntil.Finished,
+        };
+        await foreach (var item in heeler.FollowOutputAsync(options, cancellationToken))
+        {
+            switch (item)
+            {
+                case FollowItem.Output(var id, var chunks, _):
+                    foreach (var chunk in chunks) Console.Write($"{id}: {chunk.Text}");
+                    break;
+                case FollowItem.Ended(var task):
+                    Console.WriteLine($"{task.Id} {task.State}");
+                    break;
+            }
+        }
+        #endregion
+    }
+
     internal static async Task<Bookmark?> WatchAsync(
         HeelerClient heeler, Bookmark? stored, TextWriter Console, CancellationToken cancellationToken)
     {

@@ -108,6 +108,33 @@ public sealed partial class RecipeTests : IDisposable
     }
 
     [Fact]
+    public async Task A_server_is_waited_for_by_its_line()
+    {
+        await using var daemon = await Daemon.StartAsync();
+        await Recipe.ServeAsync(daemon.Client(), _console, daemon.Soon);
+        Assert.Equal("ready: listening on 8080\n", _console.ToString());
+    }
+
+    [Fact]
+    public async Task A_session_is_followed_to_its_end()
+    {
+        await using var daemon = await Daemon.StartAsync();
+        var heeler = daemon.Client();
+        var options = new SpawnOptions
+        {
+            Shell = "echo debug: x; echo one; until [ -e go ]; do sleep 0.01; done; exit 3",
+            SessionId = "demo",
+            WorkingDirectory = daemon.Path(""),
+        };
+        var task = await heeler.SpawnAsync(options, daemon.Soon);
+        var following = Recipe.FollowSessionAsync(heeler, _console, daemon.Soon);
+        await daemon.UntilAsync(() => _console.Has("one\n"));
+        await File.WriteAllTextAsync(daemon.Path("go"), "", daemon.Soon);
+        await following;
+        Assert.Equal($"{task}: one\n{task} Failed\n", _console.ToString());
+    }
+
+    [Fact]
     public async Task A_watch_stores_its_bookmark()
     {
         await using var daemon = await Daemon.StartAsync();

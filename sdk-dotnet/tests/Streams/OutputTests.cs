@@ -25,7 +25,7 @@ public sealed class OutputTests
     public async Task Rotated_output_has_a_gap()
     {
         await using var daemon = await Daemon.StartAsync();
-        var limit = new OutputLimitOptions { MaxBytes = 262_144, OnLimit = OutputLimitAction.Rotate };
+        var limit = new OutputPolicyOptions { MaxBytes = 262_144, OnLimit = OutputLimitAction.Rotate };
         var task = await daemon.Client().SpawnAsync(
             new SpawnOptions { Shell = "seq 1 100000", Output = limit }, daemon.Soon);
         await task.WaitAsync(cancellationToken: daemon.Soon);
