@@ -18,7 +18,7 @@ use tokio::runtime;
 
 use about::{completions, man, version};
 use daemon::{doctor, serve, shutdown, start};
-use tasks::{attach, cancel, detach, kill, restart, rm, run, spawn, wait};
+use tasks::{attach, cancel, detach, kill, restart, rm, run, spawn, update, wait};
 
 use crate::{
     args::{deferred_args::DeferredArgs, preset::PresetArgs},
@@ -52,7 +52,7 @@ pub(crate) enum Command {
     Attach(DeferredArgs<attach::Attach>),
     /// Move a foreground task to the background
     Detach(DeferredArgs<detach::Detach>),
-    /// Wait until tasks are finished or out of the foreground
+    /// Wait until tasks are finished, out of the foreground, or have written a line
     Wait(DeferredArgs<wait::Wait>),
     /// Stop tasks and prove that nothing of them is left
     #[command(visible_alias = "stop")]
@@ -67,6 +67,8 @@ pub(crate) enum Command {
     Report(DeferredArgs<report::Report>),
     /// From inside a task: exit with 10 if it has been asked to stop
     Check(DeferredArgs<check::Check>),
+    /// Change the patterns that are looked for in a task's output
+    Update(DeferredArgs<update::Update>),
     /// Delete finished tasks and their output
     Rm(DeferredArgs<rm::Rm>),
     /// List queues, or change one
@@ -109,6 +111,7 @@ impl Command {
             Self::Send(DeferredArgs(args)) => block_on(args.run()),
             Self::Report(DeferredArgs(args)) => block_on(args.run()),
             Self::Check(DeferredArgs(args)) => block_on(args.run()),
+            Self::Update(DeferredArgs(args)) => block_on(args.run()),
             Self::Wait(DeferredArgs(args)) => block_on(args.run()),
             Self::Logs(DeferredArgs(args)) => block_on(args.run()),
             Self::Follow(DeferredArgs(PresetArgs(args))) => block_on(args.following().run()),
@@ -138,6 +141,7 @@ impl Command {
             Self::Send(DeferredArgs(args)) => Some(&args.client),
             Self::Report(DeferredArgs(args)) => Some(&args.client),
             Self::Check(DeferredArgs(args)) => Some(&args.client),
+            Self::Update(DeferredArgs(args)) => Some(&args.client),
             Self::Wait(DeferredArgs(args)) => Some(&args.client),
             Self::Logs(DeferredArgs(args)) | Self::Follow(DeferredArgs(PresetArgs(args))) => {
                 Some(&args.client)

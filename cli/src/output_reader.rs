@@ -1,32 +1,17 @@
-//! Reads a task's output page by page, and finds the offset of its last lines.
+//! Reads a task's output page by page.
 
 use std::time::Duration;
 
 use heeler_client::{
-    Chunk, Client, Error, time,
-    v1::{OutputStream, ReadOutputRequest, ReadOutputResponse, read_output_request::Start},
+    Client, Error, time,
+    v1::{
+        OutputChunk, ReadOutputRequest, ReadOutputResponse, output_chunk::Content,
+        read_output_request::Start,
+    },
 };
 
 /// The time for which one call waits for output.
 const POLL: Duration = Duration::from_secs(60);
-/// The number of bytes in a page.
-const PAGE: u32 = 256 << 10;
-
-/// The output streams to read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Streams {
-    Both,
-    Only(OutputStream),
-}
-
-impl Streams {
-    pub(crate) fn contains(self, stream: OutputStream) -> bool {
-        match self {
-            Self::Both => true,
-            Self::Only(wanted) => wanted == stream,
-        }
-    }
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Until {
@@ -39,8 +24,8 @@ pub(crate) enum Until {
 #[derive(Debug)]
 pub(crate) struct OutputReader {
     client: Client,
-    id: String,
-    offset: u64,
+    /// The request of the next page.
+    request: ReadOutputRequest,
     until: Until,
     /// The end offset in the first page.
     present: Option<u64>,
@@ -48,11 +33,15 @@ pub(crate) struct OutputReader {
 }
 
 impl OutputReader {
-    pub(crate) fn new(client: Client, id: String, offset: u64, until: Until) -> Self {
+    /// Reads what this request asks for, up to its `max_lines` in all.
+    pub(crate) fn new(client: Client, request: ReadOutputRequest, until: Until) -> Self {
+        let wait = match until {
+            Until::Present => None,
+            Until::End => Some(time::to_proto(POLL)),
+        };
         Self {
             client,
-            id,
-            offset,
+            request: ReadOutputRequest { wait, ..request },
             until,
             present: None,
             done: false,
@@ -64,180 +53,67 @@ impl OutputReader {
         if self.done {
             return Ok(None);
         }
-        let wait = match self.until {
-            Until::Present => None,
-            Until::End => Some(time::to_proto(POLL)),
-        };
-        let request = ReadOutputRequest {
-            task_id: self.id.clone(),
-            start: Some(Start::Offset(self.offset)),
-            max_bytes: PAGE,
-            wait,
-            ..ReadOutputRequest::default()
-        };
-        let page = self.client.read_output(request).await?;
+        let page = self.client.read_output(self.request.clone()).await?;
         let present = *self.present.get_or_insert(page.end_offset);
-        self.done = match self.until {
-            Until::Present => page.next_offset >= present || page.chunks.is_empty(),
-            Until::End => page.complete && page.next_offset >= page.end_offset,
+        let next = Some(Start::Offset(page.next_offset));
+        self.done = match (&self.request.start, self.until) {
+            // All of it is in one answer.
+            (Some(Start::HeadAndTail(_)), _) => true,
+            // The last line or character may be incomplete: it is left for a later read.
+            (asked, Until::Present) => page.next_offset >= present || *asked == next,
+            (_, Until::End) => page.complete && page.next_offset >= page.end_offset,
         };
-        self.offset = page.next_offset;
+        self.request.start = next;
+        self.count_lines(&page);
         Ok(Some(page))
     }
+
+    fn count_lines(&mut self, page: &ReadOutputResponse) {
+        if self.request.max_lines > 0 {
+            let read: u32 = page.chunks.iter().map(line_ends).sum();
+            self.request.max_lines = self.request.max_lines.saturating_sub(read);
+            self.done |= self.request.max_lines == 0;
+        }
+    }
 }
 
-/// The offset at which the last `count` lines of these streams begin.
-pub(crate) async fn last_lines(
-    client: &Client,
-    id: &str,
-    count: u64,
-    streams: Streams,
-) -> Result<u64, Error> {
-    let end = read(client, id, Start::TailBytes(0)).await?;
-    // Output that was dropped at the end is a gap.
-    let mut begin = end.chunks.first().map_or(end.end_offset, |gap| gap.offset);
-    let Some(mut search) = LineSearch::new(count) else {
-        return Ok(begin);
+fn line_ends(chunk: &OutputChunk) -> u32 {
+    let bytes = match &chunk.content {
+        Some(Content::Data(data)) => data.as_ref(),
+        Some(Content::Text(text)) => text.as_bytes(),
+        Some(Content::Gap(_)) | None => &[],
     };
-    while begin > 0 {
-        let chunks = before(client, id, begin).await?;
-        if let Some(found) = search.back_through(&chunks, begin, streams) {
-            return Ok(found);
-        }
-        match chunks.first() {
-            // Earlier output was dropped.
-            Some(first) if first.gap.is_some() => return Ok(first.end().min(begin)),
-            Some(first) if first.offset < begin => begin = first.offset,
-            Some(_) | None => break,
-        }
-    }
-    Ok(begin)
+    let count = bytes.iter().filter(|&&byte| byte == b'\n').count();
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// The chunks of the page before this offset; the last one may reach beyond it.
-async fn before(client: &Client, id: &str, end: u64) -> Result<Vec<Chunk>, Error> {
-    let mut chunks = Vec::new();
-    let mut offset = end.saturating_sub(PAGE.into());
-    // A response may have less than was asked for.
-    while offset < end {
-        let page = read(client, id, Start::Offset(offset)).await?;
-        if page.next_offset <= offset {
-            break;
-        }
-        chunks.extend(page.chunks.into_iter().map(Chunk::from));
-        offset = page.next_offset;
-    }
-    Ok(chunks)
-}
-
-async fn read(client: &Client, id: &str, start: Start) -> Result<ReadOutputResponse, Error> {
+/// The offset at which the last `count` lines begin.
+pub(crate) async fn last_lines(client: &Client, id: &str, count: u64) -> Result<u64, Error> {
     let request = ReadOutputRequest {
         task_id: id.to_owned(),
-        start: Some(start),
-        max_bytes: PAGE,
+        start: Some(Start::TailLines(count)),
+        max_bytes: 1,
         ..ReadOutputRequest::default()
     };
-    client.read_output(request).await
-}
-
-/// A backward search for the beginning of the last lines.
-#[derive(Debug)]
-struct LineSearch {
-    /// Newlines still to be passed; never 0.
-    left: u64,
-    /// The next byte is the last one of the output: a newline there begins no line.
-    at_end: bool,
-}
-
-impl LineSearch {
-    /// Returns none for 0 lines.
-    fn new(count: u64) -> Option<Self> {
-        (count > 0).then_some(Self {
-            left: count,
-            at_end: true,
-        })
-    }
-
-    /// Searches a page before `end`, and returns the offset if it is found.
-    fn back_through(&mut self, chunks: &[Chunk], end: u64, streams: Streams) -> Option<u64> {
-        let wanted = |chunk: &&Chunk| streams.contains(chunk.stream);
-        for chunk in chunks.iter().rev().filter(wanted) {
-            let inside = usize::try_from(end.saturating_sub(chunk.offset)).unwrap_or(usize::MAX);
-            for (index, &byte) in chunk.data.iter().enumerate().take(inside).rev() {
-                let last = std::mem::replace(&mut self.at_end, false);
-                if byte == b'\n' && !last {
-                    self.left -= 1;
-                    if self.left == 0 {
-                        return Some(chunk.offset + index as u64 + 1);
-                    }
-                }
-            }
-        }
-        None
-    }
+    let page = client.read_output(request).await?;
+    let first = page.chunks.first();
+    Ok(first.map_or(page.next_offset, |chunk| chunk.offset))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::SystemTime;
-
     use super::*;
 
-    /// Chunks that alternate between stdout and stderr.
-    fn chunks(first: u64, texts: &[&'static str]) -> Vec<Chunk> {
-        let mut offset = first;
-        let streams = [OutputStream::Stdout, OutputStream::Stderr]
-            .into_iter()
-            .cycle();
-        let chunk = |(text, stream): (&&'static str, _)| {
-            let data = (*text).into();
-            let chunk = Chunk {
-                offset,
-                stream,
-                read_time: SystemTime::UNIX_EPOCH,
-                data,
-                gap: None,
-            };
-            offset = chunk.end();
-            chunk
+    #[test]
+    fn line_ends_are_counted_in_bytes_and_in_text_and_not_in_gaps() {
+        let ends = |content: Option<Content>| {
+            line_ends(&OutputChunk {
+                content,
+                ..OutputChunk::default()
+            })
         };
-        texts.iter().zip(streams).map(chunk).collect()
-    }
-
-    fn last(count: u64, texts: &[&'static str], streams: Streams) -> Option<u64> {
-        LineSearch::new(count)
-            .unwrap()
-            .back_through(&chunks(0, texts), u64::MAX, streams)
-    }
-
-    #[test]
-    fn the_last_lines_are_found_with_and_without_a_final_newline() {
-        assert_eq!(last(1, &["a\nb\nc\n"], Streams::Both), Some(4));
-        assert_eq!(last(2, &["a\nb\nc\n"], Streams::Both), Some(2));
-        assert_eq!(last(1, &["a\nb\nc"], Streams::Both), Some(4));
-        assert_eq!(last(3, &["a\nb\nc"], Streams::Both), None, "all of it");
-        assert_eq!(last(1, &["\n\n"], Streams::Both), Some(1));
-    }
-
-    #[test]
-    fn lines_are_counted_in_the_selected_streams() {
-        let texts = ["a\n", "x\n", "b\n", "y\n"];
-        assert_eq!(last(2, &texts, Streams::Both), Some(4));
-        assert_eq!(
-            last(1, &texts, Streams::Only(OutputStream::Stdout)),
-            Some(2)
-        );
-        assert_eq!(last(2, &texts, Streams::Only(OutputStream::Stderr)), None);
-    }
-
-    #[test]
-    fn the_search_continues_over_pages_that_overlap() {
-        let mut search = LineSearch::new(2).unwrap();
-        assert_eq!(
-            search.back_through(&chunks(6, &["c\nd\n"]), 10, Streams::Both),
-            None
-        );
-        let earlier = chunks(0, &["a\nbbb\nc\n"]);
-        assert_eq!(search.back_through(&earlier, 6, Streams::Both), Some(6));
+        assert_eq!(ends(Some(Content::Data(b"a\nb\nc".as_slice().into()))), 2);
+        assert_eq!(ends(Some(Content::Text("a\n".to_owned()))), 1);
+        assert_eq!(ends(Some(Content::Gap(Default::default()))), 0);
     }
 }

@@ -112,6 +112,10 @@ choices!(EventType => TaskEventType {
     KillOverdue,
     /// The output has reached its limit
     OutputLimit,
+    /// Lines of the output have matched a pattern of the task
+    Matched,
+    /// The patterns of the task were changed
+    Updated,
     /// The task has finished
     Ended,
     /// The task and its output are deleted

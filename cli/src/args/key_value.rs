@@ -1,4 +1,4 @@
-//! `KEY=VALUE` arguments: labels and environment variables.
+//! `KEY=VALUE` arguments: labels, environment variables and patterns.
 
 use std::env;
 
@@ -17,6 +17,11 @@ pub(crate) fn parse(text: &str) -> Result<KeyValue, String> {
         }),
         Some(_) | None => Err("expected KEY=VALUE".to_owned()),
     }
+}
+
+/// Parses `NAME=RE`: a pattern to look for in the output.
+pub(crate) fn parse_pattern(text: &str) -> Result<KeyValue, String> {
+    parse(text).map_err(|_| "expected NAME=RE, e.g. ready='Listening on'".to_owned())
 }
 
 /// Parses `KEY=VALUE`, or `KEY` for the value in the caller's environment.

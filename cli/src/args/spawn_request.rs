@@ -8,7 +8,7 @@ use std::{
 
 use heeler_client::{
     Client, Spawn,
-    v1::{EnvironmentDefaults, StaleAction},
+    v1::{EnvironmentDefaults, OutputPattern, StaleAction},
 };
 
 use super::{
@@ -33,6 +33,11 @@ pub(crate) fn background(args: &TaskArgs) -> Result<Spawn, Failure> {
     for key in &args.env_remove {
         spawn = spawn.env_remove(key);
     }
+    spawn = args
+        .patterns
+        .iter()
+        .map(pattern)
+        .fold(spawn, Spawn::pattern);
     if args.no_env_defaults {
         spawn = spawn.env_defaults(EnvironmentDefaults::None);
     }
@@ -55,6 +60,15 @@ pub(crate) fn foreground(args: &TaskArgs, foreground: &ForegroundArgs) -> Result
         foreground.reattach_window,
         Spawn::reattach_window,
     ))
+}
+
+/// A pattern to look for in the output, with the daemon's limits on its events.
+pub(crate) fn pattern(KeyValue { key, value }: &KeyValue) -> OutputPattern {
+    OutputPattern {
+        name: key.clone(),
+        regex: value.clone(),
+        ..OutputPattern::default()
+    }
 }
 
 /// Sets the parent, which may be given by a prefix or a name.

@@ -91,6 +91,10 @@ pub(crate) struct TaskArgs {
     #[arg(long, value_name = "ACTION")]
     pub(super) on_output_limit: Option<OnOutputLimit>,
 
+    /// A pattern to look for in the output, whose lines `events` prints; may be repeated
+    #[arg(long = "match", value_name = "NAME=RE", value_parser = key_value::parse_pattern)]
+    pub(super) patterns: Vec<KeyValue>,
+
     /// The policy for processes that outlive the leader [default: track]
     #[arg(long, value_name = "POLICY")]
     pub(super) orphans: Option<Orphans>,

@@ -22,5 +22,5 @@ The output so far is printed first: with -n only its last lines, with --since on
 Then new output is printed as it comes. Ctrl-C ends the command alone, never a task: use \
 `heeler attach` to be a client of a foreground task.";
 
-    const HIDDEN: &'static [&'static str] = &["follow"];
+    const HIDDEN: &'static [&'static str] = &["follow", "head", "summary"];
 }

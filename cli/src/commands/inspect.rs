@@ -21,8 +21,8 @@ Examples:
 
 With --json each task is an object of its own, one after the other.";
 
-/// Show everything about tasks: state, times, outcome, policies, how each was stopped, its
-/// progress, its processes and the end of its output
+/// Show everything about tasks: state, times, outcome, policies, patterns, how each was stopped, its
+/// progress, its processes and the end of its output, or the summary of a finished task
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Inspect {

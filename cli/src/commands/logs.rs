@@ -1,49 +1,55 @@
 //! `heeler logs`: prints the output of tasks.
 //!
-//! One reader per task sends pages to one printer over a bounded channel: a slow terminal slows the
-//! readers, and never a task.
+//! The output of one task is read page by page, that of several tasks one after the other; with `-f` one
+//! stream carries the output of all.
 
-use std::time::{Duration, SystemTime};
+mod part;
+mod printer;
+mod summary;
+mod targets;
+
+use std::time::Duration;
 
 use clap::Args;
-use heeler_client::{
-    Chunk, Client, Error,
-    v1::{OutputStream, ReadOutputResponse},
-};
-use prost_types::Timestamp;
-use tokio::{sync::mpsc, task::JoinSet};
+use heeler_client::{Error, FollowItem, StreamExt, v1::FollowOutputRequest};
+use tokio::time::timeout;
 
 use crate::{
-    args::{duration, selection},
+    args::selection,
     completion,
-    context::{ClientArgs, Context, Printed},
+    context::{ClientArgs, Context, RECONNECT_LIMIT},
     exit::Exit,
     failure::Failure,
     out,
-    output_reader::{self, OutputReader, Streams, Until},
-    render::{
-        gap,
-        log_lines::{LogLines, Timestamps},
-        status, text,
-    },
-    task_ref,
+    output_reader::{OutputReader, Until},
+    render::{log_lines::Timestamps, status},
 };
-
-/// Pages that wait for the printer: one is read while another is printed.
-const PAGES_AHEAD: usize = 2;
+use part::{Part, PartArgs};
+use printer::{Names, Printer};
+use targets::Targets;
 
 const EXAMPLES: &str = "\
 Examples:
   heeler logs shell-4k2mzq7xda
   heeler logs -f -n 20 shell-4k2mzq7xda
-  heeler logs --since 5m dev
+  heeler logs --head 20 -n 20 dev
+  heeler logs --since 5m --grep '(?i)error' -C 3 dev
   heeler logs
   heeler logs -ft shell-4k2mzq7xda shell-7rw3hm2pqe
-  heeler logs --stderr shell-4k2mzq7xda | grep -i error
+  heeler logs --session s1 --grep 'panicked at'
+  heeler logs -f -n 0 --all
+  heeler logs --summary shell-4k2mzq7xda
 
 A task's stdout goes to stdout and its stderr to stderr, byte for byte and in the order of arrival. \
 With only one of --stdout and --stderr, that stream goes to stdout. With --timestamps, or for \
-several tasks, output is printed in whole lines, each with its time or the id of its task.";
+several tasks, output is printed in whole lines, each with its time or the id of its task. Output \
+that is not kept is named on stderr.
+
+A search goes through the output in the daemon. Its expressions are those of the Rust crate regex. \
+-n and --head then count the lines that are found.
+
+With --json the responses of ReadOutput are printed, and for several tasks, without -f, objects \
+with taskId, chunks and nextOffset.";
 
 /// Print the output of tasks
 #[derive(Debug, Args)]
@@ -53,54 +59,31 @@ pub(crate) struct Logs {
     #[arg(value_name = "ID", add = completion::tasks(), value_parser = selection::not_empty())]
     ids: Vec<String>,
 
+    /// All tasks of this session, live and finished
+    #[arg(long, value_parser = selection::not_empty(), add = completion::sessions(), conflicts_with = "ids")]
+    session: Option<String>,
+
+    /// All tasks, live and finished
+    #[arg(long, conflicts_with_all = ["ids", "session"])]
+    all: bool,
+
     /// Print new output until the tasks finish
     #[arg(short, long)]
     follow: bool,
 
-    /// Only the last N lines
-    #[arg(short = 'n', long, value_name = "N")]
-    tail: Option<u64>,
-
-    /// Only output of the last T, e.g. 5m
-    #[arg(long, value_name = "T", value_parser = duration::parse)]
-    since: Option<Duration>,
-
-    /// Only stdout
-    #[arg(long)]
-    stdout: bool,
-
-    /// Only stderr
-    #[arg(long)]
-    stderr: bool,
+    #[command(flatten)]
+    part: PartArgs,
 
     /// Print the time before each line
     #[arg(short, long)]
     timestamps: bool,
 
+    /// Print the summary of a finished task instead: its end, its errors and its last lines
+    #[arg(long, conflicts_with_all = ["follow", "PartArgs", "timestamps"])]
+    summary: bool,
+
     #[command(flatten)]
     pub(crate) client: ClientArgs,
-}
-
-/// The part of the output to read.
-#[derive(Clone, Copy)]
-struct Range {
-    tail: Option<u64>,
-    streams: Streams,
-    until: Until,
-}
-
-/// A message of a reader to the printer.
-struct Message {
-    /// The index of the task on the command line.
-    task: usize,
-    content: Content,
-}
-
-enum Content {
-    Page(ReadOutputResponse),
-    /// The last page was sent. The text says that output is missing.
-    End(Option<String>),
-    Failed(Error),
 }
 
 impl Logs {
@@ -111,226 +94,132 @@ impl Logs {
     }
 
     pub(crate) async fn run(self) -> Result<Exit, Failure> {
+        let part = self.part.part()?;
         let mut cx = Context::open(&self.client).await?;
-        let ids = match self.ids.as_slice() {
-            [] => vec![latest(&cx).await?],
-            words => task_ref::resolve(&cx.client, words).await?,
-        };
-        if cx.json.is_some() && ids.len() > 1 {
-            let text = "--json accepts one task only: the response does not name its task";
-            return Err(Failure::Usage(text.to_owned()));
+        let targets = Targets::of(&self, &cx).await?;
+        if self.summary {
+            let ids = targets.ids(&cx).await?;
+            return summary::print(&mut cx, &ids).await;
         }
-        let (sender, mut messages) = mpsc::channel(PAGES_AHEAD);
-        // Dropped with the printer, which aborts the readers.
-        let _readers = self.start_readers(&cx.client, &ids, sender);
-        let mut printer = Printer {
-            names: ids.clone(),
-            streams: self.streams(),
-            lines: self.lines(&ids),
-            after: self
-                .since
-                .and_then(|since| SystemTime::now().checked_sub(since)),
+        let names = match targets {
+            Targets::One(_) => Names::Hidden,
+            Targets::Several(_) | Targets::Matching(_) => Names::Shown,
         };
-        let mut exit = Exit::Success;
-        while let Some(Message { task, content }) = messages.recv().await {
-            match content {
-                Content::Page(page) => printer.page(&mut cx, task, page)?,
-                Content::End(missing) => {
-                    printer.end(&mut cx, task)?;
-                    if let Some(text) = missing {
-                        cx.out.flush()?;
-                        out::note(&text);
-                        exit = exit.and(Exit::Failed);
-                    }
+        let mut printer = Printer::new(&part, names, self.timestamps());
+        match (self.follow, targets) {
+            (true, Targets::One(id)) => read(&mut cx, &mut printer, &part, &id, Until::End).await,
+            (true, targets @ (Targets::Several(_) | Targets::Matching(_))) => {
+                if cx.json.is_some() {
+                    let text = "--json with -f accepts one task only; leave -f out, or use FollowOutput by gRPC";
+                    return Err(Failure::Usage(text.to_owned()));
                 }
-                Content::Failed(error) => exit = exit.and(out::report(&error.into())),
+                let request = targets.follow(&cx, part.of_many()).await?;
+                follow(&mut cx, &mut printer, request).await
             }
-            cx.out.flush()?;
-        }
-        Ok(exit)
-    }
-
-    /// Reads the tasks in parallel with `-f`, else one after the other.
-    fn start_readers(
-        &self,
-        client: &Client,
-        ids: &[String],
-        sender: mpsc::Sender<Message>,
-    ) -> JoinSet<()> {
-        let until = if self.follow {
-            Until::End
-        } else {
-            Until::Present
-        };
-        let range = Range {
-            tail: self.tail,
-            streams: self.streams(),
-            until,
-        };
-        let tasks = ids.iter().cloned().enumerate();
-        let mut readers = JoinSet::new();
-        match until {
-            Until::End => {
-                for (task, id) in tasks {
-                    readers.spawn(read(client.clone(), id, range, task, sender.clone()));
-                }
+            (false, targets) => {
+                let ids = targets.ids(&cx).await?;
+                read_each(&mut cx, &mut printer, &part, &ids).await
             }
-            Until::Present => {
-                let (client, tasks) = (client.clone(), tasks.collect::<Vec<_>>());
-                readers.spawn(async move {
-                    for (task, id) in tasks {
-                        read(client.clone(), id, range, task, sender.clone()).await;
-                    }
-                });
-            }
-        }
-        readers
-    }
-
-    fn streams(&self) -> Streams {
-        match (self.stdout, self.stderr) {
-            (true, false) => Streams::Only(OutputStream::Stdout),
-            (false, true) => Streams::Only(OutputStream::Stderr),
-            (true, true) | (false, false) => Streams::Both,
         }
     }
 
-    /// The lines of each task; none for a single task without timestamps, which is printed byte for byte.
-    fn lines(&self, ids: &[String]) -> Vec<Option<LogLines>> {
-        let timestamps = match self.timestamps {
+    fn timestamps(&self) -> Timestamps {
+        match self.timestamps {
             true => Timestamps::Shown,
             false => Timestamps::Hidden,
-        };
-        match (ids, timestamps) {
-            ([_], Timestamps::Hidden) => vec![None],
-            ([_], Timestamps::Shown) => vec![Some(LogLines::new(String::new(), timestamps))],
-            (ids, timestamps) => {
-                let prefix = |id: &String| format!("{} | ", text::visible(id));
-                ids.iter()
-                    .map(|id| Some(LogLines::new(prefix(id), timestamps)))
-                    .collect()
-            }
         }
     }
 }
 
-/// The latest task, named on stderr.
-async fn latest(cx: &Context) -> Result<String, Failure> {
-    let id = task_ref::latest(&cx.client).await?;
-    out::note(&format!("output of {id}, the latest task"));
-    Ok(id)
+/// Prints the present output of one task after the other. A task that fails does not hide the others.
+async fn read_each(
+    cx: &mut Context,
+    printer: &mut Printer,
+    part: &Part,
+    ids: &[String],
+) -> Result<Exit, Failure> {
+    let mut exit = Exit::Success;
+    for id in ids {
+        exit = exit.and(match read(cx, printer, part, id, Until::Present).await {
+            Err(failure @ Failure::Client(Error::Refused(_))) => out::report(&failure),
+            result => result?,
+        });
+    }
+    Ok(exit)
 }
 
 async fn read(
-    client: Client,
-    id: String,
-    range: Range,
-    task: usize,
-    sender: mpsc::Sender<Message>,
-) {
-    let content = match read_pages(client, id, range, task, &sender).await {
-        Ok(missing) => Content::End(missing),
-        Err(error) => Content::Failed(error),
-    };
-    // The printer may have ended.
-    let _ = sender.send(Message { task, content }).await;
-}
-
-async fn read_pages(
-    client: Client,
-    id: String,
-    range: Range,
-    task: usize,
-    sender: &mpsc::Sender<Message>,
-) -> Result<Option<String>, Error> {
-    let offset = match range.tail {
-        Some(count) => output_reader::last_lines(&client, &id, count, range.streams).await?,
-        None => 0,
-    };
-    let mut reader = OutputReader::new(client.clone(), id.clone(), offset, range.until);
+    cx: &mut Context,
+    printer: &mut Printer,
+    part: &Part,
+    id: &str,
+    until: Until,
+) -> Result<Exit, Failure> {
+    let mut reader = OutputReader::new(cx.client.clone(), part.of_task(id), until);
     let mut is_complete = false;
     while let Some(page) = reader.page().await? {
         is_complete = page.complete;
-        let content = Content::Page(page);
-        if sender.send(Message { task, content }).await.is_err() {
-            return Ok(None);
-        }
+        printer.page(cx, id, page)?;
     }
+    printer.end(cx, id)?;
+    cx.out.flush()?;
     // The capture of a live task has not failed yet.
     match is_complete {
-        true => Ok(status::missing_output(&client.task(id).get().await?)),
-        false => Ok(None),
+        true => Ok(note_missing(status::missing_output(
+            &cx.client.task(id).get().await?,
+        ))),
+        false => Ok(Exit::Success),
     }
 }
 
-struct Printer {
-    names: Vec<String>,
-    streams: Streams,
-    lines: Vec<Option<LogLines>>,
-    /// Earlier output is not printed.
-    after: Option<SystemTime>,
-}
-
-impl Printer {
-    fn page(
-        &mut self,
-        cx: &mut Context,
-        task: usize,
-        mut page: ReadOutputResponse,
-    ) -> Result<(), Failure> {
-        let streams = self.streams;
-        page.chunks
-            .retain(|chunk| gap::of(chunk).is_some() || streams.contains(chunk.stream()));
-        if let Some(after) = self.after.map(Timestamp::from) {
-            let key = |at: Timestamp| (at.seconds, at.nanos);
-            page.chunks
-                .retain(|chunk| chunk.read_time.is_none_or(|at| key(at) >= key(after)));
-        }
-        if cx.print_json_line(&page)? == Printed::Yes {
-            return Ok(());
-        }
-        for chunk in page.chunks.into_iter().map(Chunk::from) {
-            if let Some(missing) = &chunk.gap {
+/// Prints the output of many tasks from one stream, until all are finished.
+async fn follow(
+    cx: &mut Context,
+    printer: &mut Printer,
+    request: FollowOutputRequest,
+) -> Result<Exit, Failure> {
+    let mut items = cx
+        .client
+        .follow_output(request)
+        .give_up_after(RECONNECT_LIMIT);
+    let mut exit = Exit::Success;
+    loop {
+        let item = match timeout(Duration::ZERO, items.next()).await {
+            Ok(item) => item,
+            Err(_) => {
+                // Nothing is left to print before a wait.
                 cx.out.flush()?;
-                out::note(&self.gap_note(task, gap::clause(chunk.offset, missing)));
-                continue;
+                items.next().await
             }
-            let bytes = match &mut self.lines[task] {
-                Some(lines) => lines.take(&chunk).into(),
-                None => chunk.data,
-            };
-            self.put(cx, chunk.stream, &bytes)?;
-        }
-        Ok(())
-    }
-
-    /// With several tasks, the note names its task.
-    fn gap_note(&self, task: usize, clause: String) -> String {
-        match &self.names[..] {
-            [_] => clause,
-            names => format!("{}: {clause}", names[task]),
-        }
-    }
-
-    fn end(&mut self, cx: &mut Context, task: usize) -> Result<(), Failure> {
-        for stream in [OutputStream::Stdout, OutputStream::Stderr] {
-            if let Some(lines) = &mut self.lines[task] {
-                let rest = lines.finish(stream);
-                self.put(cx, stream, &rest)?;
+        };
+        match item.transpose()? {
+            Some(FollowItem::Task(_)) => {}
+            Some(FollowItem::Output { task_id, chunk }) => printer.chunk(cx, &task_id, chunk)?,
+            Some(FollowItem::Ended(task)) => {
+                printer.end(cx, &task.id)?;
+                cx.out.flush()?;
+                exit = exit.and(note_missing(status::missing_output(&task)));
             }
+            Some(FollowItem::Gone(id)) => {
+                printer.end(cx, &id)?;
+                cx.out.flush()?;
+                let failure = Failure::NoSuchTask(format!("no task has the id {id}"));
+                exit = exit.and(out::report(&failure));
+            }
+            None => break,
         }
-        Ok(())
     }
+    cx.out.flush()?;
+    Ok(exit)
+}
 
-    fn put(&self, cx: &mut Context, stream: OutputStream, bytes: &[u8]) -> Result<(), Failure> {
-        if bytes.is_empty() {
-            return Ok(());
+/// Tells that output is missing, which is a failure.
+fn note_missing(missing: Option<String>) -> Exit {
+    match missing {
+        Some(text) => {
+            out::note(&text);
+            Exit::Failed
         }
-        match (self.streams, stream) {
-            (Streams::Both, OutputStream::Stderr) => cx.out.stderr_bytes(bytes)?,
-            (Streams::Both, OutputStream::Stdout | OutputStream::Unspecified)
-            | (Streams::Only(_), _) => cx.out.bytes(bytes)?,
-        }
-        Ok(())
+        None => Exit::Success,
     }
 }

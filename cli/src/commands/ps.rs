@@ -2,6 +2,8 @@
 
 mod watch;
 
+use std::io;
+
 use clap::Args;
 use heeler_client::{
     Client, Error, Filter, ListOptions,
@@ -156,7 +158,7 @@ impl Ps {
             table.leave_out(INTENT);
         }
         let mut lines = table.lines(out::width());
-        if colour::is_wanted() {
+        if colour::is_wanted_on(&io::stdout()) {
             let column = lines[0].find("STATE").unwrap_or(usize::MAX);
             for (line, task) in lines[1..].iter_mut().zip(tasks) {
                 *line = colour::state(line, column, task);

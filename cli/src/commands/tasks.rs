@@ -1,4 +1,4 @@
-//! The commands that start tasks, wait for them, attach to them and end them.
+//! The commands that start tasks, wait for them, attach to them, change them and end them.
 
 pub(crate) mod attach;
 pub(crate) mod cancel;
@@ -8,4 +8,5 @@ pub(crate) mod restart;
 pub(crate) mod rm;
 pub(crate) mod run;
 pub(crate) mod spawn;
+pub(crate) mod update;
 pub(crate) mod wait;

@@ -38,8 +38,11 @@ pub(crate) fn lines(response: &InspectResponse, terminal: Option<usize>) -> Vec<
     if !response.ports.is_empty() {
         card.ports(&response.ports);
     }
-    if let Some(tail) = &response.output_tail {
-        card.output(tail);
+    match (&response.output_tail, response.summary.as_str()) {
+        (Some(tail), "") => card.output(tail),
+        (None, "") => {}
+        // It has the end of the output.
+        (_, summary) => card.summary(summary),
     }
     card.lines
 }
@@ -211,6 +214,11 @@ impl Card {
         }
     }
 
+    fn summary(&mut self, summary: &str) {
+        self.heading("summary");
+        self.quote(summary);
+    }
+
     /// Adds the output line by line, with escapes made visible; `heeler logs` prints the bytes.
     fn output(&mut self, tail: &OutputTail) {
         let chunks = tail.chunks.iter().cloned().map(Chunk::from);
@@ -220,7 +228,11 @@ impl Card {
             (shown, all) if shown == all => format!("output ({all} bytes)"),
             (shown, all) => format!("output (the last {shown} of {all} bytes)"),
         });
-        for line in String::from_utf8_lossy(&bytes).lines() {
+        self.quote(&String::from_utf8_lossy(&bytes));
+    }
+
+    fn quote(&mut self, text: &str) {
+        for line in text.lines() {
             self.lines.push(format!("  | {}", text::visible(line)));
         }
     }

@@ -6,7 +6,11 @@ use super::units;
 
 /// A clause such as `336.0 MiB of output are not kept (offsets 1048576 to 353370112)`.
 pub(crate) fn clause(offset: u64, gap: &OutputGap) -> String {
-    let (size, end) = (units::size(gap.length), offset.saturating_add(gap.length));
+    let end = offset.saturating_add(gap.length);
+    let size = match gap.lines {
+        Some(lines) => format!("{lines} lines ({})", units::size(gap.length)),
+        None => units::size(gap.length),
+    };
     let fate = match gap.cause() {
         OutputGapCause::Unspecified | OutputGapCause::Rotated | OutputGapCause::Truncated => {
             "not kept"
@@ -43,5 +47,14 @@ mod tests {
         );
         let lost = clause(0, &gap(OutputGapCause::Lost));
         assert!(lost.contains("are lost"), "{lost}");
+        let omitted = OutputGap {
+            lines: Some(7),
+            ..gap(OutputGapCause::Omitted)
+        };
+        let omitted = clause(0, &omitted);
+        assert!(
+            omitted.starts_with("7 lines (336.0 MiB) of output are left out"),
+            "{omitted}"
+        );
     }
 }

@@ -34,6 +34,7 @@ named!(
     AttachResponse,
     CancelResponse,
     DetachResponse,
+    FollowedOutput,
     InspectResponse,
     ListQueuesResponse,
     ListResponse,
@@ -44,6 +45,7 @@ named!(
     ShutdownResponse,
     SpawnResponse,
     UpdateQueueResponse,
+    UpdateTaskResponse,
     WaitResponse,
     WatchEventsResponse
 );
@@ -156,6 +158,7 @@ mod tests {
         }
         let json = Json::new();
         check::<v1::CancelResponse>(&json);
+        check::<v1::FollowedOutput>(&json);
         check::<v1::InspectResponse>(&json);
         check::<v1::ListQueuesResponse>(&json);
         check::<v1::ListResponse>(&json);
@@ -164,6 +167,7 @@ mod tests {
         check::<v1::ShutdownResponse>(&json);
         check::<v1::SpawnResponse>(&json);
         check::<v1::UpdateQueueResponse>(&json);
+        check::<v1::UpdateTaskResponse>(&json);
         check::<WaitResponse>(&json);
         check::<v1::WatchEventsResponse>(&json);
     }

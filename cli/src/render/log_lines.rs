@@ -19,10 +19,17 @@ pub(crate) enum Timestamps {
 /// lines pass.
 #[derive(Debug)]
 pub(crate) struct LogLines {
-    prefix: String,
+    prefix: Prefix,
     timestamps: Timestamps,
     stdout: Unfinished,
     stderr: Unfinished,
+}
+
+/// The beginning of each line, for each stream.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Prefix {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 #[derive(Debug, Default)]
@@ -32,7 +39,7 @@ struct Unfinished {
 }
 
 impl LogLines {
-    pub(crate) fn new(prefix: String, timestamps: Timestamps) -> Self {
+    pub(crate) fn new(prefix: Prefix, timestamps: Timestamps) -> Self {
         Self {
             prefix,
             timestamps,
@@ -74,7 +81,11 @@ impl LogLines {
 
     fn end(&mut self, stream: OutputStream, whole: &mut Vec<u8>) {
         let Unfinished { read_time, bytes } = std::mem::take(self.unfinished(stream));
-        whole.extend_from_slice(self.prefix.as_bytes());
+        let prefix = match stream {
+            OutputStream::Stderr => &self.prefix.stderr,
+            OutputStream::Stdout | OutputStream::Unspecified => &self.prefix.stdout,
+        };
+        whole.extend_from_slice(prefix.as_bytes());
         if self.timestamps == Timestamps::Shown {
             whole.extend_from_slice(units::timestamp(read_time).as_bytes());
             whole.push(b' ');
@@ -112,11 +123,15 @@ mod tests {
 
     #[test]
     fn lines_of_two_streams_do_not_mix() {
-        let mut lines = LogLines::new("a | ".to_owned(), Timestamps::Hidden);
+        let prefix = Prefix {
+            stdout: "a | ".to_owned(),
+            stderr: "a ! ".to_owned(),
+        };
+        let mut lines = LogLines::new(prefix, Timestamps::Hidden);
         assert_eq!(lines.take(&chunk(OutputStream::Stdout, 0, b"one, ")), b"");
         assert_eq!(
             lines.take(&chunk(OutputStream::Stderr, 0, b"oops\n")),
-            b"a | oops\n"
+            b"a ! oops\n"
         );
         assert_eq!(
             lines.take(&chunk(OutputStream::Stdout, 0, b"two\nth")),
@@ -128,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_line_has_the_time_of_its_first_byte() {
-        let mut lines = LogLines::new(String::new(), Timestamps::Shown);
+        let mut lines = LogLines::new(Prefix::default(), Timestamps::Shown);
         lines.take(&chunk(OutputStream::Stdout, 1, b"x"));
         let whole = lines.take(&chunk(OutputStream::Stdout, 5, b"y\n"));
         assert_eq!(whole, b"1970-01-01T00:00:01.000Z xy\n");
@@ -137,7 +152,7 @@ mod tests {
     /// O9
     #[test]
     fn a_line_without_an_end_is_printed_in_pieces() {
-        let mut lines = LogLines::new(String::new(), Timestamps::Hidden);
+        let mut lines = LogLines::new(Prefix::default(), Timestamps::Hidden);
         let data = vec![b'x'; 3 * LONGEST_LINE + 1].leak();
         let whole = lines.take(&chunk(OutputStream::Stdout, 0, data));
         assert_eq!(whole.iter().filter(|&&byte| byte == b'\n').count(), 3);

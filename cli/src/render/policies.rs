@@ -7,8 +7,8 @@ use heeler_client::{
     v1::{
         BackgroundTask, DisconnectAction, ExclusiveMode, ExclusivePolicy, ForegroundPolicy,
         ForegroundTimeoutAction, OrphanPolicy, OutputLimit, OutputLimitAction, OutputLimitCause,
-        OutputPolicy, Placement, Readiness, ReadyTimeoutAction, SilencePolicy, StaleAction,
-        ready_policy::Probe,
+        OutputPattern, OutputPolicy, PatternMatches, Placement, Readiness, ReadyTimeoutAction,
+        SilencePolicy, StaleAction, ready_policy::Probe,
     },
 };
 
@@ -49,6 +49,9 @@ pub(crate) fn facts(task: &BackgroundTask) -> Vec<(&'static str, String)> {
     facts.push(("ready", ready(task)));
     if task.needs_input {
         facts.push(("input", "waits for it".to_owned()));
+    }
+    for (index, pattern) in spec::patterns(task).iter().enumerate() {
+        facts.push(("pattern", searched(pattern, task.matches.get(index))));
     }
     if let Some(policy) = &spec::of(task).exclusive {
         facts.push(("exclusive", exclusive(policy)));
@@ -167,6 +170,18 @@ pub(crate) fn ready(task: &BackgroundTask) -> String {
     format!("{now}: {probe}{}{action}", within.unwrap_or_default())
 }
 
+/// A pattern and the lines that it has matched.
+fn searched(pattern: &OutputPattern, matches: Option<&PatternMatches>) -> String {
+    let count = matches.map_or(0, |matches| matches.count);
+    let last = matches.and_then(|matches| matches.last_offset);
+    let found = match (count, last) {
+        (0, _) | (_, None) => "no line".to_owned(),
+        (1, Some(offset)) => format!("1 line, at offset {offset}"),
+        (count, Some(offset)) => format!("{count} lines, the latest at offset {offset}"),
+    };
+    format!("{}={}: {found}", pattern.name, pattern.regex)
+}
+
 fn exclusive(policy: &ExclusivePolicy) -> String {
     let key = &policy.key;
     match policy.mode() {
@@ -253,6 +268,30 @@ mod tests {
         let killed = shown(OutputLimitAction::Kill, OutputLimitCause::ServerBudget);
         assert!(killed.contains("64.0 MiB, then killed"), "{killed}");
         assert!(killed.contains("by the daemon's --max-output"), "{killed}");
+    }
+
+    /// O16
+    #[test]
+    fn a_pattern_is_shown_with_the_lines_that_it_has_matched() {
+        let pattern = OutputPattern {
+            name: "ready".to_owned(),
+            regex: "Listening".to_owned(),
+            ..OutputPattern::default()
+        };
+        let shown = |count: u64, last_offset: Option<u64>| {
+            let matches = PatternMatches {
+                count,
+                last_offset,
+                ..PatternMatches::default()
+            };
+            searched(&pattern, Some(&matches))
+        };
+        assert_eq!(shown(0, None), "ready=Listening: no line");
+        assert_eq!(shown(1, Some(7)), "ready=Listening: 1 line, at offset 7");
+        assert_eq!(
+            shown(3, Some(9)),
+            "ready=Listening: 3 lines, the latest at offset 9"
+        );
     }
 
     /// F1, F11, T5

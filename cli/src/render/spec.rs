@@ -6,7 +6,10 @@ use std::{sync::LazyLock, time::Duration};
 
 use heeler_client::{
     time,
-    v1::{ArgvCommand, BackgroundTask, OrphanPolicy, ShellCommand, TaskSpec, task_spec::Command},
+    v1::{
+        ArgvCommand, BackgroundTask, OrphanPolicy, OutputPattern, ShellCommand, TaskSpec,
+        task_spec::Command,
+    },
 };
 
 /// The specification of a task; an empty one if the response has none.
@@ -83,6 +86,12 @@ pub(crate) fn stop_signal_and_grace(task: &BackgroundTask) -> Option<(&str, Dura
 pub(crate) fn stale_after(task: &BackgroundTask) -> Option<Duration> {
     let silence = of(task).silence.as_ref()?;
     silence.stale_after.map(time::from_proto)
+}
+
+/// The patterns that are looked for in the output.
+pub(crate) fn patterns(task: &BackgroundTask) -> &[OutputPattern] {
+    let policy = of(task).output.as_ref();
+    policy.map_or(&[], |policy| &policy.patterns)
 }
 
 pub(crate) fn queue(task: &BackgroundTask) -> &str {

@@ -32,7 +32,7 @@ Environment:
   HEELER_TLS_CA      the certificate authority to trust for TLS, like --tls-ca
   HEELER_STATE_DIR   the daemon's state directory, like serve --state-dir
   HEELER_LOG         the daemon's log level, e.g. debug
-  NO_COLOR           if set, neither the daemon's log nor ps has colours
+  NO_COLOR           if set, the daemon's log, ps and logs have no colours
 
 A task is named by its id, a unique prefix of it with or without its kind, or the name that one live task has. An \
 ambiguous word lists the candidates.

@@ -3,7 +3,7 @@
 use heeler_client::Refusal;
 
 /// The flag or argument of each field that a person can give a bad value.
-const FLAGS: [(&str, &str); 42] = [
+const FLAGS: [(&str, &str); 56] = [
     ("request_id", "--request-id"),
     ("spec.kind", "--kind"),
     ("spec.name", "--name"),
@@ -37,6 +37,20 @@ const FLAGS: [(&str, &str); 42] = [
     ("spec.ready.interval", "--ready-interval"),
     ("spec.ready.timeout", "--ready-timeout"),
     ("filter.port", "--port"),
+    ("spec.output.max_bytes", "--max-output"),
+    ("spec.output.patterns", "--match"),
+    ("set_patterns", "--match"),
+    ("remove_patterns", "--remove-match"),
+    ("match.regex", "--match"),
+    ("filter.include", "--grep"),
+    ("filter.exclude", "--grep"),
+    ("output_filter.include", "--grep"),
+    ("output_filter.exclude", "--grep"),
+    ("filter.lines_before", "--before-context"),
+    ("filter.lines_after", "--after-context"),
+    ("output_filter.lines_before", "--before-context"),
+    ("output_filter.lines_after", "--after-context"),
+    ("tail_lines", "--lines"),
     ("filter.session_id", "--session"),
     ("filter.labels", "--label"),
     ("filter.parent_id", "parent"),

@@ -6,6 +6,7 @@ use std::{
     fmt,
     pin::Pin,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use heeler_proto::v1::{BackgroundTask, FollowOutputRequest};
@@ -41,6 +42,13 @@ impl Follow {
         Self {
             stream: Resuming::new(client, Cursor::new(request), None),
         }
+    }
+
+    /// Ends with an error once the daemon has been unavailable for this long. By default there is no
+    /// limit.
+    pub fn give_up_after(mut self, limit: Duration) -> Self {
+        self.stream.give_up_after(limit);
+        self
     }
 }
 

@@ -81,6 +81,11 @@ impl<C: Cursor> Resuming<C> {
         }
     }
 
+    /// Bounds the time for which the daemon may be unavailable.
+    pub(crate) fn give_up_after(&mut self, limit: Duration) {
+        self.backoff = Backoff::new(Some(limit));
+    }
+
     /// Pauses after a failure, or ends the stream.
     fn failed(&mut self, status: Status, lasted: Duration) -> Option<Error> {
         self.cursor.broke();

@@ -125,6 +125,11 @@ function toItem(field: DescField & { fieldKind: "list" }, item: unknown, path: s
   }
 }
 
+function mapValues<T>(map: object, convert: (value: never) => T): Record<string, T> {
+  const entries = Object.entries(map).map(([key, value]) => [key, convert(value as never)]);
+  return Object.fromEntries(entries) as Record<string, T>;
+}
+
 /** A group of options; `true` or `false` for a group that has none. */
 function toNested(type: DescMessage, value: unknown, path: string): unknown {
   if (type.fields.length === 0 && typeof value === "boolean") {

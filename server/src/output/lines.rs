@@ -133,10 +133,11 @@ impl Lines {
             .collect();
         open.sort_by_key(|(_, line)| line.end);
         // All of them end at this cursor: none can be left for later.
-        open.iter()
-            .fold(ControlFlow::Continue(()), |flow, (stream, line)| {
-                or(flow, sink(line.whole(*stream, self.cursor)))
-            })
+        let mut flow = ControlFlow::Continue(());
+        for (stream, line) in &open {
+            flow = or(flow, sink(line.whole(*stream, self.cursor)));
+        }
+        flow
     }
 
     /// Ends the open line of a stream that was silent for too long. It is long, and was returned except

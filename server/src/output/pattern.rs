@@ -39,9 +39,11 @@ impl LinePattern {
             .dfa_size_limit(LARGEST)
             .nest_limit(DEEPEST)
             .build();
-        compiled.map(Self).map_err(|error| match error {
-            regex::Error::CompiledTooBig(_) => PatternError::TooLarge,
-            error => PatternError::Syntax(last_line(&error)),
+        compiled.map(Self).map_err(|error| {
+            if matches!(error, regex::Error::CompiledTooBig(_)) {
+                return PatternError::TooLarge;
+            }
+            PatternError::Syntax(last_line(&error))
         })
     }
 

@@ -9,6 +9,7 @@ mod documented;
 mod habits;
 mod json;
 mod listing;
+mod output;
 mod restart;
 mod run;
 mod script;

@@ -17,7 +17,9 @@ async fn a_unique_prefix_or_the_name_of_one_live_task_works_as_an_id() {
         .spawned(&["--name", "dev", "-c", "echo hi; sleep 60"])
         .await;
     let other = daemon.spawned(&["--", "sleep", "60"]).await;
-    let short = prefix(&other, &[&named]);
+    let child = daemon.spawned(&["--parent", "dev", "--", "true"]).await;
+    assert_eq!(api.ended(&child).await.spec.unwrap().parent_id, named);
+    let short = prefix(&other, &[&named, &child]);
     let random = &short["shell-".len()..];
     for (word, id) in [("dev", &named), (short, &other), (random, &other)] {
         let shown = daemon.heeler(["inspect", "--json", word]).await.ok().json();
@@ -30,8 +32,6 @@ async fn a_unique_prefix_or_the_name_of_one_live_task_works_as_an_id() {
         daemon.heeler(["logs", "-n", "1", "dev"]).await.ok().stdout,
         "hi\n"
     );
-    let child = daemon.spawned(&["--parent", "dev", "--", "true"]).await;
-    assert_eq!(api.ended(&child).await.spec.unwrap().parent_id, named);
     daemon.heeler(["cancel", "dev", random]).await.ok();
     for id in [&named, &other] {
         assert_eq!(api.task(id).await.state(), TaskState::Cancelled);

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use heeler_tests::{
-    Api, Daemon, argv,
-    output::{raw, text},
+    Api, Daemon, SpawnRequestExt as _, argv,
+    output::{end, gap, raw, text},
     request::{live, read},
     secs, shell,
     v1::{read_output_request::Start, *},
@@ -86,6 +86,35 @@ async fn lines_are_included_excluded_and_shown_with_their_context() {
         };
         assert_eq!(read(inverted).await, "3 4 5 6 7 8 9 ");
     }
+}
+
+/// O12
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_search_with_context_reaches_the_end_and_gets_a_gap_once() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let context = OutputFilter {
+        lines_before: 2,
+        ..include("nowhere")
+    };
+    let id = api.start(shell("seq 1 20")).await.id;
+    api.ended(&id).await;
+    let answer = api.read(filtered(&id, context.clone())).await.unwrap();
+    assert!(answer.chunks.is_empty() && answer.complete, "{answer:?}");
+    assert_eq!(answer.next_offset, answer.end_offset);
+
+    let truncated = shell("seq 1 1000000; sleep 60")
+        .with_max_output(256 << 10)
+        .with_on_output_limit(OutputLimitAction::Truncate);
+    let id = api.start(truncated).await.id;
+    let request = ReadOutputRequest {
+        wait: Some(secs(60)),
+        ..filtered(&id, context)
+    };
+    let first = within("the gap", api.read(request)).await.unwrap();
+    let last = first.chunks.last().unwrap();
+    assert!(gap(last).is_some(), "{first:?}");
+    assert_eq!(first.next_offset, end(last), "{first:?}");
 }
 
 /// O4, O12

@@ -18,8 +18,7 @@ use crate::{
         session::{ForegroundSession, Mode},
         signals::Signals,
     },
-    output_reader::{self, Streams},
-    task_ref,
+    output_reader, task_ref,
 };
 
 const EXAMPLES: &str = "\
@@ -64,7 +63,7 @@ impl Attach {
         let client = cx.client.retry_for(RECONNECT_LIMIT);
         let id = task_ref::resolve_one(&client, &self.id).await?;
         let offset = match self.tail {
-            Some(count) => output_reader::last_lines(&client, &id, count, Streams::Both).await?,
+            Some(count) => output_reader::last_lines(&client, &id, count).await?,
             None => 0,
         };
         let task = client.task(id);

@@ -22,6 +22,7 @@ Examples:
   heeler spawn --queue builds -- make release
   heeler spawn --exclusive dev:/srv/app --on-held replace -- npm run dev
   heeler spawn --exclusive dev:/srv/app --on-held ensure -- npm run dev
+  heeler spawn --name dev --match ready='Listening on' -- npm run dev
   heeler spawn --kind agent --stale-after 5m -- ./subagent
   heeler spawn --ready-port 3000 --ready-timeout 30s --wait-ready -- npm run dev";
 

@@ -1,5 +1,7 @@
 //! `heeler wait`: waits for tasks. The end of a wait never ends a task.
 
+mod matched;
+
 use std::time::Duration;
 
 use clap::{ArgGroup, Args, ValueEnum};
@@ -26,6 +28,7 @@ Examples:
   heeler wait --session s1
   heeler wait --until background shell-4k2mzq7xda
   heeler wait --until ready dev
+  heeler wait --match 'Listening on' --timeout 30s dev && ./check.sh
 
 For one task the exit code is the task's own, 128+n if signal n killed it, 1 if it failed to start \
 or its exit is unknown, and 0 if it continues in the background. A stopped task never gives 0. For \
@@ -33,10 +36,13 @@ several tasks or a session the exit code is 0 if all that finished are COMPLETED
 timeout passes first, it is 124. With --until ready it is 0 if the tasks are ready, and 1 if one was not \
 in time or has ended before.
 
+With --match each task's first line that matches is printed, for several tasks after the task's id. \
+A line that is there already counts. The exit code is 0, or 1 if a task finished without such a line.
+
 For a session, tasks that are live now or start during the wait count; tasks that finished before \
 do not. Ctrl-C ends the wait only.";
 
-/// Wait until tasks are finished, out of the foreground or ready
+/// Wait until tasks are finished, out of the foreground, ready, or have written a line
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, group = ArgGroup::new("selection").required(true).args(["ids", "session"]))]
 pub(crate) struct Wait {
@@ -55,6 +61,11 @@ pub(crate) struct Wait {
     /// The condition to wait for
     #[arg(long, value_enum, default_value_t = Until::Finished)]
     until: Until,
+
+    /// Wait for a line of output that matches this regular expression
+    #[arg(long = "match", value_name = "RE", value_parser = selection::not_empty(),
+          conflicts_with_all = ["session", "until"])]
+    line: Option<String>,
 
     /// Longest time to wait; with 0 the command only checks
     #[arg(long, value_name = "T", value_parser = duration::parse, allow_hyphen_values = true)]
@@ -88,6 +99,10 @@ impl Wait {
     pub(crate) async fn run(self) -> Result<Exit, Failure> {
         let mut cx = Context::open(&self.client).await?;
         let ids = task_ref::resolve(&cx.client, &self.ids).await?;
+        if let Some(regex) = &self.line {
+            let response = cx.client.wait(self.request(&ids).matching(regex)).await?;
+            return matched::print(&mut cx, &response, self.needed(&ids));
+        }
         let response = cx.client.wait(self.request(&ids)).await?;
         if let Some(session) = self.session.as_ref().filter(|_| found_nothing(&response)) {
             check_session(&cx, session).await?;
@@ -123,6 +138,14 @@ impl Wait {
             Until::Finished | Until::Background => exit(&ids, &response),
             Until::Ready => exit_when_ready(&response),
         })
+    }
+
+    /// The number of tasks that have to meet the condition.
+    fn needed(&self, ids: &[String]) -> usize {
+        match self.any {
+            true => 1,
+            false => ids.len(),
+        }
     }
 
     fn request(&self, ids: &[String]) -> sdk::Wait {
@@ -337,5 +360,9 @@ mod tests {
         assert!(parse(&["a", "--until", "background"]).is_ok());
         assert!(parse(&["a", "--until", "ready"]).is_ok());
         assert!(parse(&["a", "--until", "gone"]).is_err());
+        assert!(parse(&["a", "--match", "x"]).is_ok());
+        assert!(parse(&["a", "--match", ""]).is_err());
+        assert!(parse(&["--session", "s", "--match", "x"]).is_err());
+        assert!(parse(&["a", "--until", "finished", "--match", "x"]).is_err());
     }
 }

@@ -1,19 +1,19 @@
 //! Colours on a terminal.
 
-use std::{
-    env,
-    io::{self, IsTerminal},
-};
+use std::{env, io::IsTerminal};
 
 use heeler_client::v1::{BackgroundTask, TaskState};
 
 use crate::render::status;
 
-/// Returns whether stdout shows colours: it is a terminal that is not dumb, and `NO_COLOR` is not set.
-pub(crate) fn is_wanted() -> bool {
+/// The colours of tasks, one after the other.
+const TASKS: [&str; 6] = ["36", "33", "32", "35", "34", "96"];
+
+/// Returns whether colours are shown there: it is a terminal that is not dumb, and `NO_COLOR` is not set.
+pub(crate) fn is_wanted_on(stream: &impl IsTerminal) -> bool {
     let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
     let is_dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
-    io::stdout().is_terminal() && !is_set("NO_COLOR") && !is_dumb
+    stream.is_terminal() && !is_set("NO_COLOR") && !is_dumb
 }
 
 /// Colours the state of a task in its line of a table, at the column where the states begin.
@@ -26,6 +26,11 @@ pub(crate) fn state(line: &str, column: usize, task: &BackgroundTask) -> String 
         Some(after) => format!("{}\x1b[{code}m{state}\x1b[0m{after}", &line[..column]),
         None => line.to_owned(),
     }
+}
+
+/// Colours a text that stands for the task with this index.
+pub(crate) fn of_task(text: &str, index: usize) -> String {
+    format!("\x1b[{}m{text}\x1b[0m", TASKS[index % TASKS.len()])
 }
 
 fn code(task: &BackgroundTask) -> Option<&'static str> {

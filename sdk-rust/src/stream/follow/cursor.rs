@@ -71,12 +71,11 @@ impl Cursor {
             *revision = message.revision.max(*revision);
         }
         match message.item {
+            // It is sent again after a break.
+            Some(Item::Task(task)) if self.tasks.contains_key(&task.id) => {}
             Some(Item::Task(task)) => {
-                // One that is known is sent again after a break.
-                if !self.tasks.contains_key(&task.id) {
-                    self.tasks.insert(task.id.clone(), None);
-                    self.ready.push_back(FollowItem::Task(task));
-                }
+                self.tasks.insert(task.id.clone(), None);
+                self.ready.push_back(FollowItem::Task(task));
             }
             Some(Item::Output(output)) => {
                 let task_id = output.task_id;

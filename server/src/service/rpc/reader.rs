@@ -34,7 +34,7 @@ pub(super) struct Reader {
 enum Way {
     Bytes(Option<Stream>),
     /// `None` while a turn is under way, and after one that failed.
-    Lines(Arc<LineFilter>, Option<Search>),
+    Lines(Arc<LineFilter>, Option<Box<Search>>),
 }
 
 /// A piece of output as its client gets it.
@@ -103,11 +103,11 @@ impl Reader {
             }
             Way::Lines(filter, kept) => {
                 let anew = || Search::new(Arc::clone(filter), self.start);
-                let search = kept.take().unwrap_or_else(anew);
+                let search = kept.take().map_or_else(anew, |search| *search);
                 let supervisor = &service.supervisor;
                 let turn = supervisor.search(&self.id, extent, search, limits, call.search_key());
                 let (search, piece) = turn.await.map_err(|error| unreadable(&error))?;
-                *kept = Some(search);
+                *kept = Some(Box::new(search));
                 piece
             }
         };

@@ -127,13 +127,19 @@ impl LineSearch {
                 ControlFlow::Continue(())
             }
         })?;
+        let is_caught_up = progress == Progress::CaughtUp;
+        let next = match is_caught_up && source.is_complete() {
+            // No line follows that the last ones could be context of.
+            true => self.reader.cursor(),
+            false => self.selector.resume_at(self.reader.cursor()),
+        };
         Ok(Piece {
             lead: Vec::new(),
             offset,
             items,
-            next: self.selector.resume_at(self.reader.cursor()),
+            next,
             end: source.end()?,
-            is_caught_up: progress == Progress::CaughtUp,
+            is_caught_up,
         })
     }
 
@@ -162,7 +168,11 @@ impl LineSearch {
                 }
                 flow
             }
-            Part::Gap(gap) => pass(Passed::Gap(Item::Gap(gap))),
+            Part::Gap(gap) => {
+                // A reader that continued from a line before the gap would get the gap again.
+                selector.forget_held();
+                pass(Passed::Gap(Item::Gap(gap)))
+            }
         })
     }
 }

@@ -79,7 +79,8 @@ async fn finished_tasks(daemon: &Daemon) -> [String; 2] {
 /// The example as it is run: with ids that exist, and a live task of the name that it mentions.
 async fn adapted(daemon: &Daemon, example: &str, ids: &[String; 2]) -> String {
     if example.split_whitespace().any(|word| word == "dev") && !example.contains("spawn") {
-        daemon.spawned(&["--name", "dev", "sleep", "60"]).await;
+        let script = "echo Listening on :80; exec sleep 60";
+        daemon.spawned(&["--name", "dev", "-c", script]).await;
     }
     let example = example.replace("shell-4k2mzq7xda", &ids[0]);
     example.replace("shell-7rw3hm2pqe", &ids[1])
