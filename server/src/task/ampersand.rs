@@ -110,7 +110,9 @@ fn last_operator(script: &str, tree: &Tree) -> Option<usize> {
     let last = parts.iter().rposition(|part| part.kind() != "comment")?;
     let (operator, command) = (parts[last], parts.get(last.checked_sub(1)?)?);
     let between = script.get(command.end_byte()..operator.start_byte())?;
+    // The operator of a continued line may span the end of the line before it.
     let ends_it = operator.kind() == "&"
+        && script.get(operator.byte_range())? == "&"
         && command.is_named()
         && command.kind() != "comment"
         && between.replace("\\\n", "").trim_matches(BLANK).is_empty()

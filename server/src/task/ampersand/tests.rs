@@ -57,6 +57,8 @@ fn the_last_word_does_not_change() {
     assert_becomes("cmd&# note", "cmd # note");
     assert_becomes("cmd &#note", "cmd #note");
     assert_becomes("cmd \\\n&", "cmd \\\n");
+    // The grammar takes the end of the line before it for a part of the operator.
+    assert_left_alone(&["cmd *$$$\\\n&"]);
     assert_becomes("cmd \\\n & # note", "cmd \\\n # note");
     assert_becomes("cmd a\\ b &", "cmd a\\ b");
     assert_becomes("cmd a\\\\ &", "cmd a\\\\ ");
