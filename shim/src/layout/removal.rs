@@ -55,6 +55,18 @@ impl Log {
             };
         }
         let ring = self.blocks - self.head;
+        if ring == 0 {
+            // The newest output is in the head, whose blocks are in order.
+            let kept = (blocks - short_head).min(MOST_MOVED);
+            let oldest = Blocks {
+                from: short_head,
+                to: self.blocks - kept,
+            };
+            return Removal {
+                ranges: [Blocks::default(), oldest],
+                head: short_head,
+            };
+        }
         let gone = ring - ring.min(blocks - short_head).min(MOST_MOVED);
         // The oldest blocks follow the one that is being filled, and go on at the ring's start.
         let next = self.block.map_or(0, |block| block + 1).max(self.head);

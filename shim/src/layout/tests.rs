@@ -280,6 +280,25 @@ proptest! {
         prop_assert!(runs.len() <= 2);
     }
 
+    /// O18
+    #[test]
+    fn a_lower_bound_keeps_the_newest_output_of_a_file_that_is_all_head(steps in 4usize..6) {
+        let mut file = File::new(ring(8, 400_000));
+        for _ in 0..steps {
+            file.append(Stream::Stdout, BLOCK_SIZE);
+        }
+        let end = file.log.offset();
+        let Removal { ranges, head } = file.log.lower_bound(3);
+        let (head_end, _) = frames(&file.bytes[head as usize * BLOCK_SIZE..]).expect("a block");
+        for range in ranges {
+            file.remove(range);
+        }
+        file.log.set_head(head, head_end);
+        let kept = file.read();
+        let last = kept.last().cloned().unwrap_or_default();
+        prop_assert_eq!(last.0 + last.1.len() as u64, end);
+    }
+
     /// O14
     #[test]
     fn a_file_that_cannot_grow_goes_on_with_what_it_has(
