@@ -1,7 +1,7 @@
 //! The options that set the fields which an error of the daemon names.
 
 /// The fields whose option has another name. Any other option has the name of its field.
-const OWN: [(&str, &str); 35] = [
+const OWN: [(&str, &str); 43] = [
     ("spec.command", "shell or argv"),
     ("spec.shell.script", "shell"),
     ("spec.shell.program", "shell_program"),
@@ -14,6 +14,7 @@ const OWN: [(&str, &str); 35] = [
     ("spec.environment.defaults", "env_defaults"),
     ("spec.stop.grace", "grace"),
     ("spec.stop.signal", "stop_signal"),
+    ("spec.stop.soft_grace", "soft_grace"),
     ("spec.foreground.timeout", "foreground_timeout"),
     ("spec.foreground.on_timeout", "on_foreground_timeout"),
     ("spec.foreground.on_disconnect", "on_disconnect"),
@@ -26,6 +27,13 @@ const OWN: [(&str, &str); 35] = [
     ("spec.output.head_bytes", "output_head"),
     ("spec.output.on_limit", "on_output_limit"),
     ("spec.output.patterns", "pattern"),
+    ("spec.input.notify_after", "notify_input_after"),
+    ("spec.ready.port", "ready_when_listening"),
+    ("spec.ready.http_url", "ready_when_answered"),
+    ("spec.ready.command.args", "ready_when_succeeds"),
+    ("spec.ready.interval", "ready_interval"),
+    ("spec.ready.timeout", "ready_timeout"),
+    ("spec.ready.on_timeout", "on_ready_timeout"),
     ("filter.task_ids", "tasks"),
     ("filter.session_id", "session"),
     ("filter.kinds", "kind"),
@@ -74,8 +82,12 @@ mod tests {
 
     use super::*;
 
+    const SPAWN: &str = concat!(
+        include_str!("request/spawn.rs"),
+        include_str!("request/spawn/ready.rs"),
+    );
     const BUILDERS: [(&str, &str, &str); 2] = [
-        ("TaskSpec", "spec", include_str!("request/spawn.rs")),
+        ("TaskSpec", "spec", SPAWN),
         ("TaskFilter", "filter", include_str!("request/filter.rs")),
     ];
 

@@ -19,7 +19,7 @@ const MOST_READ: u64 = 128 * 1024;
 const EXAMPLES: &str = "\
 Examples:
   heeler send agent-4k2mzq7xda 'look at the tests first'
-  git diff | heeler send hosted-7rw3hm2pqe -
+  echo 'see the notes' | heeler send hosted-7rw3hm2pqe -
   heeler send --message-id m1 hosted-7rw3hm2pqe 'once, however often this runs'
 
 The worker of the task receives the messages in their order, now or when it connects. Up to 100 of them wait.";

@@ -81,7 +81,7 @@ async def test_an_unknown_word_names_the_words_that_there_are(client: Client) ->
     with pytest.raises(ValueError, match=r"^states must be one of queued, starting, .*, not 'up'$"):
         await client.list_page(heeler.Filter(states=["up"]))  # type: ignore[list-item]
     with pytest.raises(
-        ValueError, match=r"^until must be one of finished, out_of_foreground, ready, not"
+        ValueError, match=r"^until must be one of finished, out_of_foreground, matched, ready, not"
     ):
         await client.wait("shell-a", until="done")  # type: ignore[arg-type]
 

@@ -216,6 +216,7 @@ mod tests {
             EventKind::Active,
             EventKind::Progress,
             EventKind::KillOverdue,
+            EventKind::OutputLimit,
             EventKind::Matched,
             EventKind::Updated,
             EventKind::Ended,

@@ -91,6 +91,12 @@ fn facts(task: &Task, signal_name: fn(i32) -> String) -> String {
         "capture error",
         task.capture_error.as_deref().unwrap_or_default(),
     );
+    if let Some(result) = &task.result {
+        value("result", &result.text);
+    }
+    if task.is_hosted() {
+        return text;
+    }
     let output = match task.output_bytes {
         0 => "none".to_owned(),
         bytes => format!("{bytes} bytes"),
@@ -112,7 +118,7 @@ fn end(task: &Task, signal_name: fn(i32) -> String) -> String {
         StopCause::Cancel => "cancelled",
         StopCause::Timeout => "its timeout was over",
         StopCause::Shutdown => "the server shut down",
-        StopCause::IdleTimeout => "it wrote no output for too long",
+        StopCause::IdleTimeout => "it was silent for too long",
         StopCause::ClientDisconnected => "its client disconnected",
         StopCause::Replaced => "another task replaced it",
         StopCause::NotReady => "it was not ready in time",

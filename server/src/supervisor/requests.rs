@@ -73,6 +73,8 @@ pub(crate) enum DetachOutcome {
 pub(crate) enum UpdateOutcome {
     Updated,
     AlreadyFinished,
+    /// Nothing was changed: the task is hosted.
+    NoOutput,
     /// Nothing was changed: the task would have had this many patterns.
     TooManyPatterns(usize),
 }

@@ -51,6 +51,14 @@ impl Api {
         Ok(all)
     }
 
+    /// The text before the first gap.
+    pub async fn output_up_to_gap(&self, id: &str) -> String {
+        let chunks = self.chunks(id).await.expect("readable output");
+        let kept = chunks.iter().take_while(|chunk| gap(chunk).is_none());
+        let bytes: Vec<u8> = kept.flat_map(|chunk| raw(chunk).to_vec()).collect();
+        String::from_utf8(bytes).expect("text")
+    }
+
     /// All output so far, gaps included: each chunk begins where the one before it ends.
     pub async fn chunks(&self, id: &str) -> Result<Vec<OutputChunk>, Status> {
         let (mut all, mut offset) = (Vec::new(), 0);

@@ -17,6 +17,9 @@ fn without_defaults(value: Value) -> Value {
             json!({}),
         ]
         .contains(value)
+            || value
+                .as_str()
+                .is_some_and(|text| text.ends_with("_UNSPECIFIED"))
     };
     match value {
         Value::Object(fields) => fields

@@ -49,6 +49,25 @@ async fn inspect_and_the_end_event_have_the_same_summary() {
     assert_eq!(before, after);
 }
 
+/// E5, O8
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_summary_of_truncated_output_has_the_last_lines_that_were_kept() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let request = shell("seq 1 1000000")
+        .with_max_output(2 << 20)
+        .with_on_output_limit(OutputLimitAction::Truncate);
+    let id = api.start(request).await.id;
+    api.ended(&id).await;
+    let kept = api.output_up_to_gap(&id).await;
+    let last = kept.lines().nth_back(1).unwrap();
+    let summary = api.inspect(&id).await.unwrap().summary;
+    assert!(
+        summary.contains(&format!("\n{last}\n")),
+        "{last}: {summary}"
+    );
+}
+
 /// E5
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_summary_tells_who_stopped_the_task_and_why_and_a_live_task_has_none() {

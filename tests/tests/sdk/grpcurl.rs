@@ -39,12 +39,15 @@ async fn reflection_lists_and_describes_the_services() {
         "ListQueues",
         "ReadOutput",
         "Remove",
+        "ReportProgress",
+        "SendMessage",
         "Shutdown",
         "Spawn",
         "UpdateQueue",
         "UpdateTask",
         "Wait",
         "WatchEvents",
+        "Work",
     ];
     assert_eq!(methods, expected);
     let result = daemon

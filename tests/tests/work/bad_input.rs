@@ -56,6 +56,13 @@ async fn a_registration_with_options_of_a_process_is_refused_by_field() {
             },
         ),
         (
+            "register.spec.output",
+            TaskSpec {
+                output: Some(OutputPolicy::default()),
+                ..Default::default()
+            },
+        ),
+        (
             "register.spec.orphan_policy",
             TaskSpec {
                 orphan_policy: OrphanPolicy::Kill.into(),
@@ -299,6 +306,32 @@ async fn what_a_worker_sends_after_the_end_is_answered_with_the_end() {
     worker.assert_closed().await;
     let task = api.task(&ended.id).await;
     assert_eq!((task.result, task.progress), (None, None));
+}
+
+/// S2, O16
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn patterns_of_a_hosted_task_are_refused() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let mut worker = Worker::register(&api, hosted()).await;
+    let request = UpdateTaskRequest {
+        task_id: worker.id(),
+        set_patterns: vec![OutputPattern {
+            name: "errors".to_owned(),
+            regex: "^error".to_owned(),
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    let refused = api.raw().update_task(request).await;
+    let refusal = Refusal::expect(refused, Code::InvalidArgument, "INVALID_FIELD");
+    assert_eq!(refusal.fields, ["task_id"]);
+    let ended = worker
+        .finish(result(WorkerStatus::Ok, "two findings"))
+        .await;
+    let summary = api.inspect(&ended.id).await.unwrap().summary;
+    assert!(summary.contains("result: two findings"), "{summary}");
+    assert!(!summary.contains("output"), "{summary}");
 }
 
 /// N3

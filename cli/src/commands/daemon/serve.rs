@@ -114,7 +114,8 @@ pub(crate) struct Serve {
     keep_finished: u64,
 
     /// The most output on disk, of all tasks together, 1MiB or more: the oldest finished tasks are
-    /// removed, then live ones drop their oldest output [default: 10GiB, or a tenth of the file system]
+    /// removed, then live ones drop their oldest output [default: 10GiB, or a tenth of the file system if
+    /// that is less, and 256MiB at least]
     #[arg(long, value_name = "SIZE", value_parser = max_output)]
     max_output: Option<u64>,
 

@@ -24,7 +24,7 @@ Examples:
   heeler spawn --exclusive dev:/srv/app --on-held ensure -- npm run dev
   heeler spawn --name dev --match ready='Listening on' -- npm run dev
   heeler spawn --kind agent --stale-after 5m -- ./subagent
-  heeler spawn --ready-port 3000 --ready-timeout 30s --wait-ready -- npm run dev";
+  heeler spawn --ready-port 3000 --ready-timeout 30s -- npm run dev";
 
 /// Start a background task and print its id
 #[derive(Debug, Args)]

@@ -34,10 +34,13 @@ class Follow(ResumingStream[FollowOutputResponse, FollowItem]):
         return self._connection.raw.FollowOutput(self._cursor.request())
 
     def _receive(self, message: FollowOutputResponse) -> Iterable[FollowItem]:
-        items = list(self._cursor.receive(message))
+        items = self._cursor.receive(message)
         if self._cursor.finished:
             self._finish()
         return items
+
+    def _closed(self) -> None:
+        self._cursor.disconnected()
 
     def _is_final(self, error: HeelerError) -> bool:
         return status.is_final(error)

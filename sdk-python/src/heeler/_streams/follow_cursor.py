@@ -49,11 +49,16 @@ FollowItem = TaskBegun | TaskOutput | TaskEnded | TaskGone
 
 
 class FollowCursor:
-    """The tasks that are followed, the offset of each, and the revision to resume after."""
+    """The tasks that are followed, the offset of each, and the revision to resume after.
+
+    The tasks that are there already are given only when all of them are known. A beginning that
+    breaks off is requested again, and a part of the old one could name tasks that have ended since.
+    """
 
     def __init__(self, first: FollowOutputRequest) -> None:
         self._first = first
         self._position: Bookmark | None = None
+        self._beginning: list[FollowItem] = []
         self._tasks: dict[str, int | None] = {}
         self._offsets = {
             cursor.task_id: cursor.offset if cursor.HasField("offset") else None
@@ -76,10 +81,22 @@ class FollowCursor:
             request.include_finished = False
         return request
 
-    def receive(self, message: FollowOutputResponse) -> Iterator[FollowItem]:
-        """Advances past a message and yields its items."""
-        if self._position is not None:
-            self._position.revision = max(self._position.revision, message.revision)
+    def disconnected(self) -> None:
+        """Drops a beginning that is not complete."""
+        if self._position is None:
+            self._beginning.clear()
+            self._tasks.clear()
+
+    def receive(self, message: FollowOutputResponse) -> list[FollowItem]:
+        """Advances past a message and returns the items for the consumer."""
+        items = list(self._items(message))
+        if self._position is None:
+            self._beginning += items
+            return []
+        self._position.revision = max(self._position.revision, message.revision)
+        return items
+
+    def _items(self, message: FollowOutputResponse) -> Iterator[FollowItem]:
         match message.WhichOneof("item"):
             case "task":
                 # After a break, a task that is known comes again.
@@ -99,6 +116,8 @@ class FollowCursor:
                 yield TaskGone(message.gone.task_id)
             case "bookmark":
                 self._position = Bookmark(revision=message.revision, epoch=message.bookmark.epoch)
+                yield from self._beginning
+                self._beginning = []
             case "finished":
                 self.finished = True
             case None:

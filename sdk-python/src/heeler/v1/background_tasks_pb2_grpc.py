@@ -232,8 +232,8 @@ class BackgroundTasksServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Wait(self, request, context):
-        """Waits until some or all of the selected tasks are finished, out of the foreground, or have written a
-        line that matches.
+        """Waits until some or all of the selected tasks are finished, out of the foreground or ready, or have
+        written a line that matches.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -117,8 +117,8 @@ class BackgroundTasksStub:
     stream does not end by itself. To resume, watch again after the last revision received.
     """
     Wait: _grpc.UnaryUnaryMultiCallable[_wait_pb2.WaitRequest, _wait_pb2.WaitResponse]
-    """Waits until some or all of the selected tasks are finished, out of the foreground, or have written a
-    line that matches.
+    """Waits until some or all of the selected tasks are finished, out of the foreground or ready, or have
+    written a line that matches.
     """
     ReadOutput: _grpc.UnaryUnaryMultiCallable[_output_pb2.ReadOutputRequest, _output_pb2.ReadOutputResponse]
     """Reads output from an offset and, on request, waits for it.
@@ -230,8 +230,8 @@ class BackgroundTasksAsyncStub(BackgroundTasksStub):
     stream does not end by itself. To resume, watch again after the last revision received.
     """
     Wait: _aio.UnaryUnaryMultiCallable[_wait_pb2.WaitRequest, _wait_pb2.WaitResponse]  # type: ignore[assignment]
-    """Waits until some or all of the selected tasks are finished, out of the foreground, or have written a
-    line that matches.
+    """Waits until some or all of the selected tasks are finished, out of the foreground or ready, or have
+    written a line that matches.
     """
     ReadOutput: _aio.UnaryUnaryMultiCallable[_output_pb2.ReadOutputRequest, _output_pb2.ReadOutputResponse]  # type: ignore[assignment]
     """Reads output from an offset and, on request, waits for it.
@@ -388,8 +388,8 @@ class BackgroundTasksServicer(metaclass=_abc_1.ABCMeta):
         request: _wait_pb2.WaitRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_wait_pb2.WaitResponse, _abc.Awaitable[_wait_pb2.WaitResponse]]:
-        """Waits until some or all of the selected tasks are finished, out of the foreground, or have written a
-        line that matches.
+        """Waits until some or all of the selected tasks are finished, out of the foreground or ready, or have
+        written a line that matches.
         """
 
     @_abc_1.abstractmethod

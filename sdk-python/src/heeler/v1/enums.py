@@ -692,8 +692,8 @@ class ExclusiveMode(OpenEnum):
 
     Two tasks are equal if they run the same command in the same way: `kind`, the command (without a
     trailing `&`), `working_directory` (with defaults, `.` and `..` resolved), `environment`, `timeout`,
-    `idle_timeout`, `stop`, `foreground`, `silence`, `queue` and `orphan_policy` are compared as they were
-    requested, defaults filled in. `name`, `session_id`, `parent_id`, `labels`, `exclusive.mode` and the
+    `idle_timeout`, `stop`, `foreground`, `silence`, `queue`, `orphan_policy`, `output` (without `patterns`),
+    `input` and `ready` are compared as they were requested, defaults filled in. `name`, `session_id`, `parent_id`, `labels`, `exclusive.mode` and the
     request_id are not: they say for whom a task runs, not what it does. Values of environment
     variables are compared by a keyed digest, which is kept with a task that has a key.
 

@@ -25,7 +25,7 @@ class TaskFilter(_message.Message):
     """A selection of tasks. A task is selected if it matches every field that is set.
 
     Calls that act on tasks (Cancel, Detach, Remove) and Wait answer NOT_FOUND if `task_ids` names a task
-    that does not exist; List and WatchEvents do not select it.
+    that does not exist; List, WatchEvents and FollowOutput do not select it.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -79,7 +79,7 @@ class TaskFilter(_message.Message):
     """In this queue."""
     port: _builtins.int
     """With a process that listens on this TCP port when the call is made, so a live task. 0: not set. Not
-    with Wait and WatchEvents: a port is no part of a task's recorded state.
+    with Wait, WatchEvents, FollowOutput and Remove: a port is no part of a task's recorded state.
     """
     name: _builtins.str
     """With this name, exactly. A name need not be unique."""

@@ -1,5 +1,8 @@
 //! The position of a stream over many tasks: what was received, and what to request next. Pure: messages
 //! in, items out.
+//!
+//! The tasks that are there already are given only when all of them are known. A beginning that breaks off
+//! is requested again, and a part of the old one could name tasks that have ended since.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -119,10 +122,16 @@ impl resume::Cursor for Cursor {
     }
 
     fn give(&mut self) -> Option<FollowItem> {
+        self.seen.as_ref()?;
         self.ready.pop_front()
     }
 
-    fn broke(&mut self) {}
+    fn broke(&mut self) {
+        if self.seen.is_none() {
+            self.tasks.clear();
+            self.ready.clear();
+        }
+    }
 
     fn longest_pause(&self) -> Duration {
         backoff::LONGEST
@@ -205,6 +214,7 @@ mod tests {
         let mut cursor = Cursor::new(FollowOutputRequest::default());
         for _ in 0..2 {
             cursor.take(message(1, Item::Task(task("a"))));
+            cursor.take(message(1, bookmark()));
         }
         cursor.take(message(1, Item::Finished(FollowFinished {})));
         assert_eq!(
@@ -213,5 +223,24 @@ mod tests {
         );
         assert_eq!(resume::Cursor::give(&mut cursor), None);
         assert!(resume::Cursor::is_over(&cursor));
+    }
+
+    /// O15
+    #[test]
+    fn a_beginning_that_breaks_off_is_requested_again_and_given_once() {
+        let mut cursor = Cursor::new(FollowOutputRequest::default());
+        cursor.take(message(1, Item::Task(task("a"))));
+        cursor.take(message(1, Item::Task(task("b"))));
+        assert_eq!(resume::Cursor::give(&mut cursor), None);
+        resume::Cursor::broke(&mut cursor);
+        assert_eq!(cursor.request(), cursor.first);
+        cursor.take(message(2, Item::Task(task("b"))));
+        cursor.take(message(2, bookmark()));
+        assert_eq!(
+            resume::Cursor::give(&mut cursor),
+            Some(FollowItem::Task(task("b"))),
+            "a has ended in between"
+        );
+        assert_eq!(resume::Cursor::give(&mut cursor), None);
     }
 }

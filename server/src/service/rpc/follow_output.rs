@@ -161,7 +161,10 @@ pub(super) fn check(request: v1::FollowOutputRequest) -> Result<Request, Refusal
         ));
     }
     Ok(Request {
-        filter: filter::reading(request.filter)?,
+        filter: filter::without_port(
+            filter::reading(request.filter)?,
+            "is not part of an event: use List",
+        )?,
         cursors: cursors(&request.cursors)?,
         options: Options {
             start,

@@ -27,6 +27,10 @@ pub(super) async fn update_task(
             task: Some(task::show(changed)),
         }),
         UpdateOutcome::AlreadyFinished => Err(finished(&id, task::state_name(changed))),
+        UpdateOutcome::NoOutput => Err(Refusal::field(
+            "task_id",
+            "names a HOSTED task, which has no output",
+        )),
         UpdateOutcome::TooManyPatterns(patterns) => Err(Refusal::field(
             "set_patterns",
             format!("would give the task {patterns} patterns: {MOST_PATTERNS} are possible"),

@@ -271,13 +271,14 @@ fn line_at(source: &Source, line: &LinePlace) -> io::Result<Option<String>> {
 }
 
 fn ends(source: &Source) -> io::Result<Ends> {
-    let end = source.end()?;
+    // Bytes that were dropped at the end have no lines.
+    let end = source.stored_end()?;
     let head_end = end.min(SUMMARY_END);
     let tail_start = end.saturating_sub(SUMMARY_END).max(head_end);
     Ok(Ends {
         head: source.read_range(0, head_end)?,
         tail: source.read_range(tail_start, end)?,
-        omitted: tail_start - head_end,
+        omitted: tail_start - head_end + (source.end()? - end),
     })
 }
 

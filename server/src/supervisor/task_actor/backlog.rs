@@ -49,7 +49,7 @@ impl Backlog {
     }
 
     /// Drops events about output, silence and progress before an event of another kind: that one may use the
-    /// reserve of a full disk, and they may not. The task has all that they would have told.
+    /// reserve of a full disk, and they may not. The task has all that they would have told, except for the lines that matched.
     pub(super) fn make_way_for(&mut self, kind: EventKind) {
         if !gives_way(kind) {
             self.events.retain(|(waiting, _)| !gives_way(*waiting));
@@ -124,7 +124,8 @@ fn gives_way(kind: EventKind) -> bool {
 
 /// True if the later event makes the earlier one, right before it, superfluous.
 fn is_same_news(earlier: EventKind, later: EventKind) -> bool {
-    earlier == later || (is_passing(earlier) && is_passing(later))
+    let is_repeated = earlier == later && earlier != EventKind::Matched;
+    is_repeated || (is_passing(earlier) && is_passing(later))
 }
 
 #[cfg(test)]

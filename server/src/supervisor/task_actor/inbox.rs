@@ -108,6 +108,9 @@ impl TaskActor {
         if self.life.is_tree_gone() {
             return Ok(self.answer(UpdateOutcome::AlreadyFinished));
         }
+        if self.life.task.is_hosted() {
+            return Ok(self.answer(UpdateOutcome::NoOutput));
+        }
         let patterns = change.apply(&self.life.task.spec.output.patterns);
         if patterns.len() > MOST_PATTERNS {
             return Ok(self.answer(UpdateOutcome::TooManyPatterns(patterns.len())));

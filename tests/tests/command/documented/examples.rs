@@ -83,7 +83,19 @@ async fn adapted(daemon: &Daemon, example: &str, ids: &[String; 2]) -> String {
         daemon.spawned(&["--name", "dev", "-c", script]).await;
     }
     let example = example.replace("shell-4k2mzq7xda", &ids[0]);
-    example.replace("shell-7rw3hm2pqe", &ids[1])
+    let example = example.replace("shell-7rw3hm2pqe", &ids[1]);
+    if !["heeler send", "heeler report", "heeler check"]
+        .iter()
+        .any(|words| example.contains(words))
+    {
+        return example;
+    }
+    // Of a live task, and from inside of it.
+    let live = daemon.spawned(&["sleep", "60"]).await;
+    let example = example.replace("agent-4k2mzq7xda", &live);
+    let example = example.replace("hosted-7rw3hm2pqe", &live);
+    let example = example.replace("next_step", "break");
+    format!("export HEELER_TASK_ID={live}; {example}")
 }
 
 pub(super) async fn run(daemon: &Daemon, script: &str) -> CommandResult {

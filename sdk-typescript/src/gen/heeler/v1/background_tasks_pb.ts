@@ -169,8 +169,8 @@ export const BackgroundTasks: GenService<{
     output: typeof WatchEventsResponseSchema;
   },
   /**
-   * Waits until some or all of the selected tasks are finished, out of the foreground, or have written a
-   * line that matches.
+   * Waits until some or all of the selected tasks are finished, out of the foreground or ready, or have
+   * written a line that matches.
    *
    * @generated from rpc heeler.v1.BackgroundTasks.Wait
    */

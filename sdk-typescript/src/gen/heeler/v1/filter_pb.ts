@@ -22,7 +22,7 @@ export const file_heeler_v1_filter: GenFile = /*@__PURE__*/
  * A selection of tasks. A task is selected if it matches every field that is set.
  *
  * Calls that act on tasks (Cancel, Detach, Remove) and Wait answer NOT_FOUND if `task_ids` names a task
- * that does not exist; List and WatchEvents do not select it.
+ * that does not exist; List, WatchEvents and FollowOutput do not select it.
  *
  * @generated from message heeler.v1.TaskFilter
  */
@@ -100,7 +100,7 @@ export type TaskFilter = Message<"heeler.v1.TaskFilter"> & {
 
   /**
    * With a process that listens on this TCP port when the call is made, so a live task. 0: not set. Not
-   * with Wait and WatchEvents: a port is no part of a task's recorded state.
+   * with Wait, WatchEvents, FollowOutput and Remove: a port is no part of a task's recorded state.
    *
    * @generated from field: uint32 port = 11;
    */

@@ -42,6 +42,7 @@ fn check_no_process(spec: &v1::TaskSpec) -> Result<(), Refusal> {
         ("spec.environment", spec.environment.is_some()),
         ("spec.foreground", spec.foreground.is_some()),
         ("spec.orphan_policy", spec.orphan_policy != 0),
+        ("spec.output", spec.output.is_some()),
         ("spec.input", spec.input.is_some()),
         ("spec.ready", spec.ready.is_some()),
         ("spec.stop.signal", !signal.is_empty()),
@@ -49,7 +50,7 @@ fn check_no_process(spec: &v1::TaskSpec) -> Result<(), Refusal> {
     match refused.iter().find(|(_, is_set)| *is_set) {
         Some((field, _)) => Err(Refusal::field(
             *field,
-            "is not for a HOSTED task, which has no process",
+            "is not for a HOSTED task, which has no process and no output",
         )),
         None => Ok(()),
     }

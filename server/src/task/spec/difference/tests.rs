@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use super::*;
 use crate::task::{
     EnvironmentDefaults, ExclusiveMode, IdKey, Kind, OnDisconnect, OnForegroundTimeout,
-    OnReadyTimeout, OnStale, OrphanPolicy, Seq, Signal,
+    OnReadyTimeout, OnStale, OrphanPolicy, Pattern, Seq, Signal,
 };
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -113,6 +113,15 @@ fn the_first_difference_is_named_by_its_path() {
     assert_eq!(queue, named("spec.queue"));
     let orphans = after(|spec| spec.orphan_policy = OrphanPolicy::Kill);
     assert_eq!(orphans, named("spec.orphan_policy"));
+    let pattern = Pattern {
+        name: "errors".to_owned(),
+        regex: "^error".to_owned(),
+        stream: None,
+        cooldown: MINUTE,
+        max_events: 1,
+        from_offset: 0,
+    };
+    assert_eq!(after(|spec| spec.output.patterns.push(pattern)), None);
     let output = after(|spec| spec.output.head_bytes += 1);
     assert_eq!(output, named("spec.output.head_bytes"));
     let both = after(|spec| {
