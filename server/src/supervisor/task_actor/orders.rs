@@ -98,12 +98,14 @@ impl TaskActor {
         }
     }
 
-    /// Gives a shim that waits for another task to the pool. A shim that ends closes the connection.
+    /// Gives a shim that waits for another task to the pool. A shim that ends closes the connection. One
+    /// with a kill order is dropped: the server may have killed the tree before the order arrived.
     pub(super) fn give_back_shim(&mut self, shim: AfterTask) {
         match shim {
             AfterTask::Waits => {
                 self.set_shim_process(None);
-                if let Some(link) = self.shim.close() {
+                let link = self.shim.close();
+                if let Some(link) = link.filter(|_| !self.silence.has_kill_order()) {
                     self.shared.parts.shims.give_back(link);
                 }
             }
@@ -113,7 +115,8 @@ impl TaskActor {
 
     /// Gives the shim of a finished task to the pool, once it says that it waits for another task.
     pub(super) async fn retire_shim(&mut self) {
-        if let Some(link) = self.shim.close() {
+        let link = self.shim.close();
+        if let Some(link) = link.filter(|_| !self.silence.has_kill_order()) {
             let retired = self.shared.parts.shims.retire(link);
             // A shim that says nothing is dropped.
             let _ = tokio::time::timeout(ORDER_WITHIN, retired).await;

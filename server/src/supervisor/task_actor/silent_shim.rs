@@ -83,6 +83,11 @@ impl Silence {
         (self.since, self.replace_at) = (now, now);
     }
 
+    /// True once a kill was ordered.
+    pub(super) fn has_kill_order(&self) -> bool {
+        self.is_kill_ordered
+    }
+
     /// The shim has reported something.
     pub(super) fn is_broken(&mut self) {
         self.since = Instant::now();
