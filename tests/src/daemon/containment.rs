@@ -102,9 +102,17 @@ pub const NOBODY: u32 = 65534;
 /// Set in a test that root reruns as nobody.
 const RERUN: &str = "HEELER_TESTS_AS_NOBODY";
 
+/// The value of [`RERUN`] if the daemon is a copy of the one that the tests have built.
+const OWN_BUILD: &str = "own build";
+
 /// True in a test that root reruns as nobody.
 pub fn is_rerun() -> bool {
     std::env::var_os(RERUN).is_some()
+}
+
+/// True in such a test if its daemon is a copy of the one that the tests have built.
+pub fn is_rerun_of_own_build() -> bool {
+    std::env::var(RERUN).is_ok_and(|value| value == OWN_BUILD)
 }
 
 /// If root runs the tests, reruns the test `crate::module::test` as a user without rights and without a
@@ -148,10 +156,14 @@ pub fn rerun_as_nobody(test: &str, cgroup: Option<&Delegated>) -> Option<String>
             command
         }
     };
+    let build = match std::env::var_os("HEELER_TEST_BINARY") {
+        Some(_) => "another build",
+        None => OWN_BUILD,
+    };
     let output = command
         .args(["--exact", name, "--nocapture"])
         .env("HEELER_TEST_BINARY", heeler)
-        .env(RERUN, "1")
+        .env(RERUN, build)
         .current_dir("/")
         .output()
         .unwrap();
