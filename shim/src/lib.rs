@@ -15,6 +15,7 @@
 extern crate std;
 
 pub mod checksum;
+pub mod input;
 pub mod layout;
 pub mod limit_tag;
 pub mod log;
@@ -22,5 +23,6 @@ pub mod memory_file;
 pub mod output_policy;
 pub mod procfs;
 pub mod record;
+pub mod relay;
 pub mod stamp;
 pub mod wire;

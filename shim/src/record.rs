@@ -7,6 +7,10 @@
 //! | 1536 | [`LeaderExit`] | when the leader has exited and its output is in the file |
 //! | 2048 | [`TreeEnd`] | when the shim has no child left or has abandoned them, and the output is complete |
 //! | 2560, 3072 | [`OutputState`] | in turn, whenever the rules of the output part change; the newer one counts |
+//! | 3584 | [`AttemptBegin`] | before the leader of another attempt is started |
+//!
+//! The slots from [`Start`] to [`TreeEnd`] are emptied before an attempt begins, so they are those of the attempt
+//! that [`AttemptBegin`] names; of the first one, if there is none.
 //!
 //! The records are the truth about a task's end. A message on the socket is only a hint to read them.
 
@@ -135,6 +139,15 @@ pub struct TreeEnd {
     pub abandoned: bool,
 }
 
+/// The begin of an attempt after the first one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AttemptBegin {
+    /// Counts the attempts, the first one included.
+    pub attempt: u32,
+    /// The amount of output of the attempts before it.
+    pub output_begin: u64,
+}
+
 /// The positions of the records in the file.
 pub mod position {
     pub const IDENTITY: u64 = 0;
@@ -142,6 +155,7 @@ pub mod position {
     pub const LEADER_EXIT: u64 = 1536;
     pub const TREE_END: u64 = 2048;
     pub const OUTPUT: [u64; 2] = [2560, 3072];
+    pub const ATTEMPT: u64 = 3584;
 }
 
 impl CgroupPath {
@@ -348,6 +362,24 @@ impl TreeEnd {
                 capture_errno: i32::try_from(r.i64()?).ok()?,
                 discarded: r.u64()?,
                 abandoned: r.u64()? != 0,
+            })
+        })
+    }
+}
+
+impl AttemptBegin {
+    pub fn encode(&self) -> SlotBytes {
+        let mut w = Writer::new(b'A');
+        w.u64(u64::from(self.attempt));
+        w.u64(self.output_begin);
+        w.finish()
+    }
+
+    pub fn decode(slot: &SlotBytes) -> Result<Self, Unreadable> {
+        decode(slot, b'A', |r| {
+            Some(Self {
+                attempt: u32::try_from(r.u64()?).ok()?,
+                output_begin: r.u64()?,
             })
         })
     }

@@ -5,20 +5,28 @@
 //! old connection when a new one comes, and sends [`Report::Hello`] on the new one. Each end checks
 //! that the other runs as the same user.
 //!
-//! A Begin is followed by the task's description: its UUID, the limit on its output, then texts that each
-//! end in a NUL: the task file, the memory file (or nothing), the cgroup (or nothing), the working
+//! A Begin is followed by the task's description: its UUID, the limit on its output, its stdin, then texts that
+//! each end in a NUL: the task file, the memory file (or nothing), the cgroup (or nothing), the working
 //! directory, the program, its arguments, its variables. Only a server and the shims that it started
-//! exchange it.
+//! exchange it. An [`Order::Input`] is followed by bytes for the task. Nothing else has bytes behind it.
 //!
 //! Every message carries the protocol's version. An end that receives another version closes the
 //! connection; a message of an unknown kind is skipped.
 
-use crate::record::Stage;
+use crate::{
+    input::{InputState, TerminalSize},
+    record::Stage,
+};
 
 /// The version of this protocol.
 pub const VERSION: u8 = 2;
 pub const MESSAGE: usize = 32;
 pub type MessageBytes = [u8; MESSAGE];
+
+/// The number of parts of the note that a server leaves with a shim.
+pub const NOTE_PARTS: usize = 4;
+/// A part of a note.
+pub type NotePart = [u8; 24];
 
 /// Returns the abstract name of a task's socket, without the leading NUL: `heeler/` and the UUID in hex.
 pub fn socket_name(task_uid: &[u8; 16]) -> [u8; 39] {
@@ -34,6 +42,14 @@ pub fn socket_name(task_uid: &[u8; 16]) -> [u8; 39] {
 /// A message from the server to a shim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
+    /// Keep the task of the next [`Order::Begin`] after a failed attempt, for an [`Order::Restart`]. Skipped by a shim
+    /// that has a task.
+    KeepForRestart,
+    /// Start the leader again, as this attempt. Skipped unless the attempt before it has ended.
+    Restart { attempt: u32 },
+    /// Make no further attempt: exit once the present one has ended. Unlike [`Order::Kill`], it is meant for the shim,
+    /// and is obeyed between two attempts as well.
+    GiveUp,
     /// Start the task described in the bytes behind this message. An idle shim skips all other orders.
     Begin {
         /// The length of the description.
@@ -57,6 +73,21 @@ pub enum Order {
     /// Keep the output within so many bytes of disk from now on, by dropping the oldest behind the head.
     /// A higher number than an earlier one has no effect. Answered by [`Report::Stored`].
     LimitOutput { bytes: u64 },
+    /// Give the bytes behind this message to the task, then close its input if `close` is set. Answered by
+    /// [`Report::Input`]. The bytes begin at the end of what the shim was given, and are no more than it has
+    /// room for: it closes the connection otherwise. It drops them if no process reads the input any more.
+    Input {
+        offset: u64,
+        bytes: u64,
+        close: bool,
+    },
+    /// Send the whole note and a [`Report::Input`] as soon as there is room for this many bytes, or the input is
+    /// not open. 0: at once.
+    AskInput { room: u64 },
+    /// Keep this part of the note, for the next server.
+    Note { part: u8, bytes: NotePart },
+    /// Change the size of the task's terminal. Answered by [`Report::Resized`].
+    Resize { size: TerminalSize },
 }
 
 /// A message from a shim to the server.
@@ -93,6 +124,23 @@ pub enum Report {
     Storm,
     /// The disk refuses a record. Repeated every second: the shim is well, and tries again.
     RecordRefused,
+    /// The state of the input.
+    Input {
+        /// The number of bytes that the shim was given.
+        taken: u64,
+        /// The number of bytes that it has room for.
+        room: u64,
+        state: InputState,
+        /// The present size of the terminal; zero without one.
+        size: TerminalSize,
+        /// A client gives the task its input (see [`crate::relay`]), and `taken` may have grown since. An order with a
+        /// note ends that, and is then answered by this report.
+        is_relayed: bool,
+    },
+    /// A part of the note, all of which comes before the answer to an [`Order::AskInput`].
+    Note { part: u8, bytes: NotePart },
+    /// The terminal has the size that was ordered.
+    Resized,
 }
 
 /// The least growth of stored output that is reported.
@@ -105,6 +153,9 @@ pub enum AfterTask {
     Ends,
     /// It waits for another [`Order::Begin`] while the server keeps the connection.
     Waits,
+    /// It keeps the task, and waits for an [`Order::Restart`] of this server or of another one. An
+    /// [`Order::GiveUp`] ends it.
+    Keeps,
 }
 
 /// The reason why a message cannot be used.
@@ -130,6 +181,17 @@ impl Order {
             Self::Spill => message(b'd', [0; 3]),
             Self::Abandon => message(b'a', [0; 3]),
             Self::LimitOutput { bytes } => message(b'l', [bytes, 0, 0]),
+            Self::KeepForRestart => message(b'p', [0; 3]),
+            Self::Restart { attempt } => message(b'r', [u64::from(attempt), 0, 0]),
+            Self::GiveUp => message(b'g', [0; 3]),
+            Self::Input {
+                offset,
+                bytes,
+                close,
+            } => message(b'i', [offset, bytes, u64::from(close)]),
+            Self::AskInput { room } => message(b'q', [room, 0, 0]),
+            Self::Note { part, bytes } => note(b'n', part, &bytes),
+            Self::Resize { size } => message(b'z', [size.word(), 0, 0]),
         }
     }
 
@@ -149,6 +211,22 @@ impl Order {
             b'd' => Ok(Self::Spill),
             b'a' => Ok(Self::Abandon),
             b'l' => Ok(Self::LimitOutput { bytes: a }),
+            b'p' => Ok(Self::KeepForRestart),
+            b'r' => Ok(Self::Restart { attempt: a as u32 }),
+            b'g' => Ok(Self::GiveUp),
+            b'i' => Ok(Self::Input {
+                offset: a,
+                bytes: b,
+                close: c != 0,
+            }),
+            b'q' => Ok(Self::AskInput { room: a }),
+            b'n' => Ok(Self::Note {
+                part: bytes[PART],
+                bytes: note_part(bytes),
+            }),
+            b'z' => Ok(Self::Resize {
+                size: TerminalSize::of_word(a),
+            }),
             _ => Err(UnknownMessage::Kind(kind)),
         }
     }
@@ -169,6 +247,9 @@ impl Report {
             Self::TreeEnded {
                 shim: AfterTask::Waits,
             } => message(b'T', [1, 0, 0]),
+            Self::TreeEnded {
+                shim: AfterTask::Keeps,
+            } => message(b'T', [2, 0, 0]),
             Self::Signalled {
                 number,
                 processes,
@@ -183,6 +264,19 @@ impl Report {
             Self::Stored { bytes } => message(b'B', [bytes, 0, 0]),
             Self::Storm => message(b'W', [0; 3]),
             Self::RecordRefused => message(b'N', [0; 3]),
+            Self::Input {
+                taken,
+                room,
+                state,
+                size,
+                is_relayed,
+            } => {
+                let relayed = u64::from(is_relayed) << RELAYED;
+                let state = state.code() | relayed | size.word() << 32;
+                message(b'I', [taken, room, state])
+            }
+            Self::Note { part, bytes } => note(b'P', part, &bytes),
+            Self::Resized => message(b'Z', [0; 3]),
         }
     }
 
@@ -203,6 +297,7 @@ impl Report {
                 shim: match a {
                     0 => AfterTask::Ends,
                     1 => AfterTask::Waits,
+                    2 => AfterTask::Keeps,
                     _ => return Err(UnknownMessage::Kind(kind)),
                 },
             }),
@@ -217,6 +312,18 @@ impl Report {
             b'B' => Ok(Self::Stored { bytes: a }),
             b'W' => Ok(Self::Storm),
             b'N' => Ok(Self::RecordRefused),
+            b'I' => Ok(Self::Input {
+                taken: a,
+                room: b,
+                state: InputState::from_code(c & 0xff).ok_or(UnknownMessage::Kind(kind))?,
+                size: TerminalSize::of_word(c >> 32),
+                is_relayed: c >> RELAYED & 1 == 1,
+            }),
+            b'P' => Ok(Self::Note {
+                part: bytes[PART],
+                bytes: note_part(bytes),
+            }),
+            b'Z' => Ok(Self::Resized),
             _ => Err(UnknownMessage::Kind(kind)),
         }
     }
@@ -230,6 +337,25 @@ fn message(kind: u8, words: [u64; 3]) -> MessageBytes {
         out[8 + 8 * i..16 + 8 * i].copy_from_slice(&word.to_le_bytes());
     }
     out
+}
+
+/// The bit of a report of the input that says where the task gets its input from.
+const RELAYED: u32 = 8;
+
+/// The place of a note part's number in its message.
+const PART: usize = 2;
+
+fn note(kind: u8, part: u8, bytes: &NotePart) -> MessageBytes {
+    let mut out = message(kind, [0; 3]);
+    out[PART] = part;
+    out[8..].copy_from_slice(bytes);
+    out
+}
+
+fn note_part(message: &MessageBytes) -> NotePart {
+    let mut part = [0; 24];
+    part.copy_from_slice(&message[8..]);
+    part
 }
 
 fn parts(bytes: &MessageBytes) -> Result<(u8, [u64; 3]), UnknownMessage> {
@@ -265,6 +391,25 @@ mod tests {
             Order::Spill,
             Order::Abandon,
             Order::LimitOutput { bytes: 1 << 50 },
+            Order::KeepForRestart,
+            Order::Restart { attempt: u32::MAX },
+            Order::GiveUp,
+            Order::Input {
+                offset: 1 << 50,
+                bytes: 65_536,
+                close: true,
+            },
+            Order::AskInput { room: 4096 },
+            Order::Note {
+                part: 3,
+                bytes: [7; 24],
+            },
+            Order::Resize {
+                size: TerminalSize {
+                    columns: 80,
+                    rows: 24,
+                },
+            },
         ] {
             assert_eq!(Order::decode(&order.encode()), Ok(order));
         }
@@ -282,6 +427,9 @@ mod tests {
             Report::TreeEnded {
                 shim: AfterTask::Waits,
             },
+            Report::TreeEnded {
+                shim: AfterTask::Keeps,
+            },
             Report::Signalled {
                 number: 9,
                 processes: 200,
@@ -293,6 +441,21 @@ mod tests {
             Report::Stored { bytes: 1 << 50 },
             Report::Storm,
             Report::RecordRefused,
+            Report::Input {
+                taken: 1 << 50,
+                room: 65_536,
+                state: InputState::Broken,
+                size: TerminalSize {
+                    columns: 1,
+                    rows: 65_535,
+                },
+                is_relayed: true,
+            },
+            Report::Note {
+                part: 1,
+                bytes: [9; 24],
+            },
+            Report::Resized,
         ] {
             assert_eq!(Report::decode(&report.encode()), Ok(report));
         }

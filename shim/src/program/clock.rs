@@ -36,6 +36,11 @@ impl Moment {
     pub(crate) fn after(self, millis: u64) -> Self {
         Self(self.0.saturating_add(millis))
     }
+
+    /// Returns the milliseconds from an earlier moment; 0 if that is later.
+    pub(crate) fn millis_from(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
 }
 
 fn micros(clock: usize) -> u64 {

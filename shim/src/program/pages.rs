@@ -3,7 +3,7 @@
 //! A quiet task allocates nothing: there is one buffer, of which only the written pages exist, and the
 //! work lists of a signal and a kill are mapped while these are carried out.
 
-use core::{ffi::c_char, mem, slice};
+use core::{ffi::c_char, mem, ptr, slice};
 
 use super::sys::{Result, memory as sys};
 
@@ -62,8 +62,17 @@ pub(crate) struct Pages {
 
 impl Pages {
     pub(crate) fn new(len: usize) -> Result<Self> {
-        let base = sys::map(len.max(1))? as *mut u8;
+        let len = len.max(1);
+        let base = sys::map(len)? as *mut u8;
         Ok(Self { base, len })
+    }
+
+    /// No bytes, and no pages.
+    pub(crate) fn empty() -> Self {
+        Self {
+            base: ptr::dangling_mut(),
+            len: 0,
+        }
     }
 
     pub(crate) fn bytes(&mut self) -> &mut [u8] {
@@ -74,6 +83,12 @@ impl Pages {
     pub(crate) fn shared(&self) -> &[u8] {
         // SAFETY: as in `bytes`.
         unsafe { slice::from_raw_parts(self.base, self.len) }
+    }
+
+    /// Gives all of the memory back. The bytes read as zeros when they are next used.
+    pub(crate) fn release(&mut self) {
+        // SAFETY: whole pages of this value, borrowed exclusively.
+        unsafe { sys::release(self.base as usize, self.len) };
     }
 
     /// Zeroes everything behind the first `kept` bytes, and gives whole pages back.
@@ -97,8 +112,10 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: the pages belong to this value, and nothing refers to them after it.
-        unsafe { sys::unmap(self.base as usize, self.len.max(1)) };
+        if self.len > 0 {
+            // SAFETY: the pages belong to this value, and nothing refers to them after it.
+            unsafe { sys::unmap(self.base as usize, self.len) };
+        }
     }
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod process;
 pub(crate) mod schedule;
 pub(crate) mod signals;
 pub(crate) mod socket;
+pub(crate) mod terminal;
 
 use core::ffi::CStr;
 
@@ -18,12 +19,14 @@ pub(crate) struct Errno(pub(crate) i32);
 impl Errno {
     pub(crate) const ENOENT: Self = Self(2);
     pub(crate) const EINTR: Self = Self(4);
+    pub(crate) const EIO: Self = Self(5);
     pub(crate) const ECHILD: Self = Self(10);
     pub(crate) const EAGAIN: Self = Self(11);
     pub(crate) const EEXIST: Self = Self(17);
     pub(crate) const EINVAL: Self = Self(22);
     pub(crate) const EFBIG: Self = Self(27);
     pub(crate) const ENOSPC: Self = Self(28);
+    pub(crate) const EPIPE: Self = Self(32);
     pub(crate) const ENAMETOOLONG: Self = Self(36);
     pub(crate) const ENOSYS: Self = Self(38);
     pub(crate) const EDQUOT: Self = Self(122);

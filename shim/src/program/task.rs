@@ -3,8 +3,12 @@
 pub(crate) mod cgroup;
 
 mod assignment;
+mod attempt;
 mod connection;
+mod input;
 mod leader;
+pub(crate) mod relay;
+mod streams;
 mod supervision;
 mod task_file;
 
@@ -15,17 +19,22 @@ use heeler_shim::{
 
 use super::{
     clock,
-    output::{capture::Capture, writer::Writer},
+    output::{
+        capture::{Capture, Source},
+        writer::Writer,
+    },
     pages::{Buffer, Title},
     startup::{
         arguments::Flags,
         setup::{self, Own, Setup, SetupError},
     },
-    sys::{Fd, Result, file},
+    sys::{Fd, Result},
 };
-use assignment::Assignment;
+use assignment::{AfterFailure, Assignment, Task};
 use connection::Connection;
+use input::Input;
 use leader::{Failure, Leader};
+use streams::{LeaderEnds, Pipes, Streams};
 use supervision::Supervision;
 use task_file::{Claim, Fact, TaskFile};
 
@@ -62,7 +71,7 @@ pub(crate) fn run(flags: &Flags, mut title: Title) -> u8 {
         };
         match shim.serve(&assignment, pipes, &mut title) {
             Ok(AfterTask::Waits) => shim.release_memory(),
-            Ok(AfterTask::Ends) => return 0,
+            Ok(AfterTask::Ends | AfterTask::Keeps) => return 0,
             Err(code) => return code,
         }
         title.show(b"");
@@ -99,26 +108,28 @@ impl Shim {
         };
         let prepared = pipes.and_then(|pipes| {
             self.connection.listen(&task.uid)?;
-            Ok(pipes)
+            Streams::new(task.stdin, pipes)
         });
         let started = prepared
             .map_err(Failure::at(Stage::Prepare))
-            .and_then(|pipes| Ok((leader::start(&task, &pipes)?, pipes)));
-        let (leader, pipes) = match started {
+            .and_then(|streams| start(&task, streams));
+        let (leader, sources, input, _ends) = match started {
             Ok(started) => started,
             Err(failure) => return self.fail(file, failure),
         };
-        // SAFETY: the leader has executed its program and has copies of its own.
-        unsafe { assignment.wipe_leader() };
+        if task.after_failure == AfterFailure::End {
+            // SAFETY: the leader has executed its program and has copies of its own.
+            unsafe { assignment.wipe_leader() };
+        }
         file.start = Fact::Due(running(&leader));
         let writer = Writer::new(task.memory, task.output, self.own.durability);
-        let capture = Capture::new(pipes.stdout, pipes.stderr, writer, &mut self.buffer);
+        let capture = Capture::new(sources, writer, &mut self.buffer);
         let end = Supervision::new(
             &self.child_signals,
             &mut self.connection,
             file,
-            leader,
-            capture,
+            (task, leader),
+            (capture, input),
         )
         .run();
         self.own.cpu_micros = self.own.cpu_micros.saturating_add(end.cpu_micros);
@@ -131,10 +142,7 @@ impl Shim {
         mut file: TaskFile,
         failure: Failure,
     ) -> core::result::Result<AfterTask, u8> {
-        file.start = Fact::Due(Start::Failed {
-            stage: failure.stage,
-            errno: failure.errno.0,
-        });
+        file.start = Fact::Due(failed(failure));
         file.tree_end = Fact::Due(TreeEnd {
             time: clock::stamp(),
             output_end: 0,
@@ -161,26 +169,20 @@ impl Shim {
     }
 }
 
-/// The two ends of the leader's output pipes.
-struct Pipes {
-    stdout: Fd,
-    stderr: Fd,
-    /// The leader's ends.
-    stdout_end: Fd,
-    stderr_end: Fd,
-}
+/// A leader, the shim's ends of its streams, and the leader's ends.
+type Started<'a> = (Leader<'a>, [Source; 2], Input, LeaderEnds);
 
-impl Pipes {
-    fn new() -> Result<Self> {
-        let (stdout, stdout_end) = file::pipe()?;
-        let (stderr, stderr_end) = file::pipe()?;
-        Ok(Self {
-            stdout,
-            stderr,
-            stdout_end,
-            stderr_end,
-        })
-    }
+/// Starts the leader; returns it with the shim's ends of its streams, and the leader's ends that stay open.
+fn start<'a>(task: &Task<'a>, streams: Streams) -> core::result::Result<Started<'a>, Failure> {
+    let Streams {
+        sources,
+        sink,
+        ends,
+        stdin_end,
+    } = streams;
+    let input = Input::new(sink).map_err(Failure::at(Stage::Prepare))?;
+    let leader = leader::start(task, &ends, stdin_end.as_ref())?;
+    Ok((leader, sources, input, ends))
 }
 
 /// Reports that nothing was started and that no file says so; returns the exit code.
@@ -190,6 +192,13 @@ fn refuse(connection: &mut Connection, Failure { stage, errno }: Failure) -> u8 
         errno: errno.0,
     })]);
     1
+}
+
+fn failed(failure: Failure) -> Start {
+    Start::Failed {
+        stage: failure.stage,
+        errno: failure.errno.0,
+    }
 }
 
 fn running(leader: &Leader<'_>) -> Start {

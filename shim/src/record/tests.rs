@@ -53,6 +53,11 @@ fn output_state() -> OutputState {
 #[test]
 fn records_decode_to_what_was_encoded() {
     assert_eq!(Identity::decode(&identity().encode()), Ok(identity()));
+    let attempt = AttemptBegin {
+        attempt: u32::MAX,
+        output_begin: 1 << 40,
+    };
+    assert_eq!(AttemptBegin::decode(&attempt.encode()), Ok(attempt));
     let running = Start::Running {
         pid: 1,
         start_ticks: 2,

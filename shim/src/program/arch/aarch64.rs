@@ -41,6 +41,8 @@ pub(crate) mod number {
     pub(crate) const PWRITEV: usize = 70;
     pub(crate) const PPOLL: usize = 73;
     pub(crate) const SIGNALFD4: usize = 74;
+    pub(crate) const SPLICE: usize = 76;
+    pub(crate) const TEE: usize = 77;
     pub(crate) const FDATASYNC: usize = 83;
     pub(crate) const EXIT_GROUP: usize = 94;
     pub(crate) const WAITID: usize = 95;
@@ -58,6 +60,7 @@ pub(crate) mod number {
     pub(crate) const LISTEN: usize = 201;
     pub(crate) const SENDTO: usize = 206;
     pub(crate) const RECVFROM: usize = 207;
+    pub(crate) const RECVMSG: usize = 212;
     pub(crate) const GETSOCKOPT: usize = 209;
     pub(crate) const MUNMAP: usize = 215;
     pub(crate) const CLONE: usize = 220;

@@ -37,6 +37,7 @@ pub(crate) mod number {
     pub(crate) const SOCKET: usize = 41;
     pub(crate) const SENDTO: usize = 44;
     pub(crate) const RECVFROM: usize = 45;
+    pub(crate) const RECVMSG: usize = 47;
     pub(crate) const BIND: usize = 49;
     pub(crate) const LISTEN: usize = 50;
     pub(crate) const GETSOCKOPT: usize = 55;
@@ -61,6 +62,8 @@ pub(crate) mod number {
     pub(crate) const MKDIRAT: usize = 258;
     pub(crate) const UNLINKAT: usize = 263;
     pub(crate) const PPOLL: usize = 271;
+    pub(crate) const SPLICE: usize = 275;
+    pub(crate) const TEE: usize = 276;
     pub(crate) const ACCEPT4: usize = 288;
     pub(crate) const SIGNALFD4: usize = 289;
     pub(crate) const DUP3: usize = 292;

@@ -1,6 +1,6 @@
-//! The task's two pipes.
+//! The sources of a task's output: two pipes, or a terminal.
 //!
-//! A pipe is always read, even if its bytes cannot be written: a full disk costs output, which is
+//! A source is always read, even if its bytes cannot be written: a full disk costs output, which is
 //! counted, and never stops a task. [`super::writer`] decides which file the bytes go to.
 
 use heeler_shim::log::Stream;
@@ -8,43 +8,80 @@ use heeler_shim::log::Stream;
 use super::{log_file::Loss, writer::Writer};
 use crate::program::{
     pages::{BUFFER, Buffer},
-    sys::{Fd, file, signals::Poll},
+    sys::{Errno, Fd, file, signals::Poll},
+    task::relay::Relay,
 };
 
-/// The capacity of a pipe once it was full.
-const GROWN: usize = 1024 * 1024;
+/// More than a terminal holds. It does not tell how much that is, as a part is on its way inside the kernel.
+const IN_TERMINAL: usize = 256 * 1024;
 
-/// The reading ends of the pipes, and the writer for their bytes.
+/// The sources, and the writer for their bytes.
 pub(crate) struct Capture<'a> {
-    pipes: [Pipe; 2],
+    sources: [Source; 2],
     writer: Writer<'a>,
     buffer: &'a mut Buffer,
 }
 
-struct Pipe {
+/// The reading end of a pipe, or the master of a terminal.
+pub(crate) struct Source {
     stream: Stream,
     /// Closed at end-of-file.
     fd: Option<Fd>,
-    grown: bool,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Pipe,
+    GrownPipe,
+    Terminal,
+}
+
+impl Source {
+    /// A pipe, or no source at all.
+    pub(crate) fn pipe(stream: Stream, fd: Option<Fd>) -> Self {
+        Self {
+            stream,
+            fd,
+            kind: Kind::Pipe,
+        }
+    }
+
+    pub(crate) fn terminal(master: Fd) -> Self {
+        Self {
+            stream: Stream::Stdout,
+            fd: Some(master),
+            kind: Kind::Terminal,
+        }
+    }
+
+    /// The most bytes that are in the source now.
+    fn waiting(&self) -> usize {
+        match (&self.fd, self.kind) {
+            (None, _) => 0,
+            (Some(fd), Kind::Pipe | Kind::GrownPipe) => file::waiting(fd),
+            (Some(_), Kind::Terminal) => IN_TERMINAL,
+        }
+    }
 }
 
 impl<'a> Capture<'a> {
-    pub(crate) fn new(stdout: Fd, stderr: Fd, writer: Writer<'a>, buffer: &'a mut Buffer) -> Self {
-        let pipe = |stream, fd| Pipe {
-            stream,
-            fd: Some(fd),
-            grown: false,
-        };
+    pub(crate) fn new(sources: [Source; 2], writer: Writer<'a>, buffer: &'a mut Buffer) -> Self {
         Self {
-            pipes: [pipe(Stream::Stdout, stdout), pipe(Stream::Stderr, stderr)],
+            sources,
             writer,
             buffer,
         }
     }
 
+    /// Goes on with the sources of another leader.
+    pub(crate) fn read_from(&mut self, sources: [Source; 2]) {
+        self.sources = sources;
+    }
+
     pub(crate) fn polls(&self) -> [Poll; 2] {
-        let [stdout, stderr] = &self.pipes;
-        [Poll::new(stdout.fd.as_ref()), Poll::new(stderr.fd.as_ref())]
+        let [first, second] = &self.sources;
+        [Poll::new(first.fd.as_ref()), Poll::new(second.fd.as_ref())]
     }
 
     /// The amount of output so far.
@@ -83,26 +120,27 @@ impl<'a> Capture<'a> {
         }
     }
 
-    /// Reads at most a buffer from each pipe that is ready. The order of two that became ready together
+    /// Reads at most a buffer from each source that is ready. The order of two that became ready together
     /// is unknown; stdout first is the likelier one.
-    pub(crate) fn read_ready(&mut self, polls: &[Poll; 2], disk: &Fd) {
+    pub(crate) fn read_ready(&mut self, polls: &[Poll; 2], disk: &Fd, relay: &mut Relay) {
         for (index, poll) in polls.iter().enumerate() {
-            if poll.is_ready() {
-                self.read(index, BUFFER, disk);
+            if poll.is_ready() && relay.takes_output() {
+                self.read(index, BUFFER, disk, relay);
             }
         }
     }
 
-    /// Reads what is in both pipes now, and nothing that arrives meanwhile.
-    pub(crate) fn drain(&mut self, disk: &Fd) {
+    /// Reads what is in both sources now. Of what arrives meanwhile, it reads nothing from a pipe, and a bounded
+    /// amount from a terminal.
+    pub(crate) fn drain(&mut self, disk: &Fd, relay: &mut Relay) {
         let mut left = [0; 2];
-        for (left, pipe) in left.iter_mut().zip(&self.pipes) {
-            *left = pipe.fd.as_ref().map_or(0, file::waiting);
+        for (left, source) in left.iter_mut().zip(&self.sources) {
+            *left = source.waiting();
         }
         while left != [0; 2] {
             for (index, left) in left.iter_mut().enumerate() {
                 if *left > 0 {
-                    *left -= match self.read(index, *left, disk) {
+                    *left -= match self.read(index, *left, disk, relay) {
                         0 => *left,
                         len => len.min(*left),
                     };
@@ -111,29 +149,35 @@ impl<'a> Capture<'a> {
         }
     }
 
-    /// Reads up to a buffer from a pipe; returns the number of bytes.
-    fn read(&mut self, index: usize, limit: usize, disk: &Fd) -> usize {
-        let Some(pipe) = self.pipes.get_mut(index) else {
+    /// Reads up to a buffer from a source; returns the number of bytes.
+    fn read(&mut self, index: usize, limit: usize, disk: &Fd, relay: &mut Relay) -> usize {
+        let Some(source) = self.sources.get_mut(index) else {
             return 0;
         };
-        let Some(fd) = &pipe.fd else { return 0 };
+        let Some(fd) = &source.fd else { return 0 };
+        let (limit, at) = (limit.min(BUFFER), self.writer.end());
+        let passed = relay.pass(source.stream, fd, limit, at);
         let room = self.buffer.bytes();
-        let room = room.get_mut(..limit.min(BUFFER)).unwrap_or_default();
+        let room = room.get_mut(..passed.unwrap_or(limit)).unwrap_or_default();
         let len = match file::read(fd, room) {
-            Ok(0) => {
-                pipe.fd = None;
+            // A terminal without a slave fails instead.
+            Ok(0) | Err(Errno::EIO) => {
+                source.fd = None;
                 return 0;
             }
             Ok(len) => len,
             Err(_) => return 0,
         };
-        if len == BUFFER && !pipe.grown {
-            pipe.grown = true;
-            file::grow_pipe(fd, GROWN);
+        if let (BUFFER, Kind::Pipe) = (len, source.kind) {
+            source.kind = Kind::GrownPipe;
+            file::grow_pipe(fd);
         }
         self.buffer.touch(len);
-        let stream = pipe.stream;
+        let stream = source.stream;
         let bytes = self.buffer.bytes().get(..len).unwrap_or_default();
+        if passed.is_none() {
+            relay.put(stream, bytes, at);
+        }
         self.writer.write(stream, bytes, disk);
         len
     }

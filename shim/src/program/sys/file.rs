@@ -12,14 +12,20 @@ const O_WRONLY: usize = 1;
 const O_RDWR: usize = 2;
 const O_CREAT: usize = 0o100;
 const O_EXCL: usize = 0o200;
+const O_NOCTTY: usize = 0o400;
 const O_NONBLOCK: usize = 0o4000;
 const O_CLOEXEC: usize = 0o2_000_000;
 const O_PATH: usize = 0o10_000_000;
+const F_GETFL: usize = 3;
 const F_SETFL: usize = 4;
 const F_SETPIPE_SZ: usize = 1031;
 const F_DUPFD_CLOEXEC: usize = 1030;
 const LOCK_EX_NB: usize = 2 | 4;
 const FIONREAD: usize = 0x541B;
+const SPLICE_F_NONBLOCK: usize = 2;
+
+/// The capacity of a pipe once it was full.
+const GROWN_PIPE: usize = 1024 * 1024;
 
 /// The mode of an open; the descriptor always closes at exec.
 #[derive(Clone, Copy)]
@@ -32,6 +38,8 @@ pub(crate) enum Open {
     Base,
     /// A new file of mode 0600, to read and write; fails if the name exists.
     Create,
+    /// A terminal, without blocking, that does not come to control this process.
+    Terminal,
 }
 
 pub(crate) fn open(path: &CStr, how: Open) -> Result<Fd> {
@@ -50,6 +58,7 @@ fn open_from(dir: usize, path: &CStr, how: Open) -> Result<Fd> {
         Open::List => arch::O_DIRECTORY,
         Open::Base => O_PATH | arch::O_DIRECTORY,
         Open::Create => O_RDWR | O_CREAT | O_EXCL | arch::O_NOFOLLOW,
+        Open::Terminal => O_RDWR | O_NOCTTY | O_NONBLOCK,
     };
     // SAFETY: the path ends in a NUL.
     unsafe { call(number::OPENAT, [dir, text(path), flags | O_CLOEXEC, 0o600]) }.map(Fd::new)
@@ -258,21 +267,44 @@ pub(crate) fn list(dir: &Fd, buffer: &mut [u8]) -> Result<usize> {
     unsafe { call(number::GETDENTS64, args) }
 }
 
-/// Creates a pipe: a non-blocking reading end and a writing end.
-pub(crate) fn pipe() -> Result<(Fd, Fd)> {
+/// The end of a pipe that does not block.
+#[derive(Clone, Copy)]
+pub(crate) enum NonBlocking {
+    Reads,
+    Writes,
+}
+
+/// Creates a pipe: a reading end and a writing end, one of which does not block.
+pub(crate) fn pipe(non_blocking: NonBlocking) -> Result<(Fd, Fd)> {
     let mut ends = [0i32; 2];
     // SAFETY: there is room for two numbers.
     unsafe { call(number::PIPE2, [ends.as_mut_ptr() as usize, O_CLOEXEC]) }?;
     let (read, write) = (Fd(ends[0]), Fd(ends[1]));
+    let end = match non_blocking {
+        NonBlocking::Reads => &read,
+        NonBlocking::Writes => &write,
+    };
     // SAFETY: takes only numbers. The two ends have separate flags.
-    unsafe { call(number::FCNTL, [read.arg(), F_SETFL, O_NONBLOCK]) }?;
+    unsafe { call(number::FCNTL, [end.arg(), F_SETFL, O_NONBLOCK]) }?;
     Ok((read, write))
 }
 
-/// Requests a larger pipe; a refusal is ignored.
-pub(crate) fn grow_pipe(fd: &Fd, size: usize) {
+/// Duplicates a descriptor; the two share its flags.
+pub(crate) fn copy(fd: &Fd) -> Result<Fd> {
     // SAFETY: takes only numbers.
-    let _ = unsafe { call(number::FCNTL, [fd.arg(), F_SETPIPE_SZ, size]) };
+    unsafe { call(number::FCNTL, [fd.arg(), F_DUPFD_CLOEXEC, 3]) }.map(Fd::new)
+}
+
+/// Returns whether reads and writes do not block.
+pub(crate) fn is_non_blocking(fd: &Fd) -> bool {
+    // SAFETY: takes only numbers.
+    unsafe { call(number::FCNTL, [fd.arg(), F_GETFL]) }.is_ok_and(|flags| flags & O_NONBLOCK != 0)
+}
+
+/// Requests a larger pipe, for one that was full; a refusal is ignored.
+pub(crate) fn grow_pipe(fd: &Fd) {
+    // SAFETY: takes only numbers.
+    let _ = unsafe { call(number::FCNTL, [fd.arg(), F_SETPIPE_SZ, GROWN_PIPE]) };
 }
 
 /// Returns the number of bytes in a pipe.
@@ -283,4 +315,17 @@ pub(crate) fn waiting(fd: &Fd) -> usize {
         Ok(_) => count as usize,
         Err(_) => 0,
     }
+}
+
+/// Moves up to so many bytes from a pipe to another without a copy, and without blocking; 0 at end-of-file.
+pub(crate) fn splice(from: &Fd, to: &Fd, most: usize) -> Result<usize> {
+    let args = [from.arg(), 0, to.arg(), 0, most, SPLICE_F_NONBLOCK];
+    // SAFETY: takes only numbers; the two offsets are absent.
+    unsafe { call(number::SPLICE, args) }
+}
+
+/// Puts up to so many bytes of a pipe into another as well, without a copy, and without blocking; 0 at end-of-file.
+pub(crate) fn tee(from: &Fd, to: &Fd, most: usize) -> Result<usize> {
+    // SAFETY: takes only numbers.
+    unsafe { call(number::TEE, [from.arg(), to.arg(), most, SPLICE_F_NONBLOCK]) }
 }

@@ -5,7 +5,7 @@ use crate::program::arch::number;
 
 const SCHED_OTHER: u32 = 0;
 const SCHED_RR: u32 = 2;
-/// What the process starts is scheduled as if nothing had been changed. The flag is never cleared, since
+/// Children are scheduled as if nothing had been changed. The flag is never cleared, since
 /// that needs a privilege.
 const RESET_ON_FORK: u64 = 1;
 const HIGHEST: i32 = -20;

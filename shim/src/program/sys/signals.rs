@@ -12,6 +12,8 @@ const PROCESS_GROUP: usize = 4;
 const SFD_NONBLOCK_CLOEXEC: usize = 0o2_004_000;
 const SET_SIZE: usize = 8;
 const SIGNALS: usize = 64;
+const POLLOUT: i16 = 0x4;
+const POLLERR: i16 = 0x8;
 const POLLHUP: i16 = 0x10;
 
 /// SIGKILL.
@@ -151,9 +153,22 @@ impl Poll {
         }
     }
 
+    /// Waits for room to write, if that is wanted, and for the end of all readers.
+    pub(crate) fn for_writing(fd: Option<&Fd>, wants_room: bool) -> Self {
+        Self {
+            events: if wants_room { POLLOUT } else { 0 },
+            ..Self::new(fd)
+        }
+    }
+
     /// Returns whether a read would not block.
     pub(crate) fn is_ready(&self) -> bool {
         self.returned != 0
+    }
+
+    /// Returns whether no process has the reading end of this pipe.
+    pub(crate) fn has_no_reader(&self) -> bool {
+        self.returned & POLLERR != 0
     }
 
     /// Returns whether the other end is closed. There may be something left to read.

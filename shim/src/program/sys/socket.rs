@@ -8,9 +8,12 @@ const SOCK_STREAM: usize = 1;
 const SOCK_NONBLOCK: usize = 0o4000;
 const SOCK_CLOEXEC: usize = 0o2_000_000;
 const SOL_SOCKET: usize = 1;
+const SO_TYPE: usize = 3;
 const SO_PEERCRED: usize = 17;
 const MSG_DONTWAIT: usize = 0x40;
 const MSG_NOSIGNAL: usize = 0x4000;
+const MSG_CMSG_CLOEXEC: usize = 0x4000_0000;
+const SCM_RIGHTS: u32 = 1;
 /// The most pending connections. There is one server; the rest is room beside other users, who can
 /// connect too.
 pub(crate) const BACKLOG: usize = 128;
@@ -59,6 +62,14 @@ pub(crate) fn peer_user(socket: &Fd) -> Result<u32> {
 
 /// Sends all bytes without blocking, or fails. A partial send is a failure.
 pub(crate) fn send(socket: &Fd, bytes: &[u8]) -> Result<()> {
+    match send_part(socket, bytes)? {
+        sent if sent == bytes.len() => Ok(()),
+        _ => Err(Errno::EAGAIN),
+    }
+}
+
+/// Sends bytes or a part of them without blocking; returns the number sent.
+pub(crate) fn send_part(socket: &Fd, bytes: &[u8]) -> Result<usize> {
     let flags = MSG_DONTWAIT | MSG_NOSIGNAL;
     let args = [
         socket.arg(),
@@ -69,10 +80,7 @@ pub(crate) fn send(socket: &Fd, bytes: &[u8]) -> Result<()> {
         0,
     ];
     // SAFETY: pointer and length are those of the slice.
-    match unsafe { call(number::SENDTO, args) }? {
-        sent if sent == bytes.len() => Ok(()),
-        _ => Err(Errno::EAGAIN),
-    }
+    unsafe { call(number::SENDTO, args) }
 }
 
 /// Receives without blocking; 0 is end-of-file.
@@ -87,4 +95,65 @@ pub(crate) fn receive(socket: &Fd, buffer: &mut [u8]) -> Result<usize> {
     ];
     // SAFETY: pointer and length are those of the buffer.
     unsafe { call(number::RECVFROM, args) }
+}
+
+/// Returns whether a descriptor is a stream socket.
+pub(crate) fn is_stream(fd: &Fd) -> bool {
+    let (mut kind, mut len) = (0u32, 4u32);
+    let to = [&raw mut kind as usize, &raw mut len as usize];
+    let args = [fd.arg(), SOL_SOCKET, SO_TYPE, to[0], to[1]];
+    // SAFETY: there is room for the number.
+    let answered = unsafe { call(number::GETSOCKOPT, args) };
+    answered.is_ok() && kind as usize == SOCK_STREAM
+}
+
+/// The most descriptors of a message.
+const DESCRIPTORS: usize = 3;
+
+/// A `cmsghdr` and its descriptors.
+#[repr(C)]
+struct Control {
+    len: usize,
+    level: u32,
+    kind: u32,
+    descriptors: [i32; DESCRIPTORS + 1],
+}
+
+/// Receives one byte and its descriptors without blocking. More than three are closed.
+pub(crate) fn receive_descriptors(socket: &Fd) -> Result<(u8, [Option<Fd>; DESCRIPTORS])> {
+    const HEADER: usize = 16;
+    let mut byte = 0u8;
+    let part = [&raw mut byte as usize, 1];
+    let mut control = Control {
+        len: 0,
+        level: 0,
+        kind: 0,
+        descriptors: [-1; DESCRIPTORS + 1],
+    };
+    let room = HEADER + 4 * DESCRIPTORS;
+    // struct msghdr: no address, one part, the control data, flags.
+    let mut message = [
+        0,
+        0,
+        part.as_ptr() as usize,
+        1,
+        &raw mut control as usize,
+        room,
+        0,
+    ];
+    let flags = MSG_DONTWAIT | MSG_CMSG_CLOEXEC;
+    let args = [socket.arg(), message.as_mut_ptr() as usize, flags];
+    // SAFETY: the structures are complete, and outlive the call.
+    let len = unsafe { call(number::RECVMSG, args) }?;
+    let is_rights = control.level as usize == SOL_SOCKET && control.kind == SCM_RIGHTS;
+    let count = match is_rights && message[5] >= HEADER {
+        true => control.len.saturating_sub(HEADER) / 4,
+        false => 0,
+    };
+    let fd = |at: usize| (at < count).then(|| Fd::new(control.descriptors[at] as usize));
+    let descriptors = [fd(0), fd(1), fd(2)];
+    match len {
+        1 => Ok((byte, descriptors)),
+        _ => Err(Errno::EIO),
+    }
 }

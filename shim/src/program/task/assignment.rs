@@ -1,11 +1,11 @@
 //! The description of the task to start, in pages of its own.
 //!
 //! ```text
-//!  received                                                                           computed
-//! ┌──────┬────────┬──────┬────────┬────────┬───────────┬─────────┬───────────┬───────────┬────────────────┐
-//! │ uuid │ policy │ file │ memory │ cgroup │ directory │ program │ arguments │ variables │ lists of texts │
-//! └──────┴────────┴──────┴────────┴────────┴───────────┴─────────┴───────────┴───────────┴────────────────┘
-//!   for the shim                            for the leader
+//!  received                                                                                   computed
+//! ┌──────┬────────┬───────┬──────┬────────┬────────┬───────────┬─────────┬───────────┬───────────┬────────────────┐
+//! │ uuid │ policy │ stdin │ file │ memory │ cgroup │ directory │ program │ arguments │ variables │ lists of texts │
+//! └──────┴────────┴───────┴──────┴────────┴────────┴───────────┴─────────┴───────────┴───────────┴────────────────┘
+//!   for the shim                                    for the leader
 //! ```
 
 use core::{
@@ -13,7 +13,10 @@ use core::{
     mem,
 };
 
-use heeler_shim::output_policy::{OUTPUT_POLICY, OutputPolicy};
+use heeler_shim::{
+    input::{STDIN, Stdin},
+    output_policy::{OUTPUT_POLICY, OutputPolicy},
+};
 
 use super::connection::Connection;
 use crate::program::pages::Pages;
@@ -22,7 +25,7 @@ use crate::program::pages::Pages;
 const LONGEST: u64 = 32 * 1024 * 1024;
 const UID: usize = 16;
 /// The bytes before the texts.
-const NUMBERS: usize = UID + OUTPUT_POLICY;
+const NUMBERS: usize = UID + OUTPUT_POLICY + STDIN;
 /// The texts for the shim: the task file, the memory file, the cgroup.
 const SHIM_TEXTS: usize = 3;
 /// The working directory and the program.
@@ -37,10 +40,20 @@ pub(super) struct Size {
     pub(super) variables: u64,
 }
 
+/// The treatment of a task whose leader has failed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum AfterFailure {
+    End,
+    /// It is kept, to be started again.
+    Keep,
+}
+
 /// A complete, well-formed description.
 pub(super) struct Assignment {
     pages: Pages,
+    after_failure: AfterFailure,
     output: OutputPolicy,
+    stdin: Stdin,
     /// The number of received bytes.
     len: usize,
     /// The position of the leader's part.
@@ -52,7 +65,9 @@ pub(super) struct Assignment {
 #[derive(Clone, Copy)]
 pub(super) struct Task<'a> {
     pub(super) uid: [u8; UID],
+    pub(super) after_failure: AfterFailure,
     pub(super) output: OutputPolicy,
+    pub(super) stdin: Stdin,
     pub(super) file: &'a CStr,
     /// The file in which the output begins, if not the task file.
     pub(super) memory: Option<&'a CStr>,
@@ -68,7 +83,11 @@ pub(super) struct Task<'a> {
 impl Assignment {
     /// Receives the description; `None` if the server is gone, the description is malformed, or there
     /// is no memory.
-    pub(super) fn receive(size: Size, connection: &mut Connection) -> Option<Self> {
+    pub(super) fn receive(
+        size: Size,
+        after_failure: AfterFailure,
+        connection: &mut Connection,
+    ) -> Option<Self> {
         // Each text takes at least one byte.
         let texts = size.arguments.checked_add(size.variables)?;
         if size.bytes > LONGEST || texts > size.bytes {
@@ -80,10 +99,13 @@ impl Assignment {
         connection.receive_all(pages.bytes().get_mut(..len)?)?;
         let numbers = pages.shared().get(..len)?;
         let output = OutputPolicy::decode(numbers.get(UID..)?.first_chunk()?)?;
+        let stdin = Stdin::decode(numbers.get(UID + OUTPUT_POLICY..)?.first_chunk()?)?;
         let leader = point(pages.bytes(), len, arguments)?;
         Some(Self {
             pages,
+            after_failure,
             output,
+            stdin,
             len,
             leader,
             arguments,
@@ -99,7 +121,9 @@ impl Assignment {
         let lists: *const *const c_char = bytes.get(lists_at(self.len)..)?.as_ptr().cast();
         Some(Task {
             uid: *numbers.first_chunk()?,
+            after_failure: self.after_failure,
             output: self.output,
+            stdin: self.stdin,
             file,
             memory: (!memory.is_empty()).then_some(memory),
             cgroup: (!cgroup.is_empty()).then_some(cgroup),

@@ -5,10 +5,10 @@
 //! server that speaks another version of the protocol.
 
 use heeler_shim::wire::{
-    AfterTask, MESSAGE, Order, Report, STORED_STEP, UnknownMessage, socket_name,
+    AfterTask, MESSAGE, NOTE_PARTS, Order, Report, STORED_STEP, UnknownMessage, socket_name,
 };
 
-use super::assignment::{Assignment, Size};
+use super::assignment::{AfterFailure, Assignment, Size};
 use crate::program::{
     clock::Moment,
     sys::{
@@ -19,8 +19,8 @@ use crate::program::{
     },
 };
 
-/// The most reports in one send: the greeting of a new server.
-const BATCH: usize = 3;
+/// The most reports in one send: a note.
+const BATCH: usize = NOTE_PARTS;
 
 /// The pause when a connection cannot be accepted for lack of resources.
 const ACCEPT_RETRY_MILLIS: u64 = 10;
@@ -44,6 +44,8 @@ pub(super) struct Connection {
     /// The received part of an incomplete order.
     inbox: [u8; MESSAGE],
     filled: usize,
+    /// The number of bytes of the latest order that are still to come.
+    payload: u64,
     /// The offset beyond which output is to be reported.
     follow: Option<u64>,
     /// The size of stored output from which on it is reported.
@@ -68,6 +70,7 @@ impl Connection {
             server,
             inbox: [0; MESSAGE],
             filled: 0,
+            payload: 0,
             follow: None,
             stored_report: STORED_STEP,
             origin: Origin::Parent,
@@ -87,7 +90,9 @@ impl Connection {
         if self.is_server_gone() {
             return None;
         }
+        let mut after_failure = AfterFailure::End;
         while self.after_task() == AfterTask::Waits {
+            self.skip_payload()?;
             match self.receive() {
                 Some(Order::Begin {
                     bytes,
@@ -99,16 +104,23 @@ impl Connection {
                         arguments,
                         variables,
                     };
-                    return Assignment::receive(size, self);
+                    return Assignment::receive(size, after_failure, self);
                 }
+                Some(Order::KeepForRestart) => after_failure = AfterFailure::Keep,
                 // Sent for the previous task.
+                Some(Order::Input { bytes, .. }) => self.await_payload(bytes),
                 Some(
                     Order::Signal { .. }
                     | Order::Kill { .. }
                     | Order::Follow { .. }
                     | Order::Spill
                     | Order::Abandon
-                    | Order::LimitOutput { .. },
+                    | Order::Restart { .. }
+                    | Order::GiveUp
+                    | Order::LimitOutput { .. }
+                    | Order::AskInput { .. }
+                    | Order::Note { .. }
+                    | Order::Resize { .. },
                 ) => {}
                 None => self.wait(),
             }
@@ -131,6 +143,42 @@ impl Connection {
                 Ok(len @ 1..) => room = room.get_mut(len..)?,
                 Err(Errno::EAGAIN | Errno::EINTR) => self.wait(),
                 Ok(_) | Err(_) => return None,
+            }
+        }
+        Some(())
+    }
+
+    /// Expects bytes behind the order that was received last.
+    pub(super) fn await_payload(&mut self, bytes: u64) {
+        self.payload = bytes;
+    }
+
+    pub(super) fn awaits_payload(&self) -> bool {
+        self.payload > 0
+    }
+
+    /// Receives bytes of an order; returns their number, or `None` if none has arrived.
+    pub(super) fn receive_payload(&mut self, room: &mut [u8]) -> Option<usize> {
+        let wanted = (self.payload as usize).min(room.len());
+        match socket::receive(self.server.as_ref()?, room.get_mut(..wanted)?) {
+            Ok(len @ 1..) => {
+                self.payload = self.payload.saturating_sub(len as u64);
+                Some(len)
+            }
+            Err(Errno::EAGAIN | Errno::EINTR) => None,
+            Ok(_) | Err(_) => {
+                self.close();
+                None
+            }
+        }
+    }
+
+    /// Drops the bytes of an order for the previous task; `None` if the server is gone.
+    fn skip_payload(&mut self) -> Option<()> {
+        while self.awaits_payload() {
+            if self.receive_payload(&mut [0; 4096]).is_none() {
+                self.server.as_ref()?;
+                self.wait();
             }
         }
         Some(())
@@ -175,35 +223,39 @@ impl Connection {
         }
     }
 
-    /// Accepts a new server in place of the present one, and greets it. Drops connections of other users.
-    pub(super) fn accept(&mut self, hints: [Option<Report>; 2]) {
+    /// Accepts a new server in place of the present one, and greets it; returns whether there is one. Drops
+    /// connections of other users.
+    pub(super) fn accept(&mut self, hints: [Option<Report>; 2]) -> bool {
         for foreign in 0..ACCEPTS {
             let accepted = match &self.listener {
                 Some(listener) => socket::accept(listener),
-                None => return,
+                None => return false,
             };
             match accepted {
                 Ok(peer) if socket::peer_user(&peer) == Ok(process::own_user()) => {
-                    return self.greet(peer, hints);
+                    self.greet(peer, hints);
+                    return true;
                 }
                 Ok(_) => {}
-                Err(Errno::EAGAIN | Errno::EINTR) if foreign < MANY_FOREIGN => return,
+                Err(Errno::EAGAIN | Errno::EINTR) if foreign < MANY_FOREIGN => return false,
                 Err(Errno::EAGAIN | Errno::EINTR) => break,
                 Err(_) => {
                     // No descriptor or no memory: the listener stays readable, so pause to avoid a busy
                     // loop.
                     signals::poll(&mut [], Timeout::Millis(ACCEPT_RETRY_MILLIS));
-                    return;
+                    return false;
                 }
             }
         }
         self.accept_from = Some(Moment::now().after(FOREIGN_PAUSE_MILLIS));
+        false
     }
 
     fn greet(&mut self, server: Fd, hints: [Option<Report>; 2]) {
         self.server = Some(server);
         self.origin = Origin::Successor;
         self.filled = 0;
+        self.payload = 0;
         self.follow = None;
         self.forget_stored();
         let [started, exited] = hints;
@@ -226,7 +278,7 @@ impl Connection {
                 Ok(len @ 1..) => self.filled += len,
                 Err(Errno::EAGAIN | Errno::EINTR) => return None,
                 Ok(_) | Err(_) => {
-                    self.server = None;
+                    self.close();
                     return None;
                 }
             }
@@ -235,7 +287,7 @@ impl Connection {
                 match Order::decode(&self.inbox) {
                     Ok(order) => return Some(order),
                     Err(UnknownMessage::Kind(_)) => {}
-                    Err(UnknownMessage::Version(_)) => self.server = None,
+                    Err(UnknownMessage::Version(_)) => self.close(),
                 }
             }
         }
@@ -257,12 +309,13 @@ impl Connection {
             return;
         };
         if len > 0 && socket::send(server, out).is_err() {
-            self.server = None;
+            self.close();
         }
     }
 
     pub(super) fn close(&mut self) {
         self.server = None;
+        self.payload = 0;
     }
 
     /// Reports the next output beyond this offset, once.

@@ -11,10 +11,10 @@ use core::{
 
 use heeler_shim::{limit_tag::LimitTag, procfs::ticks_between, record::Stage};
 
-use super::{Pipes, assignment::Task, cgroup::Cgroup};
+use super::{assignment::Task, cgroup::Cgroup, streams::LeaderEnds};
 use crate::program::{
     clock,
-    sys::{Errno, Fd, file, process, signals},
+    sys::{Errno, Fd, file, process, signals, terminal},
     tree::processes,
 };
 
@@ -47,24 +47,45 @@ struct Launch<'a> {
     environment: *const *const c_char,
     directory: &'a CStr,
     tag: LimitTag,
-    stdout: i32,
-    stderr: i32,
+    streams: Standard,
     /// Moments before and after the clone, in nanoseconds since boot.
     before: u64,
     after: u64,
     failure: Option<Failure>,
 }
 
+/// The descriptors that become the child's standard streams.
+#[derive(Clone, Copy)]
+enum Standard {
+    Pipes {
+        /// `None`: the shim's own, which is at its end.
+        stdin: Option<i32>,
+        stdout: i32,
+        stderr: i32,
+    },
+    Terminal(i32),
+}
+
 /// Starts the leader, in the task's cgroup if possible.
-pub(super) fn start<'a>(task: &Task<'a>, pipes: &Pipes) -> Result<Leader<'a>, Failure> {
+pub(super) fn start<'a>(
+    task: &Task<'a>,
+    ends: &LeaderEnds,
+    stdin: Option<&Fd>,
+) -> Result<Leader<'a>, Failure> {
     let mut launch = Launch {
         program: task.program,
         arguments: task.arguments,
         environment: task.environment,
         directory: task.directory,
         tag: LimitTag::of(task.uid),
-        stdout: pipes.stdout_end.raw(),
-        stderr: pipes.stderr_end.raw(),
+        streams: match ends {
+            LeaderEnds::Pipes { stdout, stderr } => Standard::Pipes {
+                stdin: stdin.map(Fd::raw),
+                stdout: stdout.raw(),
+                stderr: stderr.raw(),
+            },
+            LeaderEnds::Terminal(slave) => Standard::Terminal(*slave),
+        },
         before: clock::boot_nanos(),
         after: 0,
         failure: None,
@@ -130,9 +151,7 @@ unsafe extern "C" fn child(launch: *mut Launch<'_>) -> ! {
 fn become_leader(launch: &Launch<'_>) -> Failure {
     // A process without the tag is found by its environment alone, when it must be.
     let _ = process::tag(launch.tag);
-    let arranged = process::new_session()
-        .and_then(|()| file::duplicate(launch.stdout, 1))
-        .and_then(|()| file::duplicate(launch.stderr, 2));
+    let arranged = process::new_session().and_then(|()| arrange(launch.streams));
     if let Err(errno) = arranged {
         return Failure {
             stage: Stage::Arrange,
@@ -157,4 +176,23 @@ fn become_leader(launch: &Launch<'_>) -> Failure {
         stage: Stage::Exec,
         errno,
     }
+}
+
+fn arrange(streams: Standard) -> Result<(), Errno> {
+    let (stdin, stdout, stderr) = match streams {
+        Standard::Pipes {
+            stdin,
+            stdout,
+            stderr,
+        } => (stdin, stdout, stderr),
+        Standard::Terminal(slave) => {
+            terminal::control(slave)?;
+            (Some(slave), slave, slave)
+        }
+    };
+    if let Some(stdin) = stdin {
+        file::duplicate(stdin, 0)?;
+    }
+    file::duplicate(stdout, 1)?;
+    file::duplicate(stderr, 2)
 }

@@ -1,17 +1,26 @@
-//! A running task, up to the end of its tree, or of its leader if the orphans are abandoned.
+//! A running task, up to the end of its tree, or of its leader if the orphans are abandoned. A task that is kept
+//! after a failure goes on with the next attempt (`attempt`).
 //!
-//! The loop waits for five descriptors, handles each that is ready, and then settles the new facts:
+//! The loop waits for six descriptors, handles each that is ready, and then settles the new facts:
 //! output first, then wait statuses, then records, then reports.
 
+mod orders;
+
 use heeler_shim::{
-    record::{LeaderExit, TreeEnd},
-    wire::{AfterTask, Order, Report},
+    record::{Exit, LeaderExit, TreeEnd},
+    wire::{AfterTask, Report},
 };
 
 use super::{
+    assignment::Task,
+    attempt::Attempts,
     cgroup::Cgroup,
     connection::Connection,
+    failed,
+    input::Input,
     leader::Leader,
+    relay::Relay,
+    running,
     task_file::{Fact, TaskFile},
 };
 use crate::program::{
@@ -23,9 +32,8 @@ use crate::program::{
     },
     tree::{
         kill::Kill,
-        pace::{Pace, STORM},
+        pace::{Due, Pace},
         reaper::Reaper,
-        signal,
     },
 };
 
@@ -35,11 +43,11 @@ const IDLE_MILLIS: u64 = 1000;
 const RETRY_MILLIS: u64 = 1000;
 /// The interval of looks for the end of the tree while the kernel reaps and sends no signal.
 const UNSIGNALLED_MILLIS: u64 = 10;
+/// The time for which a look for a storm stays awake.
+const AWAKE_MILLIS: u64 = 5;
 /// The number of checks, a millisecond apart, of a cgroup that should be empty and is not: a member may
 /// count for a moment after it was reaped.
 const CGROUP_CHECKS: u32 = 20;
-/// The most orders handled in one wake-up.
-const ORDERS: usize = 8;
 /// The time after which a kill for the output's limit is overdue.
 const KILL_MILLIS: u64 = 10_000;
 
@@ -49,6 +57,8 @@ pub(super) struct Supervision<'a> {
     connection: &'a mut Connection,
     file: TaskFile,
     capture: Capture<'a>,
+    input: Input,
+    relay: Relay,
     tree: Reaper,
     cgroup: Option<Cgroup<'a>>,
     /// The number of times the cgroup was populated after the last child was reaped.
@@ -60,6 +70,7 @@ pub(super) struct Supervision<'a> {
     kill: Option<Kill>,
     orphans: Orphans,
     pace: Pace,
+    attempts: Attempts<'a>,
 }
 
 /// The treatment of processes that outlive the leader.
@@ -93,14 +104,20 @@ impl<'a> Supervision<'a> {
         child_signals: &'a Fd,
         connection: &'a mut Connection,
         file: TaskFile,
-        leader: Leader<'a>,
-        capture: Capture<'a>,
+        (task, leader): (Task<'a>, Leader<'a>),
+        (capture, input): (Capture<'a>, Input),
     ) -> Self {
+        let relay = match input.is_pipe() {
+            true => Relay::listen(&task.uid),
+            false => Relay::none(),
+        };
         Self {
             child_signals,
             connection,
             file,
             capture,
+            input,
+            relay,
             tree: Reaper::new(leader.pid),
             cgroup: leader.cgroup,
             cgroup_checks: 0,
@@ -109,6 +126,7 @@ impl<'a> Supervision<'a> {
             kill: None,
             orphans: Orphans::Awaited,
             pace: Pace::Normal,
+            attempts: Attempts::new(task),
         }
     }
 
@@ -118,13 +136,58 @@ impl<'a> Supervision<'a> {
         loop {
             let after = self.settle();
             if self.file.tree_end.is_written() {
-                let cpu_micros = self.tree.cpu_micros();
-                return End { after, cpu_micros };
+                if after != AfterTask::Keeps {
+                    let cpu_micros = self.attempts.total_cpu(self.tree.cpu_micros());
+                    return End { after, cpu_micros };
+                }
+                if self.begin_attempt() {
+                    continue;
+                }
             }
-            let idle = self.timeout();
+            let idle = self.timeout().min(self.relay.timeout());
             self.wait(timeout.min(idle).min(self.connection.timeout()));
-            timeout = self.reap_or_kill();
+            timeout = match self.file.tree_end.is_written() {
+                // Between two attempts there is no process.
+                true => Timeout::Never,
+                false => self.reap_or_kill(),
+            };
         }
+    }
+
+    /// Starts the leader again, if that was ordered; returns whether there is something to record.
+    fn begin_attempt(&mut self) -> bool {
+        if !self.attempts.is_ordered() {
+            return false;
+        }
+        // Before the leader starts, whose wait status the kernel would drop.
+        self.tree.take_back();
+        self.pace.relax();
+        let output_begin = self.capture.end();
+        let Some(started) = self.attempts.begin(&mut self.file, output_begin) else {
+            return false;
+        };
+        self.attempts
+            .count(self.cpu_micros(), self.tree.max_memory());
+        (self.kill, self.orphans, self.cgroup_checks) = (None, Orphans::Awaited, 0);
+        match started {
+            Ok((leader, sources, input, _)) => {
+                self.file.start = Fact::Due(running(&leader));
+                self.tree = Reaper::new(leader.pid);
+                self.cgroup = leader.cgroup;
+                self.child_ended = true;
+                self.capture.read_from(sources);
+                self.input = input;
+            }
+            Err(failure) => {
+                self.tree = Reaper::without_leader();
+                self.cgroup = None;
+                self.file.start = Fact::Due(failed(failure));
+                self.file.tree_end = self
+                    .tree_end(Finish::Empty)
+                    .map_or(Fact::Unknown, Fact::Due);
+            }
+        }
+        true
     }
 
     /// The longest wait that misses nothing.
@@ -136,7 +199,8 @@ impl<'a> Supervision<'a> {
             Timeout::Millis(0)
         } else if self.tree.is_left_to_kernel() {
             Timeout::Millis(UNSIGNALLED_MILLIS)
-        } else if self.file.is_due() || self.capture.is_due_on_disk() {
+        } else if self.file.is_due() || self.capture.is_due_on_disk() || self.attempts.is_ordered()
+        {
             Timeout::Millis(RETRY_MILLIS)
         } else if self.has_idle_work() || self.pace.is_hurried() {
             Timeout::Millis(IDLE_MILLIS)
@@ -147,55 +211,76 @@ impl<'a> Supervision<'a> {
 
     /// Waits for events and handles them.
     fn wait(&mut self, timeout: Timeout) {
-        let [stdout, stderr] = self.capture.polls();
+        let [stdout, stderr] = match self.relay.takes_output() {
+            true => self.capture.polls(),
+            false => [Poll::new(None); 2],
+        };
         let [next_server, order] = self.connection.polls();
         let child = Poll::new(Some(self.child_signals));
-        let mut polls = [child, stdout, stderr, next_server, order];
+        let [client, message, stdin, room] = self.relay.polls(&self.input);
+        let mut polls = [
+            child,
+            stdout,
+            stderr,
+            next_server,
+            order,
+            self.input.poll(),
+            client,
+            message,
+            stdin,
+            room,
+        ];
         if !signals::poll(&mut polls, timeout) {
+            self.attend_relay(&[Poll::new(None); 4]);
             if timeout >= Timeout::Millis(IDLE_MILLIS) {
                 self.capture.release_memory();
+                self.input.release_memory();
                 self.capture.writer().settle(self.file.fd());
             }
             return;
         }
-        let [child, stdout, stderr, next_server, order] = polls;
-        self.capture.read_ready(&[stdout, stderr], self.file.fd());
+        let [child, stdout, stderr, next_server, order, input, relay @ ..] = polls;
+        let disk = self.file.fd();
+        self.capture
+            .read_ready(&[stdout, stderr], disk, &mut self.relay);
         self.report_output();
         if child.is_ready() {
             // One signal stands for any number of ended children.
             let _ = file::read(self.child_signals, &mut [0; 128]);
             self.child_ended = true;
         }
+        if input.is_ready() {
+            self.input.attend(input);
+        }
+        // The note of a client's claim comes before that client.
         if order.is_ready() {
             self.obey();
         }
-        if next_server.is_ready() {
-            self.connection.accept(self.file.hints());
+        self.attend_relay(&relay);
+        if next_server.is_ready() && self.connection.accept(self.file.hints()) {
+            self.input.forget_question();
+        }
+        self.report_input();
+    }
+
+    fn attend_relay(&mut self, polls: &[Poll; 4]) {
+        let was_under_way = self.relay.is_under_way();
+        self.relay
+            .attend(polls, &mut self.input, self.capture.end());
+        if was_under_way != self.relay.is_under_way() {
+            self.connection.send([Some(self.input_report())]);
         }
     }
 
-    fn obey(&mut self) {
-        for _ in 0..ORDERS {
-            let Some(order) = self.connection.receive() else {
-                return;
-            };
-            match order {
-                // There is a task already, and the bytes behind a Begin are not orders.
-                Order::Begin { .. } => self.connection.close(),
-                Order::Signal { number } => {
-                    self.await_orphans();
-                    self.signal(number);
-                }
-                Order::Kill { within_millis } => self.begin_kill(within_millis),
-                Order::Follow { beyond } => {
-                    self.connection.follow(beyond);
-                    self.connection.report_output(self.capture.end());
-                }
-                Order::Spill => self.capture.writer().spill(self.file.fd()),
-                Order::Abandon => self.abandon_orphans(),
-                Order::LimitOutput { bytes } => self.limit_output(bytes),
-            }
+    fn end_relay(&mut self) {
+        if self.relay.is_under_way() {
+            self.relay.end();
+            self.connection.send([Some(self.input_report())]);
         }
+    }
+
+    fn input_report(&self) -> Report {
+        self.input.report(self.relay.is_under_way())
     }
 
     fn begin_kill(&mut self, within_millis: u64) {
@@ -221,15 +306,11 @@ impl<'a> Supervision<'a> {
             .report_stored(self.capture.writer().stored());
     }
 
-    fn limit_output(&mut self, bytes: u64) {
-        self.capture.writer().limit(bytes, self.file.fd());
-        self.connection.forget_stored();
-        self.report_output();
-    }
-
     /// Returns whether there is work for a silence.
     fn has_idle_work(&mut self) -> bool {
-        self.capture.has_memory_to_release() || self.capture.writer().is_behind()
+        self.capture.has_memory_to_release()
+            || self.input.has_memory_to_release()
+            || self.capture.writer().is_behind()
     }
 
     /// A task that is being stopped does not abandon its orphans, unless it already has.
@@ -239,35 +320,20 @@ impl<'a> Supervision<'a> {
         }
     }
 
-    fn abandon_orphans(&mut self) {
-        if self.kill.is_none() {
-            self.orphans = Orphans::Abandoned;
-        }
-    }
-
-    fn signal(&mut self, number: i32) {
-        let processes = signal::send(number, &self.tree, self.capture.scratch());
-        let time_micros = clock::stamp().wall_micros;
-        self.connection.send([Some(Report::Signalled {
-            number,
-            processes,
-            time_micros,
-        })]);
-    }
-
     /// Reaps children and continues a kill; returns when the kill wants to continue.
     fn reap_or_kill(&mut self) -> Timeout {
         let Some(kill) = &mut self.kill else {
             if self.child_ended || self.tree.has_more() || self.tree.is_left_to_kernel() {
                 self.child_ended = false;
-                if self.tree.reap(drop) >= STORM {
+                let ended = self.tree.reap(drop);
+                if self.pace.is_storm(ended) {
                     self.begin_storm();
                 }
             }
-            if self.pace.is_storm_over() {
-                self.pace.relax();
-                // If the storm goes on, this shows it.
-                self.tree.take_back();
+            match self.pace.due() {
+                Due::Nothing => {}
+                Due::Look => self.look_for_storm(),
+                Due::Relax => self.pace.relax(),
             }
             return Timeout::Never;
         };
@@ -276,6 +342,19 @@ impl<'a> Supervision<'a> {
             self.connection.send([Some(Report::Overdue)]);
         }
         timeout
+    }
+
+    /// Reaps again, and sees whether the storm goes on. At first without a sleep: among processes that fork without
+    /// pause the shim might not run again for long, and thousands of zombies would wait for it.
+    fn look_for_storm(&mut self) {
+        self.tree.take_back();
+        let end = Moment::now().after(AWAKE_MILLIS);
+        while Moment::now() < end {
+            let ended = self.tree.reap(drop);
+            if self.pace.is_storm(ended) {
+                return self.begin_storm();
+            }
+        }
     }
 
     fn begin_storm(&mut self) {
@@ -292,7 +371,8 @@ impl<'a> Supervision<'a> {
             .filter(|_| self.file.leader_exit.is_unknown());
         let finish = self.finish();
         if exited.is_some() || finish.is_some() {
-            self.capture.drain(self.file.fd());
+            self.capture.drain(self.file.fd(), &mut self.relay);
+            self.end_relay();
             self.capture.writer().settle(self.file.fd());
             self.report_output();
         }
@@ -321,15 +401,18 @@ impl<'a> Supervision<'a> {
 
     /// Tells the server, which would take the shim for a stopped one, that the disk is what fails.
     fn report_refusal(&mut self) {
-        let now = Moment::now();
-        if self.file.is_due() && self.next_refusal <= now {
-            self.next_refusal = now.after(RETRY_MILLIS);
+        if self.file.is_due() && self.next_refusal <= Moment::now() {
+            self.next_refusal = Moment::now().after(RETRY_MILLIS);
             self.connection.send([Some(Report::RecordRefused)]);
         }
     }
 
     /// Only a shim that had nothing unusual to do takes another task.
     fn after_task(&self) -> AfterTask {
+        let has_succeeded = matches!(self.tree.leader_exit(), Some((Exit::Code(0), _)));
+        if self.attempts.are_kept() && !has_succeeded && self.orphans == Orphans::Awaited {
+            return AfterTask::Keeps;
+        }
         match (&self.kill, self.pace, self.orphans) {
             (None, Pace::Normal, Orphans::Awaited) => self.connection.after_task(),
             (None | Some(_), Pace::Normal | Pace::Hurried { .. }, _) => AfterTask::Ends,
@@ -387,8 +470,8 @@ impl<'a> Supervision<'a> {
             time: clock::stamp(),
             output_end: self.capture.end(),
             cgroup_empty,
-            cpu_micros: self.cpu_micros(),
-            max_memory: self.tree.max_memory(),
+            cpu_micros: self.attempts.total_cpu(self.cpu_micros()),
+            max_memory: self.attempts.most_memory(self.tree.max_memory()),
             capture_errno: loss.errno,
             discarded: loss.bytes,
             abandoned,

@@ -7,7 +7,8 @@
 use heeler_shim::{
     log::BLOCKS_START,
     record::{
-        CgroupPath, IDENTITY_SLOT, Identity, LeaderExit, SlotBytes, Start, TreeEnd, position,
+        AttemptBegin, CgroupPath, IDENTITY_SLOT, Identity, LeaderExit, SLOT, SlotBytes, Start,
+        TreeEnd, position,
     },
     wire::{AfterTask, Report},
 };
@@ -86,6 +87,17 @@ impl TaskFile {
                 Claim::Failed(errno)
             }
         }
+    }
+
+    /// Empties the records of the attempt before this one, and records its begin.
+    pub(super) fn begin_attempt(&mut self, begin: AttemptBegin) -> Result<()> {
+        // Without their slots, the records of an attempt that has begun cannot be those of an earlier one.
+        let empty = [0; 3 * SLOT];
+        write_all(&self.fd, &empty, position::START)?;
+        write(&self.fd, &begin.encode(), position::ATTEMPT)?;
+        (self.start, self.leader_exit, self.tree_end) =
+            (Fact::Unknown, Fact::Unknown, Fact::Unknown);
+        Ok(())
     }
 
     pub(super) fn fd(&self) -> &Fd {
@@ -171,15 +183,16 @@ impl<T> Fact<T> {
 fn write_header(fd: &Fd, identity: &Identity) -> Result<()> {
     let mut header = [0; BLOCKS_START as usize];
     header[..IDENTITY_SLOT].copy_from_slice(&identity.encode());
-    match file::write_at(fd, &header, position::IDENTITY)? {
-        len if len == header.len() => Ok(()),
-        _ => Err(Errno::ENOSPC),
-    }
+    write_all(fd, &header, position::IDENTITY)
 }
 
 fn write(fd: &Fd, slot: &SlotBytes, at: u64) -> Result<()> {
-    match file::write_at(fd, slot, at)? {
-        len if len == slot.len() => Ok(()),
+    write_all(fd, slot, at)
+}
+
+fn write_all(fd: &Fd, bytes: &[u8], at: u64) -> Result<()> {
+    match file::write_at(fd, bytes, at)? {
+        len if len == bytes.len() => Ok(()),
         _ => Err(Errno::ENOSPC),
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Processes that fork and exit without pause leave a shim almost no CPU time, because the scheduler
 //! gives each new process its share. The shim must still read orders and win the race of a kill. So it
-//! takes the best priority that it may have, until a while after the last sign of a fork storm.
+//! takes the best priority that it may have, until a while after the last sign of a fork storm. It looks whether
+//! the storm is over before it gives the priority back: without it, it might not run again for long.
 
 use crate::program::{clock::Moment, sys::schedule::Ordinary};
 
@@ -11,16 +12,37 @@ use crate::program::{clock::Moment, sys::schedule::Ordinary};
 pub(crate) const STORM: usize = 32;
 /// The time that a storm is assumed to last after its last sign.
 const AFTER_MILLIS: u64 = 2000;
+/// The time in which as many children must end for a storm to go on.
+const LOOK_MILLIS: u64 = 100;
 
 /// The present priority.
 #[derive(Clone, Copy)]
 pub(crate) enum Pace {
     Normal,
-    /// The best one that is permitted, until this moment unless it is prolonged.
+    /// The best one that is permitted.
     Hurried {
-        until: Moment,
         ordinary: Ordinary,
+        until: Until,
     },
+}
+
+/// The end of a better priority, unless it is prolonged.
+#[derive(Clone, Copy)]
+pub(crate) enum Until {
+    /// Then it is time to look whether the storm is over.
+    Look(Moment),
+    /// The storm is over then, unless enough children end before.
+    Calm { from: Moment, ended: usize },
+}
+
+/// The step about a storm that is due.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Due {
+    Nothing,
+    /// To reap, and see whether the storm goes on.
+    Look,
+    /// To take the normal priority.
+    Relax,
 }
 
 impl Pace {
@@ -35,15 +57,38 @@ impl Pace {
             }
             Self::Hurried { ordinary, .. } => *ordinary,
         };
-        let until = Moment::now().after(AFTER_MILLIS);
-        *self = Self::Hurried { until, ordinary };
+        let until = Until::Look(Moment::now().after(AFTER_MILLIS));
+        *self = Self::Hurried { ordinary, until };
     }
 
-    /// Returns whether the last sign of a storm is long ago.
-    pub(crate) fn is_storm_over(&self) -> bool {
+    /// Returns whether so many children that have ended are the sign of a storm.
+    pub(crate) fn is_storm(&mut self, count: usize) -> bool {
         match self {
-            Self::Normal => false,
-            Self::Hurried { until, .. } => *until <= Moment::now(),
+            Self::Hurried {
+                until: Until::Calm { ended, .. },
+                ..
+            } => {
+                *ended += count;
+                *ended >= STORM
+            }
+            Self::Normal | Self::Hurried { .. } => count >= STORM,
+        }
+    }
+
+    /// Returns what is due; a look begins with it.
+    pub(crate) fn due(&mut self) -> Due {
+        let Self::Hurried { until, .. } = self else {
+            return Due::Nothing;
+        };
+        let now = Moment::now();
+        match *until {
+            Until::Look(at) if at <= now => {
+                let from = now.after(LOOK_MILLIS);
+                *until = Until::Calm { from, ended: 0 };
+                Due::Look
+            }
+            Until::Calm { from, .. } if from <= now => Due::Relax,
+            Until::Look(_) | Until::Calm { .. } => Due::Nothing,
         }
     }
 

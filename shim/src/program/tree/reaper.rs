@@ -42,6 +42,8 @@ pub(crate) struct Reaper {
 
 #[derive(Clone, Copy)]
 enum Leader {
+    /// There is none, and no other process.
+    None,
     /// Not reaped as far as is known. While the shim reaps, its pid cannot be reused.
     Unreaped {
         pid: u32,
@@ -64,6 +66,15 @@ impl Reaper {
             more: false,
             cpu_micros: 0,
             max_memory: 0,
+        }
+    }
+
+    /// The reaper of a tree whose leader could not be started.
+    pub(crate) fn without_leader() -> Self {
+        Self {
+            leader: Leader::None,
+            childless: true,
+            ..Self::new(0)
         }
     }
 
@@ -172,13 +183,13 @@ impl Reaper {
     pub(crate) fn leader(&self) -> Option<u32> {
         match self.leader {
             Leader::Unreaped { pid } => Some(pid),
-            Leader::Reaped { .. } => None,
+            Leader::None | Leader::Reaped { .. } => None,
         }
     }
 
     pub(crate) fn leader_exit(&self) -> Option<(Exit, Stamp)> {
         match self.leader {
-            Leader::Unreaped { .. } => None,
+            Leader::None | Leader::Unreaped { .. } => None,
             Leader::Reaped { exit, time } => Some((exit, time)),
         }
     }

@@ -1,0 +1,391 @@
+//! The relay of a task's streams to a client's own descriptors (`heeler_shim::relay`).
+//!
+//! ```text
+//! client's stdin ──> input buffer ──> task ──> capture ──┬──> client's stdout, stderr
+//!                                                        └──> task file
+//! ```
+//!
+//! One client at a time. Nothing here blocks: a client that does not read costs the task a bounded wait, once.
+
+use heeler_shim::{
+    log::Stream,
+    relay::{ANSWER_MILLIS, BLOCKED_MILLIS, VERSION, relay_name},
+};
+
+use super::input::Input;
+use crate::program::{
+    clock::Moment,
+    pages::{BUFFER, Pages},
+    sys::{
+        Errno, Fd, Result, file, process,
+        signals::{Poll, Timeout},
+        socket,
+    },
+};
+
+/// The place at which a client connects, and the client.
+pub(crate) struct Relay {
+    listener: Option<Fd>,
+    client: Option<Client>,
+}
+
+struct Client {
+    socket: Fd,
+    stage: Stage,
+}
+
+enum Stage {
+    /// Its descriptors are awaited.
+    New(Moment),
+    /// It writes the output before the offset itself.
+    Catching(Ends, Moment),
+    Relaying(Ends),
+    /// One of its pipes is full.
+    Blocked(Ends, Unwritten, Moment),
+}
+
+/// The client's descriptors.
+struct Ends {
+    /// `None` once it has ended.
+    stdin: Option<End>,
+    outputs: [End; 2],
+    /// The offset of the first byte of output that is not relayed.
+    at: u64,
+}
+
+/// Output that was captured and not relayed.
+struct Unwritten {
+    stream: Stream,
+    bytes: Pages,
+    start: usize,
+    end: usize,
+}
+
+/// A pipe that does not block, or a socket.
+enum End {
+    Pipe(Fd),
+    Socket(Fd),
+}
+
+impl End {
+    fn of(fd: Fd) -> Option<Self> {
+        if socket::is_stream(&fd) {
+            return Some(Self::Socket(fd));
+        }
+        file::is_non_blocking(&fd).then_some(Self::Pipe(fd))
+    }
+
+    fn fd(&self) -> &Fd {
+        match self {
+            Self::Pipe(fd) | Self::Socket(fd) => fd,
+        }
+    }
+
+    fn write(&self, bytes: &[u8]) -> Result<usize> {
+        match self {
+            Self::Pipe(pipe) => file::write(pipe, bytes),
+            Self::Socket(socket) => socket::send_part(socket, bytes),
+        }
+    }
+}
+
+impl Ends {
+    fn of(descriptors: [Option<Fd>; 3], at: u64) -> Option<Self> {
+        let [stdin, stdout, stderr] = descriptors;
+        Some(Self {
+            stdin: Some(End::of(stdin?)?),
+            outputs: [End::of(stdout?)?, End::of(stderr?)?],
+            at,
+        })
+    }
+
+    fn output(&self, stream: Stream) -> &End {
+        let [stdout, stderr] = &self.outputs;
+        match stream {
+            Stream::Stdout => stdout,
+            Stream::Stderr => stderr,
+        }
+    }
+
+    /// Writes as much as there is room for; returns the number of bytes, and an error if there is one.
+    fn write(&mut self, stream: Stream, bytes: &[u8]) -> (usize, Result<()>) {
+        let mut written = 0;
+        while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {
+            match self.output(stream).write(rest) {
+                Ok(len) => written += len,
+                Err(Errno::EINTR) => {}
+                Err(errno) => {
+                    self.at += written as u64;
+                    return (written, Err(errno));
+                }
+            }
+        }
+        self.at += written as u64;
+        (written, Ok(()))
+    }
+}
+
+impl Relay {
+    /// No relay: for a task without a pipe as its stdin.
+    pub(super) fn none() -> Self {
+        Self {
+            listener: None,
+            client: None,
+        }
+    }
+
+    /// Listens for a client. A name that cannot be bound costs the relay alone.
+    pub(super) fn listen(task_uid: &[u8; 16]) -> Self {
+        Self {
+            listener: socket::listen(&relay_name(task_uid)).ok(),
+            client: None,
+        }
+    }
+
+    /// The polls for a client, for its messages, for its stdin and for room in its pipe.
+    pub(super) fn polls(&self, input: &Input) -> [Poll; 4] {
+        let (stdin, blocked) = match self.client.as_ref().map(|client| &client.stage) {
+            Some(Stage::Relaying(ends)) => (ends.stdin.as_ref(), None),
+            Some(Stage::Blocked(ends, unwritten, _)) => {
+                (ends.stdin.as_ref(), Some(ends.output(unwritten.stream)))
+            }
+            Some(Stage::New(_) | Stage::Catching(..)) | None => (None, None),
+        };
+        let stdin = stdin.filter(|_| input.is_open() && input.is_empty());
+        // One client at a time.
+        let listener = self.listener.as_ref().filter(|_| self.client.is_none());
+        [
+            Poll::new(listener),
+            Poll::new(self.client.as_ref().map(|client| &client.socket)),
+            Poll::new(stdin.map(End::fd)),
+            Poll::for_writing(blocked.map(End::fd), blocked.is_some()),
+        ]
+    }
+
+    /// Returns whether output may be read from the task now.
+    pub(crate) fn takes_output(&self) -> bool {
+        let stage = self.client.as_ref().map(|client| &client.stage);
+        match stage {
+            Some(Stage::Catching(..) | Stage::Blocked(..)) => false,
+            Some(Stage::New(_) | Stage::Relaying(_)) | None => true,
+        }
+    }
+
+    /// Returns whether the task gets its input from here.
+    pub(super) fn is_under_way(&self) -> bool {
+        self.client.is_some()
+    }
+
+    /// Returns whether a client has connected and handed over no descriptors yet.
+    pub(super) fn is_new(&self) -> bool {
+        let stage = self.client.as_ref().map(|client| &client.stage);
+        matches!(stage, Some(Stage::New(_)))
+    }
+
+    /// The longest wait that misses no deadline.
+    pub(super) fn timeout(&self) -> Timeout {
+        let Some(due) = self.due() else {
+            return Timeout::Never;
+        };
+        Timeout::Millis(due.millis_from(Moment::now()))
+    }
+
+    fn due(&self) -> Option<Moment> {
+        match &self.client.as_ref()?.stage {
+            Stage::New(due) | Stage::Catching(_, due) | Stage::Blocked(_, _, due) => Some(*due),
+            Stage::Relaying(_) => None,
+        }
+    }
+
+    /// Handles what is ready, and ends a relay whose time is over. `end`: the end of the output.
+    pub(super) fn attend(&mut self, polls: &[Poll; 4], input: &mut Input, end: u64) {
+        let [next, message, stdin, room] = polls;
+        if next.is_ready() {
+            self.accept();
+        }
+        if room.is_ready() {
+            self.write_rest();
+        }
+        if stdin.is_ready() {
+            self.read_stdin(input);
+        }
+        if message.is_ready() {
+            self.receive(end);
+        }
+        if self.due().is_some_and(|due| due <= Moment::now()) {
+            self.end();
+        }
+    }
+
+    fn accept(&mut self) {
+        let Some(Ok(socket)) = self.listener.as_ref().map(socket::accept) else {
+            return;
+        };
+        let is_own = socket::peer_user(&socket) == Ok(process::own_user());
+        if is_own && self.client.is_none() {
+            let stage = Stage::New(Moment::now().after(ANSWER_MILLIS));
+            self.client = Some(Client { socket, stage });
+        }
+    }
+
+    /// Takes a message of the client.
+    fn receive(&mut self, end: u64) {
+        let Some(Client { socket, stage }) = self.client.take() else {
+            return;
+        };
+        let message = match socket::receive_descriptors(&socket) {
+            Err(Errno::EAGAIN | Errno::EINTR) => {
+                self.client = Some(Client { socket, stage });
+                return;
+            }
+            Ok((VERSION, descriptors)) => Some(descriptors),
+            Ok(_) | Err(_) => None,
+        };
+        let due = Moment::now().after(ANSWER_MILLIS);
+        let next = match (stage, message) {
+            (Stage::New(_), Some(descriptors)) => {
+                let ends = Ends::of(descriptors, end);
+                let ends = ends.filter(|_| socket::send(&socket, &end.to_le_bytes()).is_ok());
+                ends.map(|ends| Stage::Catching(ends, due))
+            }
+            (Stage::Catching(ends, _), Some(_)) => Some(Stage::Relaying(ends)),
+            // It has closed the connection, or is out of step.
+            (stage, _) => {
+                self.client = Some(Client { socket, stage });
+                return self.end();
+            }
+        };
+        self.client = next.map(|stage| Client { socket, stage });
+    }
+
+    /// Passes the client's stdin on.
+    fn read_stdin(&mut self, input: &mut Input) {
+        let stage = self.client.as_mut().map(|client| &mut client.stage);
+        let Some(Stage::Relaying(ends) | Stage::Blocked(ends, ..)) = stage else {
+            return;
+        };
+        let Some(stdin) = &ends.stdin else { return };
+        let read = match stdin {
+            End::Pipe(pipe) => input.draw(pipe),
+            End::Socket(socket) => {
+                let read = socket::receive(socket, input.space());
+                read.inspect(|len| input.take(*len))
+            }
+        };
+        match read {
+            Ok(1..) | Err(Errno::EAGAIN | Errno::EINTR) => {}
+            // A socket that was reset is at its end as well.
+            Ok(_) | Err(_) => {
+                input.close_behind();
+                ends.stdin = None;
+            }
+        }
+    }
+
+    /// Relays up to so much output without a copy, and leaves it in the task's pipe; returns the number of bytes.
+    /// `None` if it has to be copied, or there is none. `at`: its offset.
+    pub(crate) fn pass(
+        &mut self,
+        stream: Stream,
+        from: &Fd,
+        most: usize,
+        at: u64,
+    ) -> Option<usize> {
+        let Stage::Relaying(ends) = &mut self.client.as_mut()?.stage else {
+            return None;
+        };
+        let End::Pipe(to) = ends.output(stream) else {
+            return None;
+        };
+        let len = file::tee(from, to, most).ok().filter(|len| *len > 0)?;
+        ends.at = at + len as u64;
+        Some(len)
+    }
+
+    /// Relays output that was read from the task. `at`: its offset.
+    pub(crate) fn put(&mut self, stream: Stream, bytes: &[u8], at: u64) {
+        let ends = match self.client.as_mut().map(|client| &mut client.stage) {
+            None | Some(Stage::New(_)) => return,
+            Some(Stage::Relaying(ends)) => ends,
+            // Read though the client does not take it, at the end of the leader.
+            Some(Stage::Catching(..) | Stage::Blocked(..)) => return self.end(),
+        };
+        ends.at = at;
+        let (written, result) = ends.write(stream, bytes);
+        if result.is_ok() {
+            return;
+        }
+        let rest = bytes.get(written..).unwrap_or_default();
+        match (result, Pages::new(BUFFER), self.client.take()) {
+            (
+                Err(Errno::EAGAIN),
+                Ok(mut pages),
+                Some(Client {
+                    socket,
+                    stage: Stage::Relaying(ends),
+                }),
+            ) if rest.len() <= BUFFER => {
+                if let Some(room) = pages.bytes().get_mut(..rest.len()) {
+                    room.copy_from_slice(rest);
+                }
+                let unwritten = Unwritten {
+                    stream,
+                    bytes: pages,
+                    start: 0,
+                    end: rest.len(),
+                };
+                let due = Moment::now().after(BLOCKED_MILLIS);
+                let stage = Stage::Blocked(ends, unwritten, due);
+                self.client = Some(Client { socket, stage });
+            }
+            (_, _, client) => {
+                self.client = client;
+                self.end();
+            }
+        }
+    }
+
+    /// Goes on with output that a full pipe did not take.
+    fn write_rest(&mut self) {
+        let Some(Client { stage, .. }) = &mut self.client else {
+            return;
+        };
+        let Stage::Blocked(ends, unwritten, due) = stage else {
+            return;
+        };
+        let rest = unwritten.bytes.shared().get(unwritten.start..unwritten.end);
+        let (written, result) = ends.write(unwritten.stream, rest.unwrap_or_default());
+        unwritten.start += written;
+        if written > 0 {
+            *due = Moment::now().after(BLOCKED_MILLIS);
+        }
+        match result {
+            Err(Errno::EAGAIN) => {}
+            Err(_) => self.end(),
+            Ok(()) => {
+                if let Some(Client {
+                    socket,
+                    stage: Stage::Blocked(ends, ..),
+                }) = self.client.take()
+                {
+                    let stage = Stage::Relaying(ends);
+                    self.client = Some(Client { socket, stage });
+                }
+            }
+        }
+    }
+
+    /// Ends the relay, and tells the client how far it has got.
+    pub(super) fn end(&mut self) {
+        let Some(Client { socket, stage }) = self.client.take() else {
+            return;
+        };
+        match stage {
+            Stage::New(_) => {}
+            Stage::Catching(ends, _) | Stage::Relaying(ends) | Stage::Blocked(ends, ..) => {
+                // The client may be gone.
+                let _ = socket::send(&socket, &ends.at.to_le_bytes());
+            }
+        }
+    }
+}
