@@ -1,8 +1,11 @@
-//! Compiles the shim, which is embedded in the server.
+//! Compiles the shim and lists the files of the page; both are embedded in the server.
 //!
 //! The shim starts without a C library, and Cargo has no setting for that in one binary of a workspace.
 //! So this script runs the compiler that Cargo uses: once for the formats, once for the program. The
 //! build needs nothing beyond a Rust toolchain and its linker.
+
+#[path = "build/page.rs"]
+mod page;
 
 use std::{
     env,
@@ -35,7 +38,8 @@ const PROGRAM: &[&str] = &[
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=../shim/src");
-    if let Err(message) = compile_shim() {
+    println!("cargo::rerun-if-changed=../ui/page");
+    if let Err(message) = compile_shim().and_then(|()| page::embed()) {
         println!("cargo::error={message}");
         process::exit(1);
     }

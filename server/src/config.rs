@@ -16,6 +16,8 @@ pub struct Config {
     pub state_dir: PathBuf,
     /// The addresses to listen on; at least one.
     pub listen: Vec<Listen>,
+    /// The HTTP address, if any.
+    pub http: Option<Http>,
     /// The certificate of every TCP address. Addresses beyond loopback need one.
     pub tls: Option<TlsFiles>,
     pub containment: ContainmentSetting,
@@ -33,7 +35,12 @@ pub struct Config {
     /// [`Self::DEFAULT_MAX_OUTPUT`], or a tenth of the file system if that is less and at least 256 MiB.
     pub max_output: Option<u64>,
     pub retention: Retention,
-    pub probe_hosts: ProbeHosts,
+    /// For the URLs of ready policies.
+    pub probe_hosts: AllowedHosts,
+    /// The receivers of events, if any.
+    pub webhooks: Option<Webhooks>,
+    /// The URL of a collector that takes traces by OTLP over gRPC, if any.
+    pub otlp: Option<String>,
 }
 
 /// The most live tasks; queued tasks do not count.
@@ -45,6 +52,8 @@ pub struct Limits {
     pub per_session: Option<usize>,
     /// By label key: with the same value of this label.
     pub per_label: BTreeMap<String, usize>,
+    /// The most ancestors of a task.
+    pub depth: usize,
 }
 
 impl Default for Limits {
@@ -53,13 +62,14 @@ impl Default for Limits {
             tasks: Config::DEFAULT_MAX_TASKS,
             per_session: None,
             per_label: BTreeMap::new(),
+            depth: Config::DEFAULT_MAX_DEPTH,
         }
     }
 }
 
-/// The hosts that a ready policy's URL may name.
+/// The hosts that the server may connect to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ProbeHosts {
+pub enum AllowedHosts {
     /// Loopback addresses, and `localhost` with the names below it.
     #[default]
     Loopback,
@@ -89,6 +99,46 @@ impl Listen {
             Self::Tcp(address) => Some(*address),
         }
     }
+}
+
+/// An address for JSON over HTTP and the page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Http {
+    /// Port 0 takes a free one.
+    pub address: SocketAddr,
+    pub access: HttpAccess,
+    /// Names of the server beside those of loopback, e.g. `build.example.com` or `localhost:8080`.
+    pub hosts: Vec<String>,
+    /// Origins whose pages may make calls, e.g. `https://ide.example.com`.
+    pub origins: Vec<String>,
+}
+
+/// The calls that an HTTP address takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HttpAccess {
+    #[default]
+    All,
+    /// Calls that change nothing.
+    ReadOnly,
+}
+
+/// Receivers of events over HTTP.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Webhooks {
+    /// `http://` or `https://`, at least one.
+    pub urls: Vec<String>,
+    /// The names of the types of events to send, e.g. `ENDED`; empty: all.
+    pub events: Vec<String>,
+    /// The file with the secret that signs what is sent; by default `webhook-secret` in the state directory.
+    /// It is created if it does not exist.
+    pub secret_file: Option<PathBuf>,
+    pub hosts: AllowedHosts,
+}
+
+impl Webhooks {
+    /// The events that a person wants to hear of: the default of the command.
+    pub const DEFAULT_EVENTS: [&str; 5] =
+        ["ENDED", "STALE", "NEEDS_INPUT", "NOT_READY", "KILL_OVERDUE"];
 }
 
 /// A certificate and its key, in PEM form.
@@ -133,6 +183,9 @@ impl Default for Retention {
 }
 
 impl Config {
+    /// The default limit of a task's ancestors: agents that spawn agents without end are stopped by it.
+    pub const DEFAULT_MAX_DEPTH: usize = 8;
+
     /// The default limit of live tasks: the usual limits of processes and descriptors allow as many.
     pub const DEFAULT_MAX_TASKS: usize = 10_000;
     /// The default of `memory_output`.

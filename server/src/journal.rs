@@ -17,6 +17,7 @@
 //! | `waiting` | the requests of tasks that have not started |
 //! | `read` | the live state, events, lists, lookups |
 //! | `prune` | the choice of what to delete, and the counters it is based on |
+//! | `meters` | counts and times, for the metrics |
 //!
 //! Guarantees:
 //!
@@ -34,6 +35,7 @@ mod error;
 mod file;
 #[cfg(feature = "fuzz")]
 pub(crate) mod fuzz;
+mod meters;
 mod past;
 mod prune;
 mod read;
@@ -53,6 +55,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use uuid::Uuid;
@@ -66,14 +69,14 @@ use self::{
 };
 use crate::task::{
     Block, Event, EventKind, IdKey, QueueSettings, Seq, SpawnRequest, Task, TaskId, TaskMessage,
-    ValueDigest,
+    TaskUid, ValueDigest,
 };
 
 pub(crate) use error::{DiskTrouble, ReadError};
 pub(crate) use error::{JournalError, RecordError};
 pub use past::Past;
 pub(crate) use prune::{Candidate, FinishedClass, FinishedTotals};
-pub(crate) use read::{ListQuery, MessageEntry, Position, WorkRecord};
+pub(crate) use read::{ListQuery, LiveSession, MessageEntry, Position, SessionQuery, WorkRecord};
 pub(crate) use request::TextDigest;
 pub(crate) use write::Allocate;
 
@@ -231,6 +234,16 @@ impl Journal {
         self.shared.identity.directory_id
     }
 
+    /// The secret of a task, which its processes prove themselves with over TCP.
+    pub(crate) fn task_secret(&self, uid: TaskUid) -> String {
+        self.shared.identity.request_key.task_secret(uid)
+    }
+
+    /// Reports whether this is the secret of a task. Compares in constant time.
+    pub(crate) fn is_task_secret(&self, uid: TaskUid, secret: &str) -> bool {
+        self.shared.identity.request_key.is_task_secret(uid, secret)
+    }
+
     /// The digests of a request's environment variables, by name.
     pub(crate) fn variable_digests(&self, request: &SpawnRequest) -> BTreeMap<String, ValueDigest> {
         let key = &self.shared.identity.request_key;
@@ -280,6 +293,19 @@ impl Journal {
         settings: QueueSettings,
     ) -> Result<(), JournalError> {
         let change = Change::SetQueue { name, settings };
+        self.shared.writer.write(change).await.map(drop)
+    }
+
+    /// Makes the reattach window of a session with owners durable; `None`: it has no owner any more.
+    pub(crate) async fn set_owned(
+        &self,
+        session_id: String,
+        reattach_window: Option<Duration>,
+    ) -> Result<(), JournalError> {
+        let change = Change::SetOwned {
+            session_id,
+            reattach_window,
+        };
         self.shared.writer.write(change).await.map(drop)
     }
 

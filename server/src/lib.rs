@@ -8,6 +8,7 @@
 //! | `supervisor` | decides what happens to tasks; one actor per live task |
 //! | `process` | the operating system: starts, watches and kills trees |
 //! | `journal` | the durable, ordered record, and the only source of watchers |
+//! | `outbound` | connections to other programs |
 //! | `output` | the rules for lines and text of output: pure |
 //! | `task` | the vocabulary of all of them |
 //! | `serve`, `config` | the daemon from start to end |
@@ -21,6 +22,7 @@ mod crash;
 #[doc(hidden)]
 pub mod fuzz;
 mod journal;
+mod outbound;
 mod output;
 mod process;
 mod serve;
@@ -30,10 +32,13 @@ mod supervisor;
 mod task;
 mod wall_clock;
 
-pub use config::{Config, Limits, Listen, OnExit, ProbeHosts, Retention, TlsFiles};
+pub use config::{
+    AllowedHosts, Config, Http, HttpAccess, Limits, Listen, OnExit, Retention, TlsFiles, Webhooks,
+};
 pub use journal::Durability;
 pub use process::containment::ContainmentSetting;
 pub use serve::{Ready, RunError, run};
+pub use service::{Dashboard, DashboardError, TraceError, WebhookError};
 
 /// The inner parts that the tests and the benchmarks of this workspace drive without a server.
 #[doc(hidden)]
@@ -42,7 +47,10 @@ pub mod internal {
         journal::{Boot, Entry, Journal, Past},
         process::{
             launch::EnvBlock,
-            shim::{AfterTask, Launch, RecordSync, ShimLink, ShimOrder, ShimPool, ShimReport},
+            shim::{
+                AfterFailure, AfterTask, Launch, RecordSync, ShimLink, ShimOrder, ShimPool,
+                ShimReport, Stdin,
+            },
             task_file::{Exit, LastOutput, MemoryDir, Reading, Records, Start, TaskDir, TreeEnd},
         },
         task::{

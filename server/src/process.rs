@@ -36,7 +36,7 @@ pub(crate) use host::{
     disk::{allocate, file_system_size},
     errno_text, error_text, ignore_child_signals,
     lock::StateLock,
-    own_uid, raise_descriptor_limit,
+    open_descriptors, own_uid, raise_descriptor_limit,
     schedule::Priority,
     signals::{signal_name, signal_number},
 };

@@ -14,8 +14,9 @@ use heeler_proto::server::BackgroundTasksServer;
 use tokio::{
     sync::{oneshot, watch},
     task::{JoinError, JoinHandle},
+    time::{Instant, timeout_at},
 };
-use tonic::transport::Server;
+use tonic::{service::Routes, transport::Server};
 use tonic_health::{ServingStatus, server::HealthReporter};
 
 use crate::{
@@ -26,7 +27,9 @@ use crate::{
         launch::ServerAddress,
     },
     service::{
-        Closing, Edge, End, Gate, LARGEST_REQUEST, ListenError, Listener, NAME, Service, Tcp,
+        Closing, Edge, End, Front, Gate, Guard, InProcess, LARGEST_REQUEST, ListenError, Listener,
+        Metrics, NAME, Service, Tcp, TraceError, Traces, WebhookError, WebhookMeters, Webhooks,
+        serve_http,
     },
     supervisor::{CancelRequest, Cascade, Recovered, Supervisor},
     task::{Actor, StopCause},
@@ -61,6 +64,10 @@ pub enum RunError {
     Journal(#[from] JournalError),
     #[error(transparent)]
     Listen(#[from] ListenError),
+    #[error(transparent)]
+    Webhook(#[from] WebhookError),
+    #[error(transparent)]
+    Trace(#[from] TraceError),
     #[error("the server stopped serving: {0}")]
     Transport(#[from] tonic::transport::Error),
 }
@@ -81,8 +88,12 @@ impl RunError {
 pub struct Ready {
     /// The addresses for clients, e.g. `unix:/run/user/1000/heeler/heeler.sock`.
     pub addresses: Vec<String>,
+    /// The address for JSON over HTTP and the page, if there is one.
+    pub http: Option<String>,
     /// The file with the token for TCP clients, if the daemon listens on TCP.
     pub token_file: Option<PathBuf>,
+    /// The file with the secret of the webhooks, if there are any.
+    pub webhook_secret_file: Option<PathBuf>,
     pub containment: ChosenContainment,
     pub recovered: Recovered,
 }
@@ -92,9 +103,16 @@ impl fmt::Display for Ready {
         for address in &self.addresses {
             writeln!(f, "heeler: listening on {address}")?;
         }
+        if let Some(address) = &self.http {
+            writeln!(f, "heeler: listening on {address}")?;
+        }
         if let Some(path) = &self.token_file {
             let path = path.display();
             writeln!(f, "heeler: TCP clients need the token in {path}")?;
+        }
+        if let Some(path) = &self.webhook_secret_file {
+            let path = path.display();
+            writeln!(f, "heeler: webhooks are signed with the secret in {path}")?;
         }
         write!(f, "heeler: containment: {}", self.containment)?;
         if self.recovered.tasks > 0 {
@@ -130,7 +148,10 @@ async fn serve(
     ready: impl FnOnce(&Ready),
 ) -> Result<(), RunError> {
     let addresses = unix_addresses(config).chain(tcp.addresses()).collect();
+    let http = tcp.http().map(|(scheme, at)| format!("{scheme}://{at}"));
     let token_file = tcp.token_file();
+    let secret_file = |webhooks| Webhooks::secret_file(webhooks, &config.state_dir);
+    let webhook_secret_file = config.webhooks.as_ref().map(secret_file);
     let mut server = Running::listen(config, tcp, supervisor, journal).await?;
     let (recovered, is_recovered) = oneshot::channel();
     let serving = async {
@@ -142,7 +163,9 @@ async fn serve(
         set_health(&server.health, ServingStatus::Serving).await;
         ready(&Ready {
             addresses,
+            http,
             token_file,
+            webhook_secret_file,
             containment: supervisor.containment().clone(),
             recovered: recovered_tasks,
         });
@@ -203,6 +226,10 @@ struct Running {
     end: End,
     health: HealthReporter,
     transport: JoinHandle<Result<(), tonic::transport::Error>>,
+    http: Option<JoinHandle<()>>,
+    webhooks: Option<JoinHandle<()>>,
+    traces: Option<Traces>,
+    task_spans: Option<JoinHandle<()>>,
 }
 
 impl Running {
@@ -224,9 +251,21 @@ impl Running {
             closing.clone(),
             end.clone(),
         );
-        let token = tcp.token();
+        let webhook_meters = WebhookMeters::default();
+        let webhooks = match &config.webhooks {
+            Some(webhooks) => {
+                let dir = &config.state_dir;
+                Some(Webhooks::open(webhooks, dir, &service, &webhook_meters)?)
+            }
+            None => {
+                Webhooks::forget(&config.state_dir)?;
+                None
+            }
+        };
+        let traces = config.otlp.as_deref().map(Traces::open).transpose()?;
+        let (token, http_address) = (tcp.token(), tcp.http());
         let paths = config.listen.iter().filter_map(Listen::unix);
-        let connections = Listener::bind(paths, tcp)?.connections(&closing);
+        let (connections, http_connections) = Listener::bind(paths, tcp)?.connections(&closing);
         let reflection = || {
             tonic_reflection::server::Builder::configure()
                 .register_encoded_file_descriptor_set(heeler_proto::FILE_DESCRIPTOR_SET)
@@ -235,16 +274,38 @@ impl Running {
                 .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
         };
         let no_reflection = |error| RunError::io("offer reflection")(io::Error::other(error));
+        let edge = Edge::new(
+            gate.clone(),
+            token,
+            LARGEST_REQUEST,
+            supervisor.clone(),
+            traces.clone(),
+        );
+        let routes = Routes::new(
+            BackgroundTasksServer::new(service).max_decoding_message_size(LARGEST_REQUEST),
+        )
+        .add_service(health_service)
+        .add_service(reflection().build_v1().map_err(no_reflection)?)
+        // For generic clients that are a little older.
+        .add_service(reflection().build_v1alpha().map_err(no_reflection)?)
+        .prepare();
+        let http = config.http.as_ref().zip(http_address);
+        let http = http.map(|(config, (scheme, address))| {
+            let guard = Guard::new(scheme, address, &config.hosts, &config.origins);
+            let calls = edge.meters().clone();
+            let metrics = Metrics::new(supervisor.clone(), journal.clone(), calls, webhook_meters);
+            let backend = InProcess::new(edge.clone(), routes.clone(), metrics);
+            let front = Front::new(backend, guard, config.access);
+            tokio::spawn(serve_http(http_connections, front, closing.clone()))
+        });
         let router = Server::builder()
             .max_concurrent_streams(STREAMS)
-            .layer(Edge::new(gate.clone(), token, LARGEST_REQUEST))
-            .add_service(health_service)
-            .add_service(reflection().build_v1().map_err(no_reflection)?)
-            // For generic clients that are a little older.
-            .add_service(reflection().build_v1alpha().map_err(no_reflection)?)
-            .add_service(
-                BackgroundTasksServer::new(service).max_decoding_message_size(LARGEST_REQUEST),
-            );
+            .layer(edge)
+            .add_routes(routes);
+        // From before the recovery, which may record ends.
+        let follow =
+            |traces: Traces| traces.follow(journal.clone(), journal.head(), closing.clone());
+        let task_spans = traces.clone().map(|traces| tokio::spawn(follow(traces)));
         let transport = tokio::spawn(
             router.serve_with_incoming_shutdown(connections, async move { closing.begun().await }),
         );
@@ -254,6 +315,10 @@ impl Running {
             end,
             health,
             transport,
+            http,
+            webhooks: webhooks.map(|webhooks| tokio::spawn(webhooks.run())),
+            traces,
+            task_spans,
         })
     }
 
@@ -266,9 +331,10 @@ impl Running {
         set_health(&self.health, ServingStatus::NotServing).await;
         self.gate.close();
         self.close.send_replace(true);
+        let last_calls = Instant::now() + LAST_CALLS;
         let ended = match ended_early {
             Some(ended) => ended,
-            None => match tokio::time::timeout(LAST_CALLS, &mut self.transport).await {
+            None => match timeout_at(last_calls, &mut self.transport).await {
                 Ok(ended) => ended,
                 Err(_) => {
                     self.transport.abort();
@@ -276,6 +342,17 @@ impl Running {
                 }
             },
         };
+        for mut other in [self.http, self.webhooks, self.task_spans]
+            .into_iter()
+            .flatten()
+        {
+            if timeout_at(last_calls, &mut other).await.is_err() {
+                other.abort();
+            }
+        }
+        if let Some(traces) = self.traces {
+            traces.flush().await;
+        }
         ended.unwrap_or(Ok(())).map_err(RunError::from)
     }
 }
@@ -287,15 +364,10 @@ fn unix_addresses(config: &Config) -> impl Iterator<Item = String> {
 
 /// The address at which tasks reach this server: a Unix socket, if there is one.
 fn reach(config: &Config, tcp: &Tcp) -> ServerAddress {
-    match unix_addresses(config).next() {
-        Some(address) => ServerAddress {
-            address,
-            token_file: None,
-        },
-        None => ServerAddress {
-            address: tcp.own_address().unwrap_or_default(),
-            token_file: tcp.token_file(),
-        },
+    let address = unix_addresses(config).next().or_else(|| tcp.own_address());
+    ServerAddress {
+        takes_tokens: tcp.token_file().is_some(),
+        address: address.unwrap_or_default(),
     }
 }
 

@@ -1,16 +1,21 @@
 //! The gRPC edge: the only part of the server that names generated types or `Status`.
 //!
 //! ```text
-//! transport ──> rpc ──> supervisor, journal
-//!   who calls,    │ ^
-//!   how many      v │
-//!               wire: checks, conversions, refusals
+//! http ──> transport ──> rpc ──> supervisor, journal
+//!   JSON     who calls,    │ ^
+//!            how many      v │
+//!                        wire: checks, conversions, refusals
 //! ```
 //!
 //! A bad request is refused here, before any other part of the server hears of it.
 
+mod http;
+mod metrics;
+mod private_file;
 mod rpc;
+mod traces;
 mod transport;
+mod webhooks;
 mod wire;
 
 #[cfg(feature = "fuzz")]
@@ -18,16 +23,25 @@ pub(crate) use rpc::fuzz;
 
 use std::sync::Arc;
 
+use ::http::Extensions;
 use heeler_proto::v1;
 use tokio::sync::{Notify, watch};
+use tonic::Status;
 
+pub use self::http::{Dashboard, DashboardError};
+pub(crate) use self::http::{Front, Guard, InProcess, serve as serve_http};
+pub(crate) use metrics::Metrics;
+pub use traces::TraceError;
+pub(crate) use traces::Traces;
 use transport::Call;
 pub(crate) use transport::{Edge, Gate, ListenError, Listener, Tcp};
+pub use webhooks::WebhookError;
+pub(crate) use webhooks::{WebhookMeters, Webhooks};
 
 use crate::{
     journal::Journal,
-    supervisor::Supervisor,
-    task::{Filter, Task, TaskId, Timestamp},
+    supervisor::{Requester, Supervisor},
+    task::{Authority, CallSpan, Filter, Rights, Scope, Task, TaskId, Timestamp},
 };
 use wire::{convert, encodings::Encodings, refusal::Refusal};
 
@@ -47,6 +61,10 @@ pub(crate) struct Service {
     closing: Closing,
     end: End,
     encodings: Arc<Encodings>,
+    /// The party whose calls it serves: see [`Service::for_caller`].
+    authority: Authority,
+    /// The span of the call that it serves, if the server exports traces.
+    span: Option<CallSpan>,
 }
 
 /// Announces that the server is shutting down.
@@ -93,23 +111,95 @@ impl Service {
         closing: Closing,
         end: End,
     ) -> Self {
+        let key = journal.id_key();
         Self {
             supervisor,
             journal,
             started: Timestamp::now(),
             closing,
             end,
-            encodings: Arc::default(),
+            encodings: Arc::new(Encodings::new(key)),
+            authority: Authority::User,
+            span: None,
         }
     }
 
-    /// Returns a task by id, live or finished.
-    async fn find(&self, id: &TaskId) -> Result<Arc<Task>, Refusal> {
-        if let Some(handle) = self.supervisor.live(id) {
-            return Ok(handle.task());
+    /// The service as the caller of a request may use it. A call without a known caller is not served.
+    fn for_caller(&self, extensions: &Extensions) -> Result<Self, Status> {
+        let authority = extensions.get::<Authority>().cloned();
+        let authority =
+            authority.ok_or_else(|| Status::internal("the call came without its caller"))?;
+        Ok(Self {
+            authority,
+            span: extensions.get().copied(),
+            ..self.clone()
+        })
+    }
+
+    /// The party that asks for a task by this call.
+    fn requester(&self) -> Requester {
+        Requester {
+            authority: self.authority.clone(),
+            span: self.span,
         }
-        let task = self.journal.task(id).await?;
-        task.ok_or_else(|| Refusal::task_not_found(id.as_str()))
+    }
+
+    /// Returns a task by id, live or finished. A caller inside of a task finds that task and its descendants;
+    /// another task is refused, whatever the call would do with it.
+    async fn find(&self, id: &TaskId) -> Result<Arc<Task>, Refusal> {
+        let task = match self.supervisor.live(id) {
+            Some(handle) => handle.task(),
+            None => {
+                let task = self.journal.task(id).await?;
+                task.ok_or_else(|| Refusal::task_not_found(id.as_str()))?
+            }
+        };
+        match (self.authority.bound(), self.authority.sees(&task)) {
+            (Some(own), false) => Err(Refusal::not_your_task(id, own)),
+            (Some(_), true) | (None, _) => Ok(task),
+        }
+    }
+
+    /// Returns a task on which the caller may act: for one inside of a task, a descendant of it.
+    async fn find_to_act(&self, id: &TaskId) -> Result<Arc<Task>, Refusal> {
+        let task = self.find(id).await?;
+        match (self.authority.bound(), self.authority.acts_on(&task)) {
+            (Some(own), false) => Err(Refusal::not_your_task(id, own)),
+            (Some(_), true) | (None, _) => Ok(task),
+        }
+    }
+
+    /// Checks that a caller inside of a task may report on a task: itself, or a descendant. What does not exist
+    /// is refused later. The caller may have rights to nothing else.
+    async fn check_reports(&self, id: &TaskId) -> Result<(), Refusal> {
+        match self.authority.bound() {
+            None => Ok(()),
+            Some(own) if own == id => Ok(()),
+            Some(own) if self.authority.rights() < Rights::Children => {
+                Err(Refusal::not_your_task(id, own))
+            }
+            Some(_) => self.find(id).await.map(drop),
+        }
+    }
+
+    /// Checks that the caller may act on a task.
+    async fn check_acts(&self, id: &TaskId) -> Result<(), Refusal> {
+        match self.authority.bound() {
+            None => Ok(()),
+            Some(_) => self.find_to_act(id).await.map(drop),
+        }
+    }
+
+    /// Limits a filter to the tasks that the caller may see.
+    fn seen(&self, filter: Filter) -> Filter {
+        let scope = self.authority.bound().cloned().map(Scope::From);
+        Filter { scope, ..filter }
+    }
+
+    /// Limits a filter to the tasks on which the caller may act.
+    fn acted_on(&self, filter: Filter) -> Filter {
+        let scope = self.authority.bound().cloned().map(Scope::Below);
+        Filter { scope, ..filter }
     }
 
     /// Checks a request with regular expressions, whose compilation takes time, in its client's turn.

@@ -16,35 +16,25 @@
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | `spawn` | checks of a Spawn, and its idempotence |
+//! | `calls` | the calls of the service, each up to a message to an actor |
+//! | `callers` | the task that a caller is inside of, and its rights |
 //! | `admission` | keys, queues and limits: pure |
-//! | `registry`, `handle` | the live tasks, and the messages to their actors |
+//! | `registry` | the live tasks and their handles, the sessions and their owners |
 //! | `task_actor` | one live task |
-//! | `probe` | looks at whether a task is ready |
 //! | `lifecycle` | the state machine of a task: pure |
-//! | `case` | what became of a task without a shim connection: pure |
-//! | `haste` | the priority of the server during a fork storm |
-//! | `work` | the calls of workers, and the messages to them |
-//! | `requests`, `queues`, `observe`, `ports` | the other calls of the service |
+//! | `looks` | readiness and ports of a task, looked at from outside |
 //! | `output` | reading and searching output |
 //! | `server` | start-up, shutdown, retention, leftovers |
 
 mod admission;
-mod case;
-mod handle;
-mod haste;
+mod callers;
+mod calls;
 mod lifecycle;
-mod observe;
+mod looks;
 mod output;
-mod ports;
-mod probe;
-mod queues;
 mod registry;
-mod requests;
 mod server;
-mod spawn;
 mod task_actor;
-mod work;
 
 use std::{
     path::PathBuf,
@@ -57,32 +47,39 @@ use std::{
 use tokio::sync::watch;
 
 pub(crate) use admission::{QueueState, Refused};
-pub(crate) use handle::{AttachedClient, Handle, Standing};
+pub(crate) use calls::{
+    input::{ClosedBy, InputEnd, InputError, InputHold, InputWrite, LONGEST_WRITER},
+    observe::Observed,
+    queues::{QueueChange, QueueError},
+    requests::{
+        CancelMode, CancelOutcome, CancelRequest, Cancelled, Cascade, DetachOutcome, Detached,
+        UpdateOutcome, Updated,
+    },
+    screen::Screen,
+    spawn::{Notice, Requester, SpawnError},
+    work::{Listens, Presence, Sign, TakeOver, WorkError, WorkerSession},
+};
 pub(crate) use lifecycle::{DetachRequest, PatternChange};
-pub(crate) use observe::Observed;
+pub(crate) use looks::probe::HostNotAllowed;
 pub(crate) use output::{
     Boundary, Excerpt, ExcerptKind, Extent, HeadAndTail, LINE_BYTES, Limits as PieceLimits,
     OutputStart, Part, Piece, Read, Search, SearchKey, SearchThreads, TAIL_BYTES,
 };
-pub(crate) use probe::HostNotAllowed;
-pub(crate) use queues::{QueueChange, QueueError};
-pub(crate) use requests::{
-    CancelMode, CancelOutcome, CancelRequest, Cancelled, Cascade, DetachOutcome, Detached,
-    UpdateOutcome, Updated,
+pub(crate) use registry::{
+    handle::{AttachedClient, Handle, Standing},
+    owners::{OwnError, SessionOwner},
 };
 pub(crate) use server::{recovery::Recovered, shutdown::Stopped};
-pub(crate) use spawn::{Notice, SpawnError};
-pub(crate) use work::{Listens, Presence, Sign, TakeOver, WorkError, WorkerSession};
 
 /// Types and rules of the process layer that the supervisor's own interface uses.
 pub(crate) use crate::process::{
     launch::RESERVED_PREFIX,
     signal_name, signal_number,
-    tree::{Process, Tree, ports::ListeningPort},
+    tree::{Process, Tree, caller::Caller, owner::PinnedProcess, ports::ListeningPort},
 };
 
 use crate::{
-    config::{Limits, ProbeHosts},
+    config::{AllowedHosts, Limits},
     journal::Journal,
     process::{
         containment::ChosenContainment, launch::BaseEnv, shim::ShimPool, task_file::TaskDir,
@@ -90,13 +87,11 @@ use crate::{
     },
     task::{Filter, TaskId},
 };
-use haste::Haste;
+use calls::{queues::QueueChanges, spawn::Requests};
+use looks::probe::Probes;
 use output::excerpts::ExcerptCache;
-use probe::Probes;
-use queues::QueueChanges;
-use registry::Registry;
-use server::{MemoryRoom, OutputBudget};
-use spawn::Requests;
+use registry::{Registry, owners::OwnedSessions};
+use server::{MemoryRoom, OutputBudget, haste::Haste, meters::Meters};
 
 /// Everything that the supervisor works with.
 #[derive(Debug)]
@@ -112,7 +107,7 @@ pub(crate) struct Parts {
     pub(crate) limits: Limits,
     /// The most output on disk, of all tasks together, in bytes.
     pub(crate) max_output: u64,
-    pub(crate) probe_hosts: ProbeHosts,
+    pub(crate) probe_hosts: AllowedHosts,
 }
 
 /// The owner of all tasks; cheap to clone.
@@ -128,6 +123,7 @@ struct Shared {
     registry: Registry,
     requests: Requests,
     queue_changes: QueueChanges,
+    owned_sessions: OwnedSessions,
     excerpts: ExcerptCache,
     memory_room: MemoryRoom,
     output_budget: OutputBudget,
@@ -138,6 +134,7 @@ struct Shared {
     sweeper: Sweeper,
     search_threads: SearchThreads,
     haste: Haste,
+    meters: Meters,
     /// The number of actors and other jobs that shutdown waits for.
     jobs: watch::Sender<usize>,
     /// True once clients can attach.
@@ -193,6 +190,7 @@ impl Supervisor {
             registry: Registry::new(parts.limits.clone()),
             requests: Requests::default(),
             queue_changes: QueueChanges::default(),
+            owned_sessions: OwnedSessions::default(),
             excerpts: ExcerptCache::new(),
             memory_room: MemoryRoom::default(),
             output_budget: OutputBudget::new(parts.max_output),
@@ -201,6 +199,7 @@ impl Supervisor {
             sweeper,
             search_threads,
             haste: Haste::default(),
+            meters: Meters::new(),
             jobs: watch::Sender::new(0),
             accepts_clients: watch::Sender::new(false),
             shutting_down: watch::Sender::new(false),

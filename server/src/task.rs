@@ -8,18 +8,13 @@ pub(crate) mod ampersand;
 mod event;
 mod filter;
 mod id;
-mod outcome;
+mod life;
 mod output;
-mod pattern;
-mod policy;
-mod proof;
 mod queue;
-mod readiness;
-mod session;
+mod rights;
 mod spec;
-mod state;
-mod stop;
 mod time;
+mod trace;
 mod work;
 
 use std::{sync::Arc, time::Duration};
@@ -31,34 +26,41 @@ pub(crate) use event::{Event, EventRole, Revision};
 pub(crate) use filter::{Filter, PortFilter};
 pub use id::{IdKey, Seq, TaskId, TaskUid};
 pub(crate) use id::{IdPrefix, ParseIdPrefixError};
-pub use outcome::{LeaderEnd, Outcome};
-pub(crate) use outcome::{SpawnFailure, SpawnStage};
+pub use life::outcome::{LeaderEnd, Outcome};
+pub(crate) use life::outcome::{SpawnFailure, SpawnStage};
+pub(crate) use life::proof::{Proof, ProofMethod, ProofResult, Survivor};
+pub(crate) use life::session::{Activity, Fact, FactKind, SessionIdle};
+pub(crate) use life::state::{AttachEnd, DetachCause, Detached, Placement, Queued, State};
+pub use life::state::{Containment, EndReason, EndState, Ended, Leader, Started, StartedBy};
+pub use life::stop::Signal;
+pub(crate) use life::stop::{
+    Actor, SentSignal, SignalTarget, SoftPhase, Stop, StopCause, StopMode, StopPhase,
+};
 pub(crate) use output::{Chunk, OutputLimit, OutputLimitCause, Stream, Tail};
 pub use output::{Gap, GapCause, Item};
-pub(crate) use pattern::{
+pub(crate) use queue::QueueSettings;
+pub(crate) use rights::{Authority, Rights, Scope};
+pub(crate) use spec::SpawnRequest;
+pub(crate) use spec::pattern::{
     DEFAULT_COOLDOWN, DEFAULT_EVENTS, FoundLines, LinePlace, MOST_PATTERNS, Match, MatchesByName,
     Pattern, PatternMatches,
 };
-pub(crate) use policy::DEFAULT_SOFT_GRACE;
-pub(crate) use policy::{
+pub(crate) use spec::policy::DEFAULT_SOFT_GRACE;
+pub(crate) use spec::policy::{
     DEFAULT_FOREGROUND_TIMEOUT, DEFAULT_REATTACH_WINDOW, Environment, EnvironmentDefaults,
     Exclusive, ExclusiveMode, Foreground, Input, OnDisconnect, OnForegroundTimeout, OnStale,
     OrphanPolicy, Silence, ValueDigest,
 };
-pub use policy::{DEFAULT_GRACE, OnOutputLimit, OutputPolicy, StopPolicy};
-pub(crate) use proof::{Proof, ProofMethod, ProofResult, Survivor};
-pub(crate) use queue::QueueSettings;
-pub(crate) use readiness::{DEFAULT_PROBE_INTERVAL, OnReadyTimeout, Probe, Readiness, Ready};
-pub(crate) use session::{Activity, Fact, FactKind, SessionIdle};
-pub(crate) use spec::SpawnRequest;
-pub use spec::{Command, Kind, Spec};
-pub(crate) use state::{AttachEnd, DetachCause, Detached, Placement, Queued, State};
-pub use state::{Containment, EndReason, EndState, Ended, Leader, Started, StartedBy};
-pub use stop::Signal;
-pub(crate) use stop::{
-    Actor, SentSignal, SignalTarget, SoftPhase, Stop, StopCause, StopMode, StopPhase,
+pub use spec::policy::{DEFAULT_GRACE, OnOutputLimit, OutputPolicy, StopPolicy};
+pub(crate) use spec::readiness::{DEFAULT_PROBE_INTERVAL, OnReadyTimeout, Probe, Readiness, Ready};
+pub(crate) use spec::restart::{
+    AttemptPhase, Attempts, DEFAULT_MAX_RESTART_DELAY, DEFAULT_MAX_RESTARTS, DEFAULT_RESET_AFTER,
+    DEFAULT_RESTART_DELAY, Restart,
 };
+pub(crate) use spec::terminal::{DEFAULT_TERM, Terminal, TerminalSize};
+pub use spec::{Command, Kind, Spec};
 pub use time::{Moment, Monotonic, Timestamp};
+pub(crate) use trace::{CallSpan, SpanContext, TaskSpan};
 pub(crate) use work::{
     Block, BlockKind, LATEST_BLOCKS, MAILBOX_BYTES, MAILBOX_MESSAGES, MESSAGE_RECEIPTS,
     MessageDraft, NewBlock, Progress, ProgressUpdate, Report, ReportedBy, TaskMessage,
@@ -74,13 +76,23 @@ pub struct Task {
     /// Globally unique id.
     pub uid: TaskUid,
     pub spec: Arc<Spec>,
+    /// Its parent, the parent of that, and so on, from the first one down to its parent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ancestors: Vec<TaskId>,
     /// The time at which its intent was recorded.
     pub created: Timestamp,
+    /// Its span, if the server that created it exports traces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub span: Option<Box<TaskSpan>>,
     /// Present if it had to wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queued: Option<Queued>,
+    /// The first start, with the leader of the latest one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Started>,
+    /// Present once an attempt has failed and another one follows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<Box<Attempts>>,
     /// The end of the leader, or its failure to start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leader_end: Option<LeaderEnd>,
@@ -143,9 +155,12 @@ impl Task {
             id,
             uid: TaskUid::new(),
             spec: Arc::new(spec),
+            ancestors: Vec::new(),
             created,
+            span: None,
             queued: None,
             started: None,
+            attempts: None,
             leader_end: None,
             orphans_tracked: false,
             detached: None,
@@ -168,11 +183,16 @@ impl Task {
         }
     }
 
+    pub(crate) fn descends_from(&self, other: &TaskId) -> bool {
+        self.ancestors.contains(other)
+    }
+
     /// The point in its life.
     pub fn state(&self) -> State {
         match (&self.ended, &self.stop, &self.started) {
             (Some(ended), _, _) => State::Ended(ended.state),
             (None, Some(_), _) => State::Stopping,
+            (None, None, Some(_)) if self.next_attempt().is_some() => State::Starting,
             (None, None, Some(_)) => State::Running,
             (None, None, None) if self.is_waiting() => State::Queued,
             (None, None, None) => State::Starting,

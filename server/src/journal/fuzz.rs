@@ -49,7 +49,7 @@ pub(crate) fn record(bytes: &[u8]) -> Option<Task> {
         }
         _ => {
             let activity = record::decode_activity(record).ok()?;
-            let written = record::encode_activity(activity);
+            let written = record::encode_activity(&activity);
             let again = record::decode_activity(written.as_bytes());
             assert_eq!(again.expect("it was just written"), activity);
         }

@@ -46,6 +46,7 @@ pub(super) use sized::{SizedEvent, SizedFact};
 pub(super) use startup::{bounds, highest_seq, live_tasks};
 
 pub(crate) use list::{ListQuery, Page, Position};
+pub(crate) use live_state::{LiveSession, SessionQuery};
 pub(crate) use work::{MessageEntry, WorkRecord};
 
 impl Journal {
@@ -194,6 +195,11 @@ impl Journal {
     /// One page of a list.
     pub(crate) async fn list(&self, query: ListQuery) -> Result<Page, JournalError> {
         list::page(&self.shared.pool, &self.shared.live, self.id_key(), query).await
+    }
+
+    /// The sessions of live tasks, by id, and the revision at which this was true.
+    pub(crate) fn sessions(&self, query: &SessionQuery) -> (Revision, Vec<LiveSession>) {
+        self.shared.live.sessions(query)
     }
 
     /// Every live task that matches, newest first, and the revision at which this was true: the events

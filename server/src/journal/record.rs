@@ -55,13 +55,8 @@ pub(super) fn idle_session(format: i64, record: &[u8]) -> Result<String, RecordE
     Ok(decode::<IdleRecord>(format, record)?.session_id)
 }
 
-pub(super) fn encode_activity(activity: Activity) -> String {
-    let Activity {
-        agents,
-        shells,
-        hosted,
-    } = activity;
-    format!(r#"{{"agents":{agents},"shells":{shells},"hosted":{hosted}}}"#)
+pub(super) fn encode_activity(activity: &Activity) -> String {
+    serde_json::to_string(activity).expect("an activity consists of numbers")
 }
 
 pub(super) fn decode_activity(text: &[u8]) -> Result<Activity, RecordError> {
@@ -125,6 +120,8 @@ pub(super) fn event_name(kind: EventKind) -> &'static str {
         EventKind::LeaderExited => "leader_exited",
         EventKind::Detached => "detached",
         EventKind::Stale => "stale",
+        EventKind::Restarting => "restarting",
+        EventKind::Restarted => "restarted",
         EventKind::Ready => "ready",
         EventKind::NotReady => "not_ready",
         EventKind::NeedsInput => "needs_input",
@@ -210,6 +207,8 @@ mod tests {
             EventKind::LeaderExited,
             EventKind::Detached,
             EventKind::Stale,
+            EventKind::Restarting,
+            EventKind::Restarted,
             EventKind::Ready,
             EventKind::NotReady,
             EventKind::NeedsInput,

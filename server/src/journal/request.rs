@@ -5,11 +5,19 @@
 //! whether a later request with the key asks for an equal task, and in which variable it differs.
 
 use ring::hmac;
+use subtle::ConstantTimeEq as _;
 
-use crate::task::{SpawnRequest, ValueDigest};
+use crate::task::{SpawnRequest, TaskUid, ValueDigest};
 
 /// Keeps the digest of a value apart from that of a request.
 const VALUE: &[u8] = b"value of a variable\0";
+
+/// Keeps the secret of a task apart from every digest.
+const SECRET: &[u8] = b"secret of a task\0";
+
+fn secret_message(uid: TaskUid) -> Vec<u8> {
+    [SECRET, uid.as_bytes()].concat()
+}
 
 /// The key of the digests of a state directory: without it, a value of few possibilities could be guessed
 /// from a digest.
@@ -43,6 +51,21 @@ impl RequestKey {
         let mut half = [0; 16];
         half.copy_from_slice(&context.sign().as_ref()[..16]);
         ValueDigest(u128::from_be_bytes(half))
+    }
+
+    /// The secret of a task: a digest of its uid, so that nothing has to be stored.
+    pub(super) fn task_secret(&self, uid: TaskUid) -> String {
+        let tag = hmac::sign(&self.0, &secret_message(uid));
+        let digits = tag.as_ref().iter().map(|byte| format!("{byte:02x}"));
+        digits.collect()
+    }
+
+    /// Compares in constant time.
+    pub(super) fn is_task_secret(&self, uid: TaskUid, secret: &str) -> bool {
+        self.task_secret(uid)
+            .as_bytes()
+            .ct_eq(secret.as_bytes())
+            .into()
     }
 
     /// The digest of a text of which nothing else is kept.
@@ -92,5 +115,19 @@ mod tests {
         assert_ne!(key.value("TOKEN", "another"), digest);
         assert_ne!(key.value("PASSWORD", "secret"), digest);
         assert_ne!(RequestKey::new(b"two").value("TOKEN", "secret"), digest);
+    }
+
+    /// K4
+    #[test]
+    fn the_secret_of_a_task_depends_on_the_key_and_the_task() {
+        let (key, task) = (RequestKey::new(b"one"), TaskUid::new());
+        let secret = key.task_secret(task);
+        assert_eq!(secret.len(), 64);
+        assert!(key.is_task_secret(task, &secret));
+        assert!(!key.is_task_secret(TaskUid::new(), &secret));
+        assert!(!RequestKey::new(b"two").is_task_secret(task, &secret));
+        for forged in ["", "0", &secret[1..], &secret.to_uppercase()] {
+            assert!(!key.is_task_secret(task, forged), "{forged}");
+        }
     }
 }

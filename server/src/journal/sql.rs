@@ -23,6 +23,8 @@ pub(super) const REQUEST_BY_SCAN: &str =
 
 /// Reads every queue with settings; executed once, at start-up.
 pub(super) const QUEUES: &str = "SELECT name, slots, paused FROM queues";
+/// Reads every session with owners; executed once, at start-up.
+pub(super) const OWNED_SESSIONS: &str = "SELECT session_id, reattach_window FROM owned_sessions";
 
 statements! {
     TABLE_COUNT = "SELECT count(*) FROM sqlite_schema";
@@ -63,6 +65,8 @@ statements! {
         VALUES (?1, ?2, ?3, ?4)";
     SET_QUEUE = "INSERT OR REPLACE INTO queues (name, slots, paused) VALUES (?1, ?2, ?3)";
     DELETE_QUEUE = "DELETE FROM queues WHERE name = ?1";
+    OWN_SESSION = "INSERT OR REPLACE INTO owned_sessions (session_id, reattach_window) VALUES (?1, ?2)";
+    DISOWN_SESSION = "DELETE FROM owned_sessions WHERE session_id = ?1";
 
     SET_WORK = "INSERT OR REPLACE INTO work (task_seq, format, progress, worker, sequence)
         VALUES (?1, ?2, ?3, ?4, ?5)";

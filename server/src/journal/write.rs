@@ -18,6 +18,7 @@ mod append;
 mod batcher;
 mod draft;
 mod operation;
+mod owned_session;
 mod queue;
 mod remove;
 mod reserve;

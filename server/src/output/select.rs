@@ -38,6 +38,8 @@ pub(crate) struct Selected {
     /// The cursor at which the line ended.
     pub(crate) cursor: u64,
     pub(crate) line: Chunk,
+    /// The line before it was left out.
+    pub(crate) begins_group: bool,
 }
 
 /// The state of a selection.
@@ -48,9 +50,16 @@ pub(crate) struct Selector {
     owed: usize,
     /// The latest lines that were not selected: context of the next one.
     held: VecDeque<Selected>,
+    /// A line was left out since the latest selected one.
+    has_left_out: bool,
 }
 
 impl LineFilter {
+    /// Reports whether lines of context are selected.
+    pub(crate) fn has_context(&self) -> bool {
+        self.before > 0 || self.after > 0
+    }
+
     /// Reports whether the line is considered at all.
     fn admits(&self, line: &Line<'_>, shown: &[u8]) -> bool {
         let is_of_stream = self.stream.is_none_or(|stream| stream == line.stream);
@@ -68,7 +77,13 @@ impl Selector {
             filter,
             owed: 0,
             held: VecDeque::new(),
+            has_left_out: false,
         }
+    }
+
+    /// Reports whether lines of context are selected.
+    pub(crate) fn has_context(&self) -> bool {
+        self.filter.has_context()
     }
 
     /// Takes the next line, and adds the lines that are selected now.
@@ -86,15 +101,20 @@ impl Selector {
         }
         let include = filter.include.as_ref();
         if include.is_none_or(|pattern| pattern.matches(shown)) {
+            let first = selected.len();
             selected.extend(self.held.drain(..));
             selected.push(Selected::from(line));
+            selected[first].begins_group = std::mem::take(&mut self.has_left_out);
             self.owed = filter.after;
         } else if self.owed > 0 {
             self.owed -= 1;
             selected.push(Selected::from(line));
-        } else if filter.before > 0 {
+        } else if filter.before == 0 {
+            self.has_left_out = true;
+        } else {
             if self.held.len() == filter.before {
                 self.held.pop_front();
+                self.has_left_out = true;
             }
             self.held.push_back(Selected::from(line));
         }
@@ -102,6 +122,7 @@ impl Selector {
 
     /// Forgets the lines that could become context.
     pub(crate) fn forget_held(&mut self) {
+        self.has_left_out |= !self.held.is_empty();
         self.held.clear();
     }
 
@@ -127,6 +148,7 @@ impl From<Line<'_>> for Selected {
                 at: line.at,
                 data: line.bytes.to_vec(),
             },
+            begins_group: false,
         }
     }
 }
@@ -143,6 +165,17 @@ mod tests {
 
     /// The numbers of the lines `0` to `9`, with a `!` in each third, that a filter selects.
     fn selected(filter: LineFilter) -> Vec<u64> {
+        let lines = lines(filter);
+        lines.iter().map(|line| line.line.offset).collect()
+    }
+
+    /// The numbers of those that begin a group.
+    fn groups(filter: LineFilter) -> Vec<u64> {
+        let lines = lines(filter).into_iter().filter(|line| line.begins_group);
+        lines.map(|line| line.line.offset).collect()
+    }
+
+    fn lines(filter: LineFilter) -> Vec<Selected> {
         let mut selector = Selector::new(Arc::new(filter));
         let mut selected = Vec::new();
         for number in 0..10 {
@@ -161,7 +194,29 @@ mod tests {
             };
             selector.take(line, &mut selected);
         }
-        selected.iter().map(|line| line.line.offset).collect()
+        selected
+    }
+
+    /// O12: as grep separates them.
+    #[test]
+    fn a_group_begins_where_lines_are_left_out_that_the_filter_admits() {
+        let context = |expression: &str, before, after| LineFilter {
+            include: pattern(expression),
+            before,
+            after,
+            ..LineFilter::default()
+        };
+        assert_eq!(groups(context("[038]", 1, 1)), [7]);
+        assert_eq!(groups(context("[25]", 1, 1)), [1]);
+        assert_eq!(groups(context("[26]", 1, 1)), [1, 5]);
+        assert_eq!(groups(context("[26]", 0, 3)), [2]);
+        assert_eq!(groups(context("[27]", 0, 3)), [2, 7]);
+        let without = LineFilter {
+            exclude: pattern("!"),
+            ..context("[27]", 1, 1)
+        };
+        assert_eq!(selected(without.clone()), [1, 2, 4, 5, 7, 8]);
+        assert_eq!(groups(without), [] as [u64; 0]);
     }
 
     /// O12

@@ -8,7 +8,7 @@ pub(super) mod pidfd;
 pub(super) mod schedule;
 pub(super) mod signals;
 
-use std::io;
+use std::{fs, io};
 
 use nix::{
     errno::Errno,
@@ -39,6 +39,13 @@ pub(crate) fn raise_descriptor_limit() -> Option<u64> {
 pub(crate) fn descriptor_limit() -> Option<u64> {
     let (soft, _) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
     Some(soft)
+}
+
+/// The number of descriptors that this process has open.
+pub(crate) fn open_descriptors() -> io::Result<u64> {
+    // The listing itself has one.
+    let listed = fs::read_dir("/proc/self/fd")?.count() as u64;
+    Ok(listed.saturating_sub(1))
 }
 
 /// Ends this process as `kill -9` does.

@@ -18,9 +18,15 @@ mod pool;
 mod process;
 mod program;
 
-pub(crate) use heeler_shim::wire::STORED_STEP;
-pub use heeler_shim::wire::{AfterTask, Order as ShimOrder, Report as ShimReport};
-pub use launch::Launch;
+pub use heeler_shim::{
+    input::Stdin,
+    wire::{AfterTask, Order as ShimOrder, Report as ShimReport},
+};
+pub(crate) use heeler_shim::{
+    input::{INPUT_BUFFER, InputState, TerminalSize as ShimTerminalSize},
+    wire::{NOTE_PARTS, NotePart, STORED_STEP},
+};
+pub use launch::{AfterFailure, Launch};
 pub use link::ShimLink;
 pub use pool::ShimPool;
 pub(crate) use process::ShimProcess;

@@ -1,6 +1,7 @@
 //! The processes of a task, read from /proc. What is read is true only for that instant, so nothing is
 //! signalled by a pid alone.
 
+pub(crate) mod caller;
 pub(crate) mod input_wait;
 pub(crate) mod owner;
 pub(crate) mod ports;
@@ -10,7 +11,7 @@ mod below;
 mod procfs;
 mod root;
 
-use std::time::Duration;
+use std::{io, time::Duration};
 
 use super::host::pidfd::{pidfd_open, pidfd_signal};
 use crate::task::{Survivor, Timestamp};
@@ -86,6 +87,12 @@ fn visit_below(shim_pid: i32, shim: &Stat, mut each: impl FnMut(i32, Stat)) {
     }
 }
 
+/// Describes this process.
+pub(crate) fn own() -> io::Result<Process> {
+    let pid = std::process::id() as i32;
+    Ok(process(pid, stat(pid)?, &Clock::read()))
+}
+
 /// Describes a process that should be gone, if it exists.
 pub(crate) fn survivor(pid: i32) -> Option<Survivor> {
     let process = process(pid, stat(pid).ok()?, &Clock::read());
@@ -158,10 +165,8 @@ mod tests {
 
     #[test]
     fn this_process_is_alive_and_uses_memory() {
-        let own = std::process::id() as i32;
-        assert!(procfs::is_alive(own));
-        let stat = procfs::stat(own).expect("it is running");
-        let process = process(own, stat, &Clock::read());
+        let process = own().expect("it is running");
+        assert!(procfs::is_alive(process.pid));
         assert!(process.memory > 0);
         assert!(Timestamp::now().since(process.started) < Duration::from_secs(3600));
     }

@@ -10,10 +10,12 @@ pub(crate) mod fuzz;
 mod inspect;
 mod list;
 mod list_queues;
+mod list_sessions;
 mod read_output;
 mod reader;
 mod remove;
 mod report_progress;
+mod resize_terminal;
 mod select;
 mod send_message;
 mod shutdown;
@@ -23,6 +25,9 @@ mod update_task;
 mod wait;
 mod watch_events;
 mod work;
+mod write_input;
+
+pub(super) use watch_events::events_after;
 
 use heeler_proto::{Encoded, server::BackgroundTasks, v1};
 use tonic::{Request, Response, Status, Streaming};
@@ -40,8 +45,9 @@ impl BackgroundTasks for Service {
         &self,
         request: Request<v1::SpawnRequest>,
     ) -> Result<Response<v1::SpawnResponse>, Status> {
+        let service = self.for_caller(request.extensions())?;
         let call = Call::of(request.extensions())?;
-        let answer = spawn::spawn(self, request.into_inner(), &call).await?;
+        let answer = spawn::spawn(&service, request.into_inner(), &call).await?;
         Ok(Response::new(answer))
     }
 
@@ -49,8 +55,9 @@ impl BackgroundTasks for Service {
         &self,
         request: Request<v1::AttachRequest>,
     ) -> Result<Response<Self::AttachStream>, Status> {
+        let service = self.for_caller(request.extensions())?;
         let call = Call::of(request.extensions())?;
-        let stream = attach::attach(self, request.into_inner(), call).await?;
+        let stream = attach::attach(&service, request.into_inner(), call).await?;
         Ok(Response::new(stream))
     }
 
@@ -58,22 +65,25 @@ impl BackgroundTasks for Service {
         &self,
         request: Request<v1::DetachRequest>,
     ) -> Result<Response<v1::DetachResponse>, Status> {
-        Ok(Response::new(detach::detach(self, request).await?))
+        let service = self.for_caller(request.extensions())?;
+        Ok(Response::new(detach::detach(&service, request).await?))
     }
 
     async fn cancel(
         &self,
         request: Request<v1::CancelRequest>,
     ) -> Result<Response<v1::CancelResponse>, Status> {
-        Ok(Response::new(cancel::cancel(self, request).await?))
+        let service = self.for_caller(request.extensions())?;
+        Ok(Response::new(cancel::cancel(&service, request).await?))
     }
 
     async fn list(
         &self,
         request: Request<v1::ListRequest>,
     ) -> Result<Response<Encoded<v1::ListResponse>>, Status> {
+        let service = self.for_caller(request.extensions())?;
         let call = Call::of(request.extensions())?;
-        let answer = list::list(self, request.into_inner(), &call).await?;
+        let answer = list::list(&service, request.into_inner(), &call).await?;
         Ok(Response::new(answer))
     }
 
@@ -81,8 +91,9 @@ impl BackgroundTasks for Service {
         &self,
         request: Request<v1::InspectRequest>,
     ) -> Result<Response<Encoded<v1::InspectResponse>>, Status> {
+        let service = self.for_caller(request.extensions())?;
         let call = Call::of(request.extensions())?;
-        let answer = inspect::inspect(self, request.into_inner(), &call).await?;
+        let answer = inspect::inspect(&service, request.into_inner(), &call).await?;
         Ok(Response::new(answer))
     }
 
@@ -90,8 +101,9 @@ impl BackgroundTasks for Service {
         &self,
         request: Request<v1::WatchEventsRequest>,
     ) -> Result<Response<Self::WatchEventsStream>, Status> {
+        let service = self.for_caller(request.extensions())?;
         let call = Call::of(request.extensions())?;
-        let stream = watch_events::watch_events(self, request.into_inner(), call).await?;
+        let stream = watch_events::watch_events(&service, request.into_inner(), call).await?;
         Ok(Response::new(stream))
     }
 
@@ -99,8 +111,9 @@ impl BackgroundTasks for Service {
         &self,
         request: Request<v1::WaitRequest>,
     ) -> Result<Response<v1::WaitResponse>, Status> {
+        let service = self.for_caller(request.extensions())?;
         let call = Call::of(request.extensions())?;
-        let answer = wait::wait(self, request.into_inner(), &call).await?;
+        let answer = wait::wait(&service, request.into_inner(), &call).await?;
         Ok(Response::new(answer))
     }
 
@@ -108,8 +121,9 @@ impl BackgroundTasks for Service {
         &self,
         request: Request<v1::ReadOutputRequest>,
     ) -> Result<Response<v1::ReadOutputResponse>, Status> {
+        let service = self.for_caller(request.extensions())?;
         let call = Call::of(request.extensions())?;
-        let answer = read_output::read_output(self, request.into_inner(), &call).await?;
+        let answer = read_output::read_output(&service, request.into_inner(), &call).await?;
         Ok(Response::new(answer))
     }
 
@@ -117,17 +131,39 @@ impl BackgroundTasks for Service {
         &self,
         request: Request<v1::FollowOutputRequest>,
     ) -> Result<Response<Self::FollowOutputStream>, Status> {
+        let service = self.for_caller(request.extensions())?;
         let call = Call::of(request.extensions())?;
-        let stream = follow_output::follow_output(self, request.into_inner(), call).await?;
+        let stream = follow_output::follow_output(&service, request.into_inner(), call).await?;
         Ok(Response::new(stream))
+    }
+
+    async fn write_input(
+        &self,
+        request: Request<v1::WriteInputRequest>,
+    ) -> Result<Response<v1::WriteInputResponse>, Status> {
+        let service = self.for_caller(request.extensions())?;
+        Ok(Response::new(
+            write_input::write_input(&service, request.into_inner()).await?,
+        ))
+    }
+
+    async fn resize_terminal(
+        &self,
+        request: Request<v1::ResizeTerminalRequest>,
+    ) -> Result<Response<v1::ResizeTerminalResponse>, Status> {
+        let service = self.for_caller(request.extensions())?;
+        Ok(Response::new(
+            resize_terminal::resize_terminal(&service, request.into_inner()).await?,
+        ))
     }
 
     async fn update_task(
         &self,
         request: Request<v1::UpdateTaskRequest>,
     ) -> Result<Response<v1::UpdateTaskResponse>, Status> {
+        let service = self.for_caller(request.extensions())?;
         let call = Call::of(request.extensions())?;
-        let answer = update_task::update_task(self, request.into_inner(), &call).await?;
+        let answer = update_task::update_task(&service, request.into_inner(), &call).await?;
         Ok(Response::new(answer))
     }
 
@@ -135,16 +171,22 @@ impl BackgroundTasks for Service {
         &self,
         request: Request<Streaming<v1::WorkRequest>>,
     ) -> Result<Response<Self::WorkStream>, Status> {
+        let service = self.for_caller(request.extensions())?;
         let call = Call::of(request.extensions())?;
-        Ok(Response::new(work::work(self, request.into_inner(), call)))
+        Ok(Response::new(work::work(
+            &service,
+            request.into_inner(),
+            call,
+        )))
     }
 
     async fn report_progress(
         &self,
         request: Request<v1::ReportProgressRequest>,
     ) -> Result<Response<v1::ReportProgressResponse>, Status> {
+        let service = self.for_caller(request.extensions())?;
         Ok(Response::new(
-            report_progress::report_progress(self, request.into_inner()).await?,
+            report_progress::report_progress(&service, request.into_inner()).await?,
         ))
     }
 
@@ -152,8 +194,9 @@ impl BackgroundTasks for Service {
         &self,
         request: Request<v1::SendMessageRequest>,
     ) -> Result<Response<v1::SendMessageResponse>, Status> {
+        let service = self.for_caller(request.extensions())?;
         Ok(Response::new(
-            send_message::send_message(self, request).await?,
+            send_message::send_message(&service, request).await?,
         ))
     }
 
@@ -161,8 +204,9 @@ impl BackgroundTasks for Service {
         &self,
         request: Request<v1::RemoveRequest>,
     ) -> Result<Response<v1::RemoveResponse>, Status> {
+        let service = self.for_caller(request.extensions())?;
         Ok(Response::new(
-            remove::remove(self, request.into_inner()).await?,
+            remove::remove(&service, request.into_inner()).await?,
         ))
     }
 
@@ -170,22 +214,35 @@ impl BackgroundTasks for Service {
         &self,
         request: Request<v1::UpdateQueueRequest>,
     ) -> Result<Response<v1::UpdateQueueResponse>, Status> {
+        let service = self.for_caller(request.extensions())?;
         Ok(Response::new(
-            update_queue::update_queue(self, request.into_inner()).await?,
+            update_queue::update_queue(&service, request.into_inner()).await?,
         ))
     }
 
     async fn list_queues(
         &self,
-        _request: Request<v1::ListQueuesRequest>,
+        request: Request<v1::ListQueuesRequest>,
     ) -> Result<Response<v1::ListQueuesResponse>, Status> {
-        Ok(Response::new(list_queues::list_queues(self)))
+        let service = self.for_caller(request.extensions())?;
+        Ok(Response::new(list_queues::list_queues(&service)))
+    }
+
+    async fn list_sessions(
+        &self,
+        request: Request<v1::ListSessionsRequest>,
+    ) -> Result<Response<v1::ListSessionsResponse>, Status> {
+        let service = self.for_caller(request.extensions())?;
+        let call = Call::of(request.extensions())?;
+        let answer = list_sessions::list_sessions(&service, request.into_inner(), &call).await?;
+        Ok(Response::new(answer))
     }
 
     async fn shutdown(
         &self,
         request: Request<v1::ShutdownRequest>,
     ) -> Result<Response<v1::ShutdownResponse>, Status> {
-        Ok(Response::new(shutdown::shutdown(self, request).await?))
+        let service = self.for_caller(request.extensions())?;
+        Ok(Response::new(shutdown::shutdown(&service, request).await?))
     }
 }

@@ -7,7 +7,9 @@ mod deadline;
 mod layer;
 mod listen;
 mod message_stream;
+mod meters;
 mod methods;
+mod origin;
 mod pools;
 mod request_body;
 mod shares;
@@ -19,8 +21,12 @@ mod unauthenticated;
 pub(crate) use call::Call;
 pub(crate) use layer::{Edge, Gate};
 pub(crate) use listen::{ListenError, Listener};
-pub(crate) use request_body::{TIME_LIMIT, late};
+pub(crate) use meters::CallMeters;
+pub(crate) use methods::{Effect, effect};
+pub(crate) use request_body::{TIME_LIMIT, collect, late};
+pub(crate) use shares::Share;
 pub(crate) use tcp::Tcp;
+pub(crate) use token::{Token, TokenError};
 
 use tonic::Request;
 
@@ -31,7 +37,7 @@ use connection::{Client, Peer};
 pub(super) fn caller<T>(request: &Request<T>) -> Actor {
     let client = request.extensions().get::<Client>();
     let cred = match client.map(|client| &client.peer) {
-        Some(Peer::Local(info)) => info.peer_cred,
+        Some(Peer::Local(info, _)) => info.peer_cred,
         Some(Peer::Remote(_)) | None => None,
     };
     Actor {

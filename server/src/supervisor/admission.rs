@@ -121,6 +121,12 @@ impl Admission {
         }
     }
 
+    /// The tasks that have a key or wait for it.
+    pub(super) fn claimants(&self, key: &str) -> Vec<TaskId> {
+        let claims = self.holders(key).chain(self.in_line(key));
+        claims.map(|claim| claim.id.clone()).collect()
+    }
+
     /// Admits, queues or refuses a new claim. Each claim has a higher `seq` than the one before it.
     pub(super) fn claim(&mut self, claim: Claim) -> Result<Decision, Refused> {
         if let (Some(ExclusiveMode::Reject), Some(key)) = (claim.mode(), claim.key())

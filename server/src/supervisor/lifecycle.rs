@@ -14,11 +14,14 @@
 //!  finished <────────┴──────────┘   TreeEnded, EndedUnobserved (with cascade: and ChildrenFinished)
 //! ```
 //!
+//! A task with a restart policy goes from RUNNING back to STARTING when its leader has failed and its tree is empty.
+//!
 //! A hosted task has no tree: WorkerResult, LeaseDue, or GraceOver during a stop end it.
 //!
 //! | file | inputs |
 //! | --- | --- |
 //! | `starting` | admission, the start of the leader, a start that failed |
+//! | `restarting` | the end of an attempt that another one follows |
 //! | `clock` | deadlines, silence, clients that disconnect |
 //! | `readiness` | looks at whether the task is ready, and their deadline |
 //! | `input_wait` | looks at whether a silent task waits for input |
@@ -29,11 +32,13 @@
 //!
 //! The end comes last and once: [`Life::step`] ignores every later input.
 
+pub(super) mod case;
 mod clock;
 mod ending;
 mod input_wait;
 mod matching;
 mod readiness;
+mod restarting;
 mod starting;
 mod stopping;
 mod working;
@@ -49,6 +54,7 @@ pub(super) use stopping::{StopOrder, StopRequest};
 pub(super) use working::{Connection, EarlierWork, WorkerSeen};
 
 use readiness::Probing;
+use restarting::NextAttempt;
 
 use crate::task::{
     Actor, DetachCause, Detached, EventKind, LeaderEnd, Moment, Monotonic, OutputLimit, Placement,
@@ -79,6 +85,9 @@ pub(super) struct Life {
     progress_due: Option<Monotonic>,
     clients: Clients,
     probing: Probing,
+    next_attempt: NextAttempt,
+    /// True if the orphans of a failed attempt are being killed.
+    are_orphans_killed: bool,
     /// The number of looks for awaited input in the present silence.
     input_looks: u32,
     /// The survivors in the tree, and those of child tasks, as last looked up.
@@ -122,6 +131,10 @@ pub(super) enum Input {
     },
     /// The shim has recorded the end of the tree.
     TreeEnded(TreeEnded),
+    /// [`Timer::Restart`] is due.
+    RestartDue,
+    /// [`Timer::Restart`] is due, and the intent of the attempt is not recorded.
+    RestartPostponed,
     /// The shim is gone and the tree is empty.
     EndedUnobserved {
         end: LeaderEnd,
@@ -145,6 +158,8 @@ pub(super) enum Input {
     },
     /// A task that is stale or needs input has written output.
     OutputWritten,
+    /// The task was given input.
+    StdinGiven,
     /// Output is dropped by rule.
     OutputLimited(OutputLimit),
     /// The shim has begun to kill the tree, because of its output.
@@ -217,6 +232,10 @@ pub(super) enum Effect {
     Spill,
     /// Leave the orphans alone.
     Abandon,
+    /// Forget what concerns the attempt that is over.
+    AwaitAttempt,
+    /// Order the next attempt; [`Input::Started`] or [`Input::SpawnFailed`] is the answer.
+    BeginAttempt,
     /// Report the next output; [`Input::OutputWritten`] is the answer.
     FollowOutput,
     /// Look whether the task is ready; [`Input::Probed`] is the answer.
@@ -248,6 +267,8 @@ impl Life {
             progress_due: None,
             clients: Clients::None(now),
             probing: Probing::default(),
+            next_attempt: NextAttempt::default(),
+            are_orphans_killed: false,
             input_looks: 0,
             survivors: Vec::new(),
             child_survivors: Vec::new(),
@@ -294,8 +315,13 @@ impl Life {
                 end,
                 output_bytes,
                 orphans,
-            } => self.leader_exited(end, output_bytes, orphans),
-            Input::TreeEnded(end) => self.tree_ended(end, now.wall),
+            } => self.leader_exited(end, output_bytes, orphans, now),
+            Input::TreeEnded(end) => match self.restart_after(&end, now) {
+                Some(effects) => effects,
+                None => self.tree_ended(end, now.wall),
+            },
+            Input::RestartDue => self.restart_is_due(),
+            Input::RestartPostponed => self.restart_postponed(now),
             Input::EndedUnobserved {
                 end,
                 method,
@@ -319,6 +345,7 @@ impl Life {
                 output_bytes,
             } => self.silence(last_output, output_bytes, now),
             Input::OutputWritten => self.output_written(now),
+            Input::StdinGiven => self.input_given(),
             Input::OutputLimited(limit) => self.output_limited(limit),
             Input::OutputKill => self.stop_because_of(StopCause::OutputLimit, now),
             Input::ProbeDue => self.probe_due(),

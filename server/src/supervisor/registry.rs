@@ -3,6 +3,10 @@
 //! A task whose tree is empty has freed its admission before its end is recorded, so that a client
 //! that sees the end can take the slot or the key.
 
+pub(super) mod handle;
+pub(super) mod owners;
+mod sessions;
+
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -12,12 +16,12 @@ use tokio::sync::oneshot;
 
 use super::{
     admission::{Admission, Claim, Decision, QueueState, Refused},
-    handle::{ActorChannels, Handle},
+    registry::handle::{ActorChannels, Handle},
 };
 use crate::{
     config::Limits,
     process::tree::owner::KnownTask,
-    task::{Filter, QueueSettings, Queued, Task, TaskId},
+    task::{Authority, ExclusiveMode, Filter, QueueSettings, Queued, Task, TaskId},
 };
 
 #[derive(Debug)]
@@ -69,10 +73,15 @@ impl Registry {
 
     /// Admits or queues a new task, or finds the one that is taken for it. `make` runs under the lock, so
     /// that `seq` is the order of arrival.
-    pub(super) fn admit(&self, make: impl FnOnce() -> Task) -> Result<Admitted, Refused> {
+    pub(super) fn admit(
+        &self,
+        authority: &Authority,
+        make: impl FnOnce() -> Task,
+    ) -> Result<Admitted, Refused> {
         let mut live = self.lock();
         let mut task = make();
         let claim = Claim::of(&task);
+        live.check_key(authority, &task)?;
         if let Some(handle) = live.find_equal(&claim)? {
             return Ok(Admitted::Existing(handle));
         }
@@ -190,6 +199,29 @@ impl Registry {
 }
 
 impl LiveTasks {
+    /// Refuses to replace, or to take for its own, a task on which the caller may not act.
+    fn check_key(&self, authority: &Authority, task: &Task) -> Result<(), Refused> {
+        let (Some(own), Some(exclusive)) = (authority.bound(), &task.spec.exclusive) else {
+            return Ok(());
+        };
+        let affected = match exclusive.mode {
+            ExclusiveMode::Replace => self.admission.replaced_by(task),
+            ExclusiveMode::Ensure => self.admission.claimants(&exclusive.key),
+            ExclusiveMode::Reject | ExclusiveMode::Queue => Vec::new(),
+        };
+        let is_foreign = |id: &TaskId| {
+            let handle = self.handles.get(id);
+            handle.is_none_or(|handle| !authority.acts_on(&handle.task()))
+        };
+        match affected.iter().any(is_foreign) {
+            true => Err(Refused::KeyNotYours {
+                key: exclusive.key.clone(),
+                caller: own.clone(),
+            }),
+            false => Ok(()),
+        }
+    }
+
     fn find_equal(&self, claim: &Claim) -> Result<Option<Handle>, Refused> {
         let handle = |id: &TaskId| self.handles.get(id);
         let is_stopping = |id: &TaskId| handle(id).is_none_or(Handle::is_stopping);

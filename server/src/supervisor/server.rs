@@ -8,8 +8,10 @@
 //! | `retention` | all the time: prunes finished tasks and old events, and keeps room in memory |
 //! | `shutdown` | at the end: stops the tasks, or leaves them to the next server |
 
+pub(super) mod haste;
 mod leftovers;
 mod lost_tasks;
+pub(super) mod meters;
 pub(super) mod recovery;
 mod retention;
 pub(super) mod shutdown;

@@ -23,13 +23,17 @@
 //! | `reconcile` | a task without a shim connection |
 //! | `stop_others` | child tasks, and tasks to be replaced |
 //! | `output`, `matching` | the output of the task, and the search for its patterns |
+//! | `attempts` | the attempts of a task that is restarted on failure |
 //! | `looks` | looks at whether the task is ready, or waits for input |
+//! | `input` | writes to its input, the size of its terminal |
 //! | `work` | the worker: reports, result, messages |
 //! | `revive` | a panic of the actor |
 
+mod attempts;
 mod backlog;
 mod effects;
 mod inbox;
+mod input;
 mod launch;
 mod looks;
 mod matching;
@@ -57,15 +61,19 @@ pub(super) use records::cgroup_path;
 use self::backlog::Backlog;
 use super::{
     JobGuard, Shared,
-    handle::ActorChannels,
+    calls::input::Given,
     lifecycle::{Clients, EarlierWork, Input, Life, Timer},
+    registry::handle::ActorChannels,
 };
 use crate::{
     crash,
     journal::{JournalError, WorkRecord},
-    process::shim::{ShimProcess, ShimReport},
-    task::{Event, Monotonic, SentSignal, Signal, SignalTarget, Survivor, Task, Timestamp},
+    process::shim::{ShimProcess, ShimReport, ShimTerminalSize},
+    task::{
+        Event, Monotonic, SentSignal, Signal, SignalTarget, Survivor, Task, TerminalSize, Timestamp,
+    },
 };
+use input::InputPort;
 use looks::{Looked, Looks};
 use reconcile::SweepDeadline;
 use records::LeaderExitRecord;
@@ -91,6 +99,7 @@ enum Wake {
     ChildrenStopped,
     Admitted,
     StoppedWhileQueued,
+    StoppedBetweenAttempts,
     /// A look at the task has a result.
     Looked(Looked),
     /// It is time to record again what the journal has refused.
@@ -131,6 +140,8 @@ pub(super) struct TaskActor {
     /// The lowest limit on its output that the server has ordered.
     output_limit: Option<u64>,
     looks: Looks,
+    /// `None`: the task has no input.
+    input: Option<Box<InputPort>>,
     /// The record of the worker, if there was one.
     work: Option<Box<WorkRecord>>,
     /// Read when it is first needed.
@@ -154,6 +165,7 @@ impl TaskActor {
             shared,
             is_of_this_boot: task.started.is_none() && task.stop.is_none(),
             matching: Matching::of(&task),
+            input: InputPort::of(&task),
             life: Life::new(task, EarlierWork::of(work.as_ref()), Monotonic::now()),
             channels,
             shim: ShimConnection::NotLaunched,
@@ -191,7 +203,7 @@ impl TaskActor {
 
     /// Runs until the task is finished and that is recorded, or the server shuts down.
     ///
-    /// What it does at a wake is on the heap for as long as it takes: an actor sleeps most of its life, and
+    /// The work of a wake is on the heap for as long as it takes: an actor sleeps most of its life, and
     /// there may be thousands.
     async fn run(&mut self) {
         while self.life.task.is_live() || !self.is_recorded() {
@@ -219,6 +231,7 @@ impl TaskActor {
             Wake::Shutdown | Wake::ChildrenStopped => {}
             Wake::Admitted => self.start_admitted().await,
             Wake::StoppedWhileQueued => self.apply(Input::StoppedWhileQueued).await,
+            Wake::StoppedBetweenAttempts => self.stop_between_attempts().await,
             Wake::Looked(Looked::Ready(probed)) => self.apply(Input::Probed(probed)).await,
             Wake::Looked(Looked::InputAwaited) => self.apply(Input::StdinAwaited).await,
             Wake::RetryRecording => self.retry_recording().await,
@@ -238,6 +251,9 @@ impl TaskActor {
     async fn next_wake(&mut self) -> Wake {
         if self.life.is_stopped_while_queued() {
             return Wake::StoppedWhileQueued;
+        }
+        if self.life.is_stopped_between_attempts() && !self.shim.is_unreachable() {
+            return Wake::StoppedBetweenAttempts;
         }
         self.drop_unneeded();
         let timer = self.life.timer().filter(|_| self.is_of_this_boot);
@@ -279,7 +295,7 @@ impl TaskActor {
                 self.give_back_shim(shim);
                 self.read_records(LeaderExitRecord::Apply).await;
                 // The record that the report announces is missing: reconcile finds out why.
-                if !self.life.is_tree_gone() {
+                if !self.life.is_tree_gone() && !self.life.is_between_attempts() {
                     self.shim.set_unreachable();
                 }
             }
@@ -309,6 +325,24 @@ impl TaskActor {
             ShimReport::Stored { bytes } => {
                 self.shared.output_budget.set(&self.life.task.id, bytes);
             }
+            ShimReport::Input {
+                taken,
+                room,
+                state,
+                size: ShimTerminalSize { columns, rows },
+                is_relayed,
+            } => {
+                let given = Given {
+                    bytes: taken,
+                    room,
+                    state,
+                    size: Some(TerminalSize { columns, rows }),
+                    is_relayed,
+                };
+                self.input_reported(given).await;
+            }
+            ShimReport::Note { part, bytes } => self.read_note(part, bytes).await,
+            ShimReport::Resized => self.resized(),
         }
     }
 
@@ -325,8 +359,12 @@ impl TaskActor {
                 self.update_clients().await;
                 self.apply(Input::ClientDisconnected).await;
             }
+            Timer::Restart => self.begin_next_attempt().await,
             Timer::Probe => self.apply(Input::ProbeDue).await,
-            Timer::Ready => self.apply(Input::ReadyTimedOut).await,
+            Timer::Ready => {
+                self.search_before_not_ready().await;
+                self.apply(Input::ReadyTimedOut).await;
+            }
             Timer::InputLook => self.apply(self.input_look_due()).await,
             Timer::Silence => self.look_at_silence().await,
             // No worker could connect yet; the lease starts when workers can.

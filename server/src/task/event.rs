@@ -25,6 +25,10 @@ pub enum EventKind {
     Started,
     /// A stop was requested, its soft phase is over, or a forced stop ended a grace.
     Stopping,
+    /// An attempt has failed, and another one follows.
+    Restarting,
+    /// The leader of another attempt runs.
+    Restarted,
     /// The leader exited and orphans live on.
     LeaderExited,
     /// The task moved from the foreground to the background.
@@ -72,6 +76,8 @@ impl EventKind {
             Self::Admitted
             | Self::Started
             | Self::Stopping
+            | Self::Restarting
+            | Self::Restarted
             | Self::LeaderExited
             | Self::Detached
             | Self::Stale

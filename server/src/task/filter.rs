@@ -5,7 +5,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use super::{Fact, IdPrefix, Kind, Placement, State, Task, TaskId};
+use super::{Fact, IdPrefix, Kind, Placement, Scope, State, Task, TaskId};
 
 /// A selection of tasks: a task is selected if it matches every field that is set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -29,6 +29,8 @@ pub(crate) struct Filter {
     pub name: Option<String>,
     pub id_prefix: Option<IdPrefix>,
     pub port: Option<PortFilter>,
+    /// In this part of the tree of tasks. Set by the server, for a caller that is inside of a task.
+    pub scope: Option<Scope>,
 }
 
 /// The tasks that listen on a port. A port is no fact of a task: the listeners are looked up for each
@@ -56,6 +58,8 @@ impl Filter {
             name,
             id_prefix,
             port,
+            // No field of the contract.
+            scope: _,
         } = self;
         let fields = [
             ("task_ids", !ids.is_empty()),
@@ -79,7 +83,7 @@ impl Filter {
     /// True if it can match an event of a session: no field but the session is set.
     pub(crate) fn admits_sessions(&self) -> bool {
         let fields = self.set_fields();
-        fields.iter().all(|field| *field == "session_id")
+        self.scope.is_none() && fields.iter().all(|field| *field == "session_id")
     }
 
     /// True if it matches the event's task or, for an event of a session, the session.
@@ -120,6 +124,7 @@ impl Filter {
             || self.queue.is_some()
             || self.name.is_some()
             || self.port.is_some()
+            || self.scope.is_some()
     }
 
     /// The part of [`Filter::matches`] for which the journal has no column.
@@ -132,6 +137,7 @@ impl Filter {
             && (self.queue.is_none() || self.queue == task.spec.queue)
             && is_unset_or(&self.name, &task.spec.name)
             && (self.port.as_ref()).is_none_or(|port| port.listeners.contains(&task.id))
+            && (self.scope.as_ref()).is_none_or(|scope| scope.contains(task))
     }
 }
 

@@ -1,6 +1,11 @@
 //! A task's specification: the options of a Spawn, defaults filled in.
 
 mod difference;
+pub(super) mod pattern;
+pub(super) mod policy;
+pub(super) mod readiness;
+pub(super) mod restart;
+pub(super) mod terminal;
 
 use std::{collections::BTreeMap, ops::Not, path::PathBuf, time::Duration};
 
@@ -8,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Environment, Exclusive, ExclusiveMode, Foreground, Input, OrphanPolicy, OutputPolicy, Ready,
-    Silence, StopPolicy, TaskId,
+    Restart, Rights, Silence, StopPolicy, TaskId, Terminal,
 };
 
 /// A task's specification, without the values of its environment variables.
@@ -53,11 +58,20 @@ pub struct Spec {
     pub orphan_policy: OrphanPolicy,
     #[serde(default, skip_serializing_if = "OutputPolicy::is_default")]
     pub output: OutputPolicy,
+    /// Present: the task has a stdin to write to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Input>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminal: Option<Terminal>,
     /// Present: the task has a readiness.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<Ready>,
+    /// Present: the task is started again after a failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart: Option<Restart>,
+    /// The calls that its processes may make.
+    #[serde(default, skip_serializing_if = "Rights::is_default")]
+    pub rights: Rights,
     /// The requested script ended in `&`, which `command` no longer has.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub had_ampersand: bool,
@@ -88,7 +102,10 @@ impl Spec {
             orphan_policy: OrphanPolicy::default(),
             output: OutputPolicy::default(),
             input: None,
+            terminal: None,
             ready: None,
+            restart: None,
+            rights: Rights::default(),
             had_ampersand: false,
         }
     }
@@ -106,7 +123,7 @@ impl Spec {
 }
 
 /// The kind of work that a task does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// A process tree.

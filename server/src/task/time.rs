@@ -27,6 +27,16 @@ pub struct Moment {
     pub mono: Monotonic,
 }
 
+impl Moment {
+    /// The moment this much later, or the largest one.
+    pub fn saturating_add(self, span: Duration) -> Self {
+        Self {
+            wall: self.wall.saturating_add(span),
+            mono: self.mono.saturating_add(span),
+        }
+    }
+}
+
 impl Timestamp {
     /// The time this much later, or the largest one.
     pub fn saturating_add(self, span: Duration) -> Self {

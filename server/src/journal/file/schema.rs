@@ -14,7 +14,7 @@ use crate::{
 /// "Heel": marks the file as a journal, in the field that SQLite has for it.
 pub(super) const APPLICATION_ID: i32 = 0x4865_656c;
 /// The version of the tables, in `PRAGMA user_version`.
-pub(in crate::journal) const VERSION: i32 = 3;
+pub(in crate::journal) const VERSION: i32 = 4;
 
 /// The tables.
 ///
@@ -31,6 +31,8 @@ pub(in crate::journal) const VERSION: i32 = 3;
 ///   in files of their own: see `waiting`.
 /// - `answer_revision` is the event with which Spawn was answered, where that was before the start.
 /// - `queues` holds the settings that differ from the defaults.
+/// - `owned_sessions` holds the sessions that have owners, or had some when a server died. The window is in
+///   microseconds.
 /// - `work` holds a row for each task that has had a worker: its progress as JSON, if it has reported any,
 ///   and the latest number of its latest worker. `blocks` holds the latest blocks of all tasks: the place
 ///   of a block is that of its task and its number in a ring.
@@ -99,6 +101,10 @@ CREATE TABLE queues (
     name TEXT PRIMARY KEY,
     slots INTEGER NOT NULL,
     paused INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE owned_sessions (
+    session_id TEXT PRIMARY KEY,
+    reattach_window INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE work (
     task_seq INTEGER PRIMARY KEY,

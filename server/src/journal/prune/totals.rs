@@ -6,7 +6,10 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use crate::task::{EventRole, Fact, Revision};
+use crate::{
+    journal::meters::Meters,
+    task::{EventRole, Fact, Revision},
+};
 
 /// The counters.
 #[derive(Debug)]
@@ -14,6 +17,7 @@ pub(in crate::journal) struct Totals {
     oldest: AtomicU64,
     finished: AtomicI64,
     stored_bytes: AtomicI64,
+    pub(in crate::journal) meters: Meters,
 }
 
 /// Totals over the finished tasks.
@@ -30,6 +34,7 @@ impl Totals {
             oldest: AtomicU64::new(oldest.0),
             finished: AtomicI64::new(0),
             stored_bytes: AtomicI64::new(0),
+            meters: Meters::new(),
         }
     }
 

@@ -11,7 +11,7 @@ use std::{
 use tokio::sync::watch;
 
 use super::{SizedEvent, SizedFact, ring::Ring};
-use crate::task::{Fact, Filter, Revision, Seq, Task, TaskId};
+use crate::task::{Activity, Fact, Filter, Revision, Seq, Task, TaskId, Timestamp};
 
 /// The state as of the latest commit.
 #[derive(Debug)]
@@ -36,8 +36,49 @@ pub(in crate::journal) struct LiveTask {
     pub(super) created: Revision,
     /// The revision of the first event with its leader running.
     pub(super) started: Option<Revision>,
+    /// The time of its latest event.
+    pub(super) changed: Timestamp,
     /// The encoded size of its latest event.
     pub(super) bytes: usize,
+}
+
+/// A session that has live tasks.
+#[derive(Debug, Clone)]
+pub(crate) struct LiveSession {
+    pub(crate) session_id: String,
+    pub(crate) activity: Activity,
+    /// The creation of its oldest live task.
+    pub(crate) since: Timestamp,
+    /// The time of the latest event of any live task.
+    pub(crate) changed: Timestamp,
+    /// Its live tasks, oldest first.
+    pub(crate) tasks: Vec<Arc<Task>>,
+}
+
+impl LiveSession {
+    fn add(&mut self, live: &LiveTask) {
+        let task = &live.task;
+        self.since = self.since.min(task.created);
+        self.changed = self.changed.max(live.changed);
+        self.activity.stale += u32::from(task.stale.is_some());
+        let (count, named) = self.activity.of_kind(task.spec.kind);
+        *count += 1;
+        named.push(task.seq);
+        if named.len() > Activity::MOST_NAMED {
+            named.remove(0);
+        }
+        self.tasks.push(Arc::clone(task));
+    }
+}
+
+/// Selects sessions.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SessionQuery {
+    /// The live tasks that count.
+    pub(crate) filter: Filter,
+    /// With an id that follows this one.
+    pub(crate) after: String,
+    pub(crate) limit: usize,
 }
 
 impl LiveTask {
@@ -152,6 +193,29 @@ impl LiveState {
         (state.head, listed)
     }
 
+    /// The sessions of the live tasks that match, by id, and the revision at which this was true.
+    pub(super) fn sessions(&self, query: &SessionQuery) -> (Revision, Vec<LiveSession>) {
+        let state = self.state();
+        let mut sessions: BTreeMap<&str, LiveSession> = BTreeMap::new();
+        let is_next = |live: &&LiveTask| *live.task.spec.session_id > *query.after;
+        let matching = state.live.values().filter(is_next);
+        for live in matching.filter(|live| query.filter.matches(&live.task)) {
+            let id = &*live.task.spec.session_id;
+            let session = sessions.entry(id).or_insert_with(|| LiveSession {
+                session_id: id.to_owned(),
+                activity: Activity::default(),
+                since: live.task.created,
+                changed: live.changed,
+                tasks: Vec::new(),
+            });
+            session.add(live);
+            if sessions.len() > query.limit {
+                sessions.pop_last();
+            }
+        }
+        (state.head, sessions.into_values().collect())
+    }
+
     fn state(&self) -> RwLockReadGuard<'_, State> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -179,6 +243,7 @@ impl State {
                 started: earlier
                     .and_then(|live| live.started)
                     .or_else(|| task.started.as_ref().map(|_| event.revision)),
+                changed: event.at,
                 bytes: *bytes,
             };
             self.live.insert(task.seq, live);

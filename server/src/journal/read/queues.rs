@@ -1,4 +1,6 @@
-//! Requests of tasks that have not started, and the settings of queues.
+//! Requests of tasks that have not started, the settings of queues, and the sessions with owners.
+
+use std::time::Duration;
 
 use rusqlite::{Connection, Row};
 
@@ -32,6 +34,29 @@ impl Journal {
             .pool
             .read(|_, connection| read(connection).map_err(failed()))
     }
+
+    /// The sessions with owners and their reattach windows. One with an unreadable row is left out.
+    pub(crate) async fn owned_sessions(&self) -> Result<Vec<(String, Duration)>, JournalError> {
+        let read = |connection: &Connection| {
+            let mut select = connection.prepare(sql::OWNED_SESSIONS)?;
+            let rows = select.query_map([], owned_session)?;
+            let readable = rows.filter_map(|row| {
+                row.inspect_err(|error| tracing::error!(%error, "cannot read a session with owners; it has none"))
+                    .ok()
+            });
+            Ok(readable.collect())
+        };
+        let failed = || JournalError::storage("reading the sessions with owners");
+        self.shared
+            .pool
+            .read(|_, connection| read(connection).map_err(failed()))
+    }
+}
+
+fn owned_session(row: &Row<'_>) -> rusqlite::Result<(String, Duration)> {
+    let micros: i64 = row.get(1)?;
+    let window = Duration::from_micros(micros.unsigned_abs());
+    Ok((row.get(0)?, window))
 }
 
 fn queue(row: &Row<'_>) -> rusqlite::Result<(String, QueueSettings)> {

@@ -85,6 +85,7 @@ impl LiveRow {
             task,
             created: self.created,
             started: self.started,
+            changed: event.at,
             bytes,
         })
     }

@@ -1,4 +1,6 @@
-//! Requests of waiting tasks, and settings of queues.
+//! Requests of waiting tasks, settings of queues, and sessions with owners.
+
+use std::time::Duration;
 
 use super::*;
 use crate::task::{Exclusive, ExclusiveMode, QueueSettings, Queued};
@@ -214,4 +216,46 @@ async fn a_damaged_row_of_a_queue_costs_itself() {
         .unwrap();
     let queues = journal.queues().await.unwrap();
     assert_eq!(queues, [("b".to_owned(), two)]);
+}
+
+/// E10
+#[tokio::test]
+async fn sessions_with_owners_survive_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path());
+    let own = |session: &str, window| journal.set_owned(session.to_owned(), window);
+    let [long, short] = [Duration::MAX, Duration::from_millis(7)];
+    for (session, window) in [("a", long), ("b", long), ("b", short), ("c", short)] {
+        own(session, Some(window)).await.unwrap();
+    }
+    own("c", None).await.unwrap();
+    own("never owned", None).await.unwrap();
+    assert_eq!(journal.head(), Revision(0), "no event");
+    drop(journal);
+    let mut owned = open(dir.path()).owned_sessions().await.unwrap();
+    owned.sort();
+    let longest = Duration::from_micros(i64::MAX.unsigned_abs());
+    assert_eq!(owned, [("a".to_owned(), longest), ("b".to_owned(), short)]);
+}
+
+/// E10
+#[tokio::test]
+async fn a_damaged_row_of_a_session_with_owners_costs_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path());
+    let window = Duration::from_secs(3);
+    for session in ["a", "b"] {
+        journal
+            .set_owned(session.to_owned(), Some(window))
+            .await
+            .unwrap();
+    }
+    raw(dir.path())
+        .execute(
+            "UPDATE owned_sessions SET reattach_window = 'soon' WHERE session_id = 'a'",
+            [],
+        )
+        .unwrap();
+    let owned = journal.owned_sessions().await.unwrap();
+    assert_eq!(owned, [("b".to_owned(), window)]);
 }

@@ -27,26 +27,46 @@ async fn finish(journal: &Journal, mut task: Task) -> Arc<Event> {
     append(journal, EventKind::Ended, &task).await
 }
 
-fn counts(agents: u32, shells: u32) -> Option<Activity> {
-    Some(Activity {
-        agents,
-        shells,
-        hosted: 0,
-    })
+/// The counts of agents and shells.
+fn counts(agents: u32, shells: u32) -> Option<(u32, u32)> {
+    Some((agents, shells))
+}
+
+fn counted(activity: Option<&Activity>) -> Option<(u32, u32)> {
+    activity.map(|activity| (activity.agents, activity.shells))
 }
 
 /// The counts of each event that has some, and the sessions that became idle.
-fn activities(facts: &[Fact]) -> Vec<Result<Activity, &str>> {
+fn activities(facts: &[Fact]) -> Vec<Result<(u32, u32), &str>> {
     let activities = facts.iter().filter_map(|fact| match fact {
-        Fact::Task(event) => event.activity.map(Ok),
+        Fact::Task(event) => counted(event.activity.as_ref()).map(Ok),
         Fact::SessionIdle(idle) => Some(Err(&*idle.session_id)),
     });
     activities.collect()
 }
 
+/// The activity of a session with these tasks.
+fn activity_of(live: &BTreeMap<Seq, Kind>) -> Activity {
+    let seqs = |kind: Kind| -> Vec<Seq> {
+        let of_kind = live.iter().filter(|(_, of)| **of == kind);
+        of_kind.map(|(seq, _)| *seq).collect()
+    };
+    let (agent_seqs, shell_seqs) = (seqs(Kind::Agent), seqs(Kind::Shell));
+    let hosted_seqs = seqs(Kind::Hosted);
+    Activity {
+        agents: agent_seqs.len() as u32,
+        shells: shell_seqs.len() as u32,
+        hosted: hosted_seqs.len() as u32,
+        stale: 0,
+        agent_seqs,
+        shell_seqs,
+        hosted_seqs,
+    }
+}
+
 /// Checks all facts against counts of its own.
 fn assert_counts(facts: &[Fact]) {
-    let mut live: BTreeMap<&str, Activity> = BTreeMap::new();
+    let mut live: BTreeMap<&str, BTreeMap<Seq, Kind>> = BTreeMap::new();
     let mut due: Option<&str> = None;
     for fact in facts {
         let event = match (fact, due.take()) {
@@ -59,19 +79,17 @@ fn assert_counts(facts: &[Fact]) {
         };
         let spec = &event.task.spec;
         let session = live.entry(&spec.session_id).or_default();
-        let expected = if event.kind == EventKind::Created {
-            Some(session.with(spec.kind))
+        let has_changed = if event.kind == EventKind::Created {
+            session.insert(event.task.seq, spec.kind).is_none()
         } else if event.kind == EventKind::Ended {
-            Some(session.without(spec.kind))
+            session.remove(&event.task.seq).is_some()
         } else {
-            None
+            false
         };
-        let expected = expected.filter(|_| !spec.session_id.is_empty());
+        let has_session = !spec.session_id.is_empty();
+        let expected = (has_changed && has_session).then(|| activity_of(session));
         assert_eq!(event.activity, expected, "{event:?}");
-        *session = expected.unwrap_or(*session);
-        due = expected
-            .is_some_and(Activity::is_idle)
-            .then_some(&spec.session_id);
+        due = (expected.is_some() && session.is_empty()).then_some(&spec.session_id);
     }
     assert_eq!(due, None, "idle follows the last end of a session");
 }
@@ -85,10 +103,11 @@ async fn counts_change_with_each_start_and_end_and_idle_comes_when_all_are_zero(
     let agent = create(&journal, "s1", Kind::Agent).await;
     let other = create(&journal, "s2", Kind::Shell).await;
     let without_session = create(&journal, "", Kind::Shell).await;
-    assert_eq!(finish(&journal, shell).await.activity, counts(1, 0));
+    let ended = finish(&journal, shell).await;
+    assert_eq!(counted(ended.activity.as_ref()), counts(1, 0));
     assert_eq!(finish(&journal, without_session).await.activity, None);
     let last = finish(&journal, agent).await;
-    assert_eq!(last.activity, counts(0, 0));
+    assert_eq!(counted(last.activity.as_ref()), counts(0, 0));
     let again = create(&journal, "s1", Kind::Agent).await;
     finish(&journal, again).await;
     finish(&journal, other).await;
@@ -128,10 +147,12 @@ async fn a_reopened_journal_continues_the_counts() {
     let agent = create(&journal, "s1", Kind::Agent).await;
     drop(journal);
     let journal = open(dir.path());
-    assert_eq!(finish(&journal, agent).await.activity, counts(0, 1));
+    let ended = finish(&journal, agent).await;
+    assert_eq!(counted(ended.activity.as_ref()), counts(0, 1));
     drop(journal);
     let journal = open(dir.path());
-    assert_eq!(finish(&journal, shell).await.activity, counts(0, 0));
+    let ended = finish(&journal, shell).await;
+    assert_eq!(counted(ended.activity.as_ref()), counts(0, 0));
     assert_counts(&all_facts_after(&journal, Revision(0), 10).await);
     assert_eq!(journal.head(), Revision(5));
 }
@@ -189,7 +210,39 @@ async fn idle_events_are_pruned_like_any_other() {
     }
     let journal = open(dir.path());
     let next = finish(&journal, live).await;
-    assert_eq!((next.revision.0, next.activity), (head.0 + 1, counts(0, 0)));
+    assert_eq!(next.revision.0, head.0 + 1);
+    assert_eq!(counted(next.activity.as_ref()), counts(0, 0));
+}
+
+/// E9, L8
+#[tokio::test]
+async fn an_event_counts_stale_tasks_and_names_the_newest_of_each_kind() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path());
+    let mut agent = create(&journal, "s1", Kind::Agent).await;
+    agent.stale = Some(Timestamp(5));
+    let stale = append(&journal, EventKind::Stale, &agent).await;
+    let stale = stale.activity.clone().unwrap();
+    assert_eq!((stale.stale, stale.is_only_stale()), (1, true));
+    let again = append(&journal, EventKind::Progress, &agent).await;
+    assert_eq!(again.activity, None, "nothing has changed");
+    let mut shells = Vec::new();
+    for _ in 0..Activity::MOST_NAMED + 2 {
+        shells.push(create(&journal, "s1", Kind::Shell).await);
+    }
+    drop(journal);
+    let journal = open(dir.path());
+    let last = shells.pop().unwrap();
+    let ended = finish(&journal, last).await;
+    let activity = ended.activity.clone().unwrap();
+    assert_eq!((activity.agents, activity.stale), (1, 1));
+    assert!(!activity.is_only_stale());
+    assert_eq!(activity.shells as usize, Activity::MOST_NAMED + 1);
+    let newest: Vec<Seq> = shells[1..].iter().map(|task| task.seq).collect();
+    assert_eq!(activity.shell_seqs, newest);
+    agent.stale = None;
+    let active = append(&journal, EventKind::Active, &agent).await;
+    assert_eq!(active.activity.as_ref().unwrap().stale, 0);
 }
 
 #[derive(Debug, Clone)]

@@ -28,10 +28,11 @@ pub(super) fn append(batch: &mut Batch<'_>, draft: &mut Draft) -> Result<(), Jou
         EventRole::Change => change(batch.connection, draft, written.revision)?,
         EventRole::Removal => return Err(draft.misplaced()),
     }
-    insert_event(batch.connection, draft, written)
+    insert_event(batch.connection, draft, &written)
         .map_err(JournalError::storage("appending an event"))?;
+    let is_idle = written.activity.as_ref().is_some_and(Activity::is_idle);
     batch.push(draft.event(written));
-    if written.activity.is_some_and(Activity::is_idle) {
+    if is_idle {
         sessions::append_idle(batch, &draft.task.spec.session_id)?;
     }
     prune::drop_superseded(batch.connection, batch.live, &draft.task, batch.oldest)
@@ -41,7 +42,7 @@ pub(super) fn append(batch: &mut Batch<'_>, draft: &mut Draft) -> Result<(), Jou
 pub(super) fn insert_event(
     connection: &Connection,
     draft: &Draft,
-    written: Written,
+    written: &Written,
 ) -> rusqlite::Result<()> {
     connection
         .prepare_cached(sql::INSERT_EVENT)?
@@ -52,7 +53,7 @@ pub(super) fn insert_event(
             int(draft.task.seq.0),
             FORMAT,
             draft.record,
-            written.activity.map(record::encode_activity),
+            written.activity.as_ref().map(record::encode_activity),
         ])?;
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Group commit: takes the operations that wait, and writes them in one transaction.
 
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::Instant};
 
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use tokio::sync::mpsc;
@@ -163,6 +163,7 @@ impl WriteBatcher {
     /// Commits all of the operations, or none.
     fn commit(&mut self, operations: &mut [WriteOperation]) -> Result<Committed, JournalError> {
         let failed = || JournalError::storage("committing");
+        let begun = Instant::now();
         let transaction = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
@@ -200,6 +201,7 @@ impl WriteBatcher {
             true => crash::point("upkeep.committed"),
             false => crash::point("journal.committed"),
         }
+        self.totals.meters.count(&facts, begun.elapsed());
         self.sessions.apply(counts);
         self.since_checkpoint += facts.len() as u64 + upkeep;
         Ok(Committed {

@@ -21,11 +21,11 @@ pub(in crate::journal) struct Draft {
 }
 
 /// The parts of an event that are set when it is written.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Written {
     pub(super) revision: Revision,
     pub(super) at: Timestamp,
-    /// The counts of its session after it, if it changes them.
+    /// The activity of its session after it, if it changes that.
     pub(super) activity: Option<Activity>,
 }
 

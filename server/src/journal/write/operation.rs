@@ -1,13 +1,13 @@
 //! The one write operation: a change, and where its result is sent.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::{
-    append, draft::Draft, queue, remove, reserve::UseOfReserve, sessions::PendingCounts,
-    work::WorkChange,
+    append, draft::Draft, owned_session, queue, remove, reserve::UseOfReserve,
+    sessions::PendingCounts, work::WorkChange,
 };
 use crate::{
     journal::{
@@ -40,6 +40,11 @@ pub(in crate::journal) enum Change {
     SetQueue {
         name: String,
         settings: QueueSettings,
+    },
+    /// Records the reattach window of a session with owners; `None`: it has no owner any more.
+    SetOwned {
+        session_id: String,
+        reattach_window: Option<Duration>,
     },
     Work {
         seq: Seq,
@@ -77,6 +82,13 @@ impl Change {
             Self::PruneEvents { .. } | Self::MarkDelivered(_) | Self::SetQueue { .. } => {
                 UseOfReserve::Denied
             }
+            Self::SetOwned {
+                reattach_window, ..
+            } => match reattach_window {
+                Some(_) => UseOfReserve::Denied,
+                // It follows stops, and frees space.
+                None => UseOfReserve::Allowed,
+            },
             Self::Work { change, .. } => change.use_of_reserve(),
         }
     }
@@ -89,6 +101,10 @@ impl Change {
             Self::PruneEvents { up_to } => prune::prune_events(batch, *up_to),
             Self::MarkDelivered(seqs) => prune::mark_delivered(batch, seqs),
             Self::SetQueue { name, settings } => queue::set_queue(batch, name, *settings),
+            Self::SetOwned {
+                session_id,
+                reattach_window,
+            } => owned_session::set_owned(batch, session_id, *reattach_window),
             Self::Work { seq, change } => change.apply(batch, *seq),
         }
     }

@@ -29,7 +29,7 @@ pub(super) fn remove(batch: &mut Batch<'_>, ids: &[TaskId]) -> Result<(), Journa
             at: batch.at,
             activity: None,
         };
-        insert_event(batch.connection, &draft, written)
+        insert_event(batch.connection, &draft, &written)
             .and_then(|()| delete(batch.connection, &draft.task, batch.oldest))
             .map_err(JournalError::storage("removing a task"))?;
         batch.push(draft.event(written));

@@ -110,7 +110,14 @@ fn a_session_that_becomes_idle_by_several_ends_of_one_batch_is_reported_once_aft
     let facts = scene.batcher.live.after(Revision(0), 10).unwrap();
     let idle = facts.iter().filter(|fact| fact.event().is_none());
     assert!(idle.map(|fact| fact.revision().0).eq([7]));
-    let activity = |revision: usize| facts[revision - 1].event().unwrap().activity.unwrap();
+    let activity = |revision: usize| {
+        facts[revision - 1]
+            .event()
+            .unwrap()
+            .activity
+            .clone()
+            .unwrap()
+    };
     assert!(activity(6).is_idle());
     assert_eq!(activity(8).shells, 1);
 }

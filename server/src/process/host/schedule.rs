@@ -56,7 +56,7 @@ impl Priority {
     pub(crate) fn take() -> Self {
         let ordinary_nice = attributes_of(0).map_or(0, |found| found.nice);
         for thread in threads() {
-            // What is started gets the priority 0 instead, which must not be better than the ordinary one.
+            // A process that is started gets the priority 0 instead, which must not be better than the ordinary one.
             let is_raised = ordinary_nice == 0 && set(thread, HIGHEST, SHORT_SLICE_NANOS);
             if !is_raised {
                 set(thread, ordinary_nice, SHORT_SLICE_NANOS);
@@ -136,8 +136,8 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         drop(priority);
-        drop(ended);
         let after = both.map(nice_and_slice);
+        drop(ended);
         assert!(other.join().unwrap());
         let is_permitted = nix::unistd::geteuid().is_root() && before[0].0 == 0;
         let nice = if is_permitted { HIGHEST } else { before[0].0 };

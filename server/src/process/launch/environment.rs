@@ -1,25 +1,28 @@
 //! The environment of a task, in layers: the server's own variables, the non-interactive defaults, the
-//! request's removals, the request's variables, and Heeler's own with the environment tag.
+//! request's removals, the request's variables, and Heeler's own with the environment tag. A terminal sets its
+//! type after the defaults.
 
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
     fs, io,
     os::unix::ffi::OsStrExt,
-    path::PathBuf,
 };
 
 use crate::process::tree::start_ticks as start_ticks_of;
-use crate::task::{EnvironmentDefaults, SpawnRequest, TaskId, TaskUid};
+use crate::task::{EnvironmentDefaults, SpawnRequest, Task, TaskUid};
 
 /// The prefix of Heeler's own variables. They are not inherited, and a request may not set them.
 pub(crate) const RESERVED_PREFIX: &str = "HEELER_";
+const TRACE_PARENT: &str = "TRACEPARENT";
+/// The variables that name a span. Tasks do not inherit the server's.
+const OF_TRACE: [&str; 2] = [TRACE_PARENT, "TRACESTATE"];
 /// The variable that identifies a process of a task, wherever it is in the process tree.
 pub(in crate::process) const ENVIRONMENT_TAG: &str = "HEELER_TASK_UID";
 
 const TASK_ID: &str = "HEELER_TASK_ID";
 const ADDRESS: &str = "HEELER_ADDR";
-const TOKEN_FILE: &str = "HEELER_TOKEN_FILE";
+const TOKEN: &str = "HEELER_TOKEN";
 
 /// Variables that make programs run without a terminal, a pager or an editor.
 const NON_INTERACTIVE: [(&str, &str); 13] = [
@@ -38,6 +41,10 @@ const NON_INTERACTIVE: [(&str, &str); 13] = [
     ("TERM", "dumb"),
 ];
 
+const TERM: &str = "TERM";
+/// The variables that describe a terminal: that of the server is not the task's.
+const OF_TERMINAL: [&str; 3] = [TERM, "COLUMNS", "LINES"];
+
 /// The variables that every task inherits: the server's own, without Heeler's.
 #[derive(Debug, Clone)]
 pub(crate) struct BaseEnv {
@@ -50,8 +57,9 @@ pub(crate) struct BaseEnv {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ServerAddress {
     pub(crate) address: String,
-    /// The file with the token that the address requires, if it does.
-    pub(crate) token_file: Option<PathBuf>,
+    /// True if the server listens on TCP, HTTP included: there a task identifies itself by a token of its own. A task never
+    /// gets the server's token, which has the user's rights.
+    pub(crate) takes_tokens: bool,
 }
 
 /// Variables in the form that exec takes.
@@ -75,10 +83,13 @@ impl BaseEnv {
     }
 
     fn new(vars: impl IntoIterator<Item = (OsString, OsString)>, server: ServerAddress) -> Self {
-        let is_heelers = |name: &OsStr| name.as_bytes().starts_with(RESERVED_PREFIX.as_bytes());
+        let is_left_out = |name: &OsStr| {
+            name.as_bytes().starts_with(RESERVED_PREFIX.as_bytes())
+                || OF_TRACE.iter().any(|own| name == *own)
+        };
         let vars: BTreeMap<_, _> = vars
             .into_iter()
-            .filter(|(name, _)| !is_heelers(name))
+            .filter(|(name, _)| !is_left_out(name))
             .collect();
         let mut with_defaults = vars.clone();
         with_defaults.extend(NON_INTERACTIVE.map(|(name, value)| (name.into(), value.into())));
@@ -113,18 +124,33 @@ impl BaseEnv {
     }
 
     /// Returns the whole environment of a task.
-    pub(crate) fn for_task(&self, request: &SpawnRequest, id: &TaskId, uid: TaskUid) -> EnvBlock {
+    ///
+    /// `token` makes the task's token, if it needs one.
+    pub(crate) fn for_task(
+        &self,
+        request: &SpawnRequest,
+        task: &Task,
+        token: impl FnOnce() -> String,
+    ) -> EnvBlock {
         let base = self.layer(request);
-        let mut block =
-            match request.variables.is_empty() && request.spec.environment.remove.is_empty() {
-                true => base.block.clone(),
-                false => base.changed_by(request),
-            };
-        block.push(TASK_ID, id.as_str());
-        block.push(ENVIRONMENT_TAG, uid.to_string());
+        let spec = &request.spec;
+        let is_plain = request.variables.is_empty()
+            && spec.environment.remove.is_empty()
+            && spec.terminal.is_none();
+        let mut block = match is_plain {
+            true => base.block.clone(),
+            false => base.changed_by(request),
+        };
+        if let Some(span) = &task.span
+            && !request.variables.contains_key(TRACE_PARENT)
+        {
+            block.push(TRACE_PARENT, span.context.to_string());
+        }
+        block.push(TASK_ID, task.id.as_str());
+        block.push(ENVIRONMENT_TAG, task.uid.to_string());
         block.push(ADDRESS, &self.server.address);
-        if let Some(path) = &self.server.token_file {
-            block.push(TOKEN_FILE, path);
+        if self.server.takes_tokens {
+            block.push(TOKEN, token());
         }
         block
     }
@@ -152,19 +178,21 @@ impl Layer {
 
     fn changed_by(&self, request: &SpawnRequest) -> EnvBlock {
         let mut block = EnvBlock::default();
+        let removed = &request.spec.environment.remove;
+        let terminal = request.spec.terminal.as_ref();
+        let is_changed = |name: &str| {
+            request.variables.contains_key(name) || removed.iter().any(|gone| gone == name)
+        };
         for (name, value) in &self.vars {
             let changed = name.to_str().is_some_and(|name| {
-                request.variables.contains_key(name)
-                    || request
-                        .spec
-                        .environment
-                        .remove
-                        .iter()
-                        .any(|gone| gone == name)
+                is_changed(name) || (terminal.is_some() && OF_TERMINAL.contains(&name))
             });
             if !changed {
                 block.push(name, value);
             }
+        }
+        if let Some(terminal) = terminal.filter(|_| !is_changed(TERM)) {
+            block.push(TERM, &terminal.term);
         }
         for (name, value) in &request.variables {
             block.push(name, value);

@@ -2,10 +2,13 @@
 
 use std::{io::Write, os::unix::net::UnixStream, path::Path};
 
-use heeler_shim::wire::{MESSAGE, Order, Report, UnknownMessage};
+use heeler_shim::{
+    input::{Stdin, TerminalSize},
+    wire::{MESSAGE, Order, Report, UnknownMessage},
+};
 use uuid::Uuid;
 
-use super::{Launch, ShimLink};
+use super::{AfterFailure, Launch, ShimLink};
 use crate::{
     fuzz::{Description, Input},
     process::launch::EnvBlock,
@@ -87,9 +90,19 @@ pub(crate) fn describe(input: &mut Input<'_>) -> Option<Description> {
         env.push(name, value);
     }
     let policy = OutputPolicy::with_limit(input.u64());
+    let stdin = match input.byte() % 3 {
+        0 => Stdin::Empty,
+        1 => Stdin::Pipe,
+        _ => Stdin::Terminal(TerminalSize {
+            columns: input.u64() as u16,
+            rows: input.u64() as u16,
+        }),
+    };
     let launch = Launch {
+        after_failure: AfterFailure::End,
         uid,
         output: &policy,
+        stdin,
         output_budget: input.u64(),
         task_file: Path::new(task_file),
         memory: memory.as_deref(),

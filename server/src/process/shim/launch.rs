@@ -3,6 +3,7 @@
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::Path};
 
 use heeler_shim::{
+    input::Stdin,
     output_policy::{self, OnLimit},
     wire::Order,
 };
@@ -17,11 +18,21 @@ const _: () = {
     assert!(OutputPolicy::MIN_TAIL_BYTES == output_policy::MIN_TAIL_BYTES);
 };
 
+/// The treatment of a task whose leader has failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfterFailure {
+    End,
+    /// The shim keeps the task, to start it again.
+    Keep,
+}
+
 /// A task for a shim to start.
 #[derive(Debug)]
 pub struct Launch<'a> {
     pub uid: TaskUid,
+    pub after_failure: AfterFailure,
     pub output: &'a OutputPolicy,
+    pub stdin: Stdin,
     /// The most output on disk, whatever the policy says.
     pub output_budget: u64,
     /// The file for records and output; it must not exist yet.
@@ -47,10 +58,16 @@ impl Launch<'_> {
             arguments: self.argv.len() as u64,
             variables: self.env.count() as u64,
         };
-        let mut out = order(0).encode().to_vec();
+        let mut out = match self.after_failure {
+            AfterFailure::End => Vec::new(),
+            AfterFailure::Keep => Order::KeepForRestart.encode().to_vec(),
+        };
+        let begin = out.len();
+        out.extend_from_slice(&order(0).encode());
         let header = out.len();
         out.extend_from_slice(self.uid.as_bytes());
         out.extend_from_slice(&self.policy().encode());
+        out.extend_from_slice(&self.stdin.encode());
         let mut text = |bytes: &[u8]| {
             out.extend_from_slice(bytes);
             out.push(0);
@@ -66,7 +83,7 @@ impl Launch<'_> {
         }
         out.extend_from_slice(self.env.as_bytes());
         let bytes = (out.len() - header) as u64;
-        out[..header].copy_from_slice(&order(bytes).encode());
+        out[begin..header].copy_from_slice(&order(bytes).encode());
         out
     }
 

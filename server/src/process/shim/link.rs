@@ -120,7 +120,8 @@ impl ShimLink {
         self.send_bytes(&order.encode()).await
     }
 
-    pub(super) async fn send_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+    /// Sends orders with the bytes behind them, as [`Self::send`].
+    pub(crate) async fn send_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes).await
     }
 

@@ -89,7 +89,7 @@ impl ShimPool {
             if let ShimReport::TreeEnded { shim } = report {
                 match shim {
                     AfterTask::Waits => self.give_back(link),
-                    AfterTask::Ends => {}
+                    AfterTask::Ends | AfterTask::Keeps => {}
                 }
                 return;
             }

@@ -4,7 +4,7 @@ use std::{
     ffi::OsStr,
     fs::{self, DirBuilder, File},
     io,
-    os::unix::fs::DirBuilderExt,
+    os::unix::fs::{DirBuilderExt, MetadataExt},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -93,9 +93,17 @@ impl TaskDir {
         path.into()
     }
 
-    /// Deletes the file of a task's probe, if there is one.
-    pub(crate) fn remove_probe(&self, id: &TaskId) -> io::Result<()> {
-        remove_if_exists(&self.probe_path(id))
+    /// Deletes this file of a task's probe, if no other one is at its path by now.
+    pub(crate) fn remove_probe(&self, id: &TaskId, file: &TaskFile) -> io::Result<()> {
+        let path = self.probe_path(id);
+        let own = file.file.metadata()?;
+        match fs::symlink_metadata(&path) {
+            Ok(there) if (there.dev(), there.ino()) == (own.dev(), own.ino()) => {
+                remove_if_exists(&path)
+            }
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Ok(_) | Err(_) => Ok(()),
+        }
     }
 
     /// Opens a task's file; `None` if it does not exist.
@@ -230,6 +238,21 @@ mod tests {
         }
         dir.set_aside(&id).unwrap();
         assert!(dir.has_abandoned(&id));
+    }
+
+    /// R1
+    #[test]
+    fn the_file_of_a_later_probe_is_not_deleted() {
+        let (_temp, dir, id) = dir();
+        let path = dir.probe_path(&id);
+        let create = || dir.task_file(&id, File::create(&path).unwrap());
+        let earlier = create();
+        fs::remove_file(&path).unwrap();
+        let later = create();
+        dir.remove_probe(&id, &earlier).unwrap();
+        assert!(path.exists());
+        dir.remove_probe(&id, &later).unwrap();
+        assert!(!path.exists());
     }
 
     /// R4

@@ -24,6 +24,14 @@ use crate::task::{Gap, GapCause, Item, Moment, Tail};
 const ATTEMPTS: u64 = 16;
 const SKIPPED: u64 = 4;
 
+/// The attempt of a read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Attempt {
+    Early,
+    /// A block that looks newer than the end is damaged.
+    Last,
+}
+
 /// A file with output, and the task file with its records.
 pub(super) struct Output<'a> {
     pub(super) blocks: &'a File,
@@ -43,26 +51,26 @@ struct End {
 impl Output<'_> {
     /// Reads up to `limit` bytes of output from `offset` on.
     pub(super) fn read(&self, offset: u64, limit: usize) -> io::Result<Reading> {
-        self.stable(|blocks, state| {
+        self.stable(|blocks, state, attempt| {
             // The end first, so that every byte before it is in one of the blocks.
             let end = end(blocks, state)?;
-            Cursor::at(offset, end, blocks, state)?.read(blocks, limit)
+            Cursor::at(offset, end, blocks, state)?.read(blocks, limit, attempt)
         })
     }
 
     /// Reads the last `limit` bytes in the file, and what follows them.
     pub(super) fn tail(&self, limit: usize) -> io::Result<Tail> {
-        self.stable(|blocks, state| {
+        self.stable(|blocks, state, attempt| {
             let end = end(blocks, state)?;
             let from = end.stored.saturating_sub(limit as u64);
-            let reading = Cursor::at(from, end, blocks, state)?.read(blocks, limit)?;
+            let reading = Cursor::at(from, end, blocks, state)?.read(blocks, limit, attempt)?;
             Ok(reading.map(|Reading { items, end }| Tail { items, end }))
         })
     }
 
     /// Finds the last output, dropped bytes included.
     pub(super) fn last(&self) -> io::Result<LastOutput> {
-        self.stable(|blocks, state| {
+        self.stable(|blocks, state, _| {
             let End { total, at, .. } = end(blocks, state)?;
             let dropped = (state.dropped > 0).then(|| Moment::from(state.last_dropped));
             Ok(Some(LastOutput {
@@ -74,12 +82,12 @@ impl Output<'_> {
 
     /// The offset behind the last byte in the file.
     pub(super) fn stored_end(&self) -> io::Result<u64> {
-        self.stable(|blocks, state| Ok(Some(end(blocks, state)?.stored)))
+        self.stable(|blocks, state, _| Ok(Some(end(blocks, state)?.stored)))
     }
 
     /// The output that is missing by rule.
     pub(super) fn gaps(&self) -> io::Result<Vec<Gap>> {
-        self.stable(|blocks, state| {
+        self.stable(|blocks, state, _| {
             let end = end(blocks, state)?;
             let kept = head_end(blocks)?;
             let mut cursor = Cursor::at(kept, end, blocks, state)?;
@@ -93,12 +101,16 @@ impl Output<'_> {
     /// Repeats a read until the shim has not changed the blocks that it used.
     fn stable<T>(
         &self,
-        read: impl Fn(&Blocks<'_>, &OutputState) -> io::Result<Option<T>>,
+        read: impl Fn(&Blocks<'_>, &OutputState, Attempt) -> io::Result<Option<T>>,
     ) -> io::Result<T> {
-        for attempt in 0..ATTEMPTS {
+        for number in 1..=ATTEMPTS {
             let state = self.state()?;
-            let blocks = Blocks::new(self.blocks, &state, attempt * SKIPPED)?;
-            if let Some(result) = read(&blocks, &state)?
+            let blocks = Blocks::new(self.blocks, &state, (number - 1) * SKIPPED)?;
+            let attempt = match number {
+                ATTEMPTS => Attempt::Last,
+                _ => Attempt::Early,
+            };
+            if let Some(result) = read(&blocks, &state, attempt)?
                 && self.state()?.ring == state.ring
             {
                 return Ok(result);
@@ -186,7 +198,12 @@ impl Cursor {
     }
 
     /// Reads up to `limit` bytes; `None` if the shim has overwritten the first block to be read.
-    fn read(mut self, blocks: &Blocks<'_>, limit: usize) -> io::Result<Option<Reading>> {
+    fn read(
+        mut self,
+        blocks: &Blocks<'_>,
+        limit: usize,
+        attempt: Attempt,
+    ) -> io::Result<Option<Reading>> {
         let mut left = limit;
         let mut buffer = vec![0; BLOCK_SIZE];
         if self.at < self.end.stored {
@@ -194,7 +211,16 @@ impl Cursor {
                 if left == 0 {
                     break;
                 }
-                match blocks.read(index, &mut buffer)? {
+                let read = match blocks.read(index, &mut buffer)? {
+                    ReadBlock::Whole(block) if self.is_newer(block) => match attempt {
+                        Attempt::Early => ReadBlock::Overwritten,
+                        Attempt::Last => ReadBlock::Damaged,
+                    },
+                    read @ (ReadBlock::Whole(_) | ReadBlock::Damaged | ReadBlock::Overwritten) => {
+                        read
+                    }
+                };
+                match read {
                     ReadBlock::Whole(block) => self.take(block, &mut left),
                     ReadBlock::Damaged => {}
                     ReadBlock::Overwritten if self.items.is_empty() => return Ok(None),
@@ -212,6 +238,13 @@ impl Cursor {
             items: self.items,
             end: self.end.total,
         }))
+    }
+
+    /// Reports whether a block has only output from behind the end: the shim has overwritten it since the end was
+    /// looked up.
+    fn is_newer(&self, block: &[u8]) -> bool {
+        let first = frames(block).next();
+        first.is_some_and(|(at, ..)| at >= self.end.stored)
     }
 
     fn take(&mut self, block: &[u8], left: &mut usize) {

@@ -6,7 +6,7 @@ use heeler_shim::{
 };
 
 pub(crate) use heeler_shim::record::{
-    CgroupPath, Identity, LeaderExit, Limit, LimitCause, OutputState, Stage,
+    AttemptBegin, CgroupPath, Identity, LeaderExit, Limit, LimitCause, OutputState, Stage,
 };
 pub use heeler_shim::record::{Exit, Start, TreeEnd};
 
@@ -34,6 +34,7 @@ pub struct Records {
     pub leader_exit: Slot<LeaderExit>,
     pub tree_end: Slot<TreeEnd>,
     pub output: Slot<OutputState>,
+    pub attempt: Slot<AttemptBegin>,
 }
 
 impl<T: Copy> Slot<T> {
@@ -106,6 +107,21 @@ impl Records {
             leader_exit: Slot::read(page, position::LEADER_EXIT, LeaderExit::decode),
             tree_end: Slot::read(page, position::TREE_END, TreeEnd::decode),
             output: Slot::of_output(&output),
+            attempt: Slot::read(page, position::ATTEMPT, AttemptBegin::decode),
+        }
+    }
+
+    /// The records of one attempt: without those of its leader, if the file has them of another one.
+    pub(crate) fn of_attempt(self, attempt: u32) -> Self {
+        let recorded = self.attempt.whole().map_or(1, |begin| begin.attempt);
+        if recorded == attempt {
+            return self;
+        }
+        Self {
+            start: Slot::Empty,
+            leader_exit: Slot::Empty,
+            tree_end: Slot::Empty,
+            ..self
         }
     }
 
@@ -128,6 +144,7 @@ impl Records {
             self.leader_exit.problem("leader's exit"),
             self.tree_end.problem("tree's end"),
             self.output.problem("output's state"),
+            self.attempt.problem("attempt's begin"),
         ];
         problems.into_iter().flatten().collect()
     }

@@ -30,9 +30,9 @@ use crate::{
 };
 
 /// The longest way from a process to its shim.
-const MOST_PARENTS: usize = 4096;
+pub(super) const MOST_PARENTS: usize = 4096;
 /// The number of times that a walk begins again, because a process on the way has ended.
-const WALKS: usize = 8;
+pub(super) const WALKS: usize = 8;
 
 /// A process that cannot be mistaken for a later one with the same pid.
 #[derive(Debug)]
@@ -46,6 +46,10 @@ impl PinnedProcess {
     pub(crate) fn open(pid: i32) -> io::Result<Self> {
         let pidfd = pidfd_open(pid)?;
         Ok(Self { pid, pidfd })
+    }
+
+    pub(super) fn from_parts(pid: i32, pidfd: OwnedFd) -> Self {
+        Self { pid, pidfd }
     }
 
     pub(super) fn pid(&self) -> i32 {
@@ -136,15 +140,20 @@ fn walk_up(pid: i32, tasks: &[KnownTask]) -> Option<Descent> {
     Some(Descent::Unknown)
 }
 
-/// The task in whose cgroup, or below it, the process is.
+/// The live task in whose cgroup, or below it, the process is.
 fn by_cgroup(pid: i32, tasks: &[KnownTask], containment: &ChosenContainment) -> Option<TaskId> {
+    let id = cgroup_task(pid, containment)?;
+    tasks.iter().any(|task| task.id == id).then_some(id)
+}
+
+/// The task in whose cgroup, or below it, the process is, whether it is live or not.
+pub(super) fn cgroup_task(pid: i32, containment: &ChosenContainment) -> Option<TaskId> {
     let ChosenContainment::Cgroup { root } = containment else {
         return None;
     };
     let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
     let path = text.lines().find_map(|line| line.strip_prefix("0::"))?;
-    let id = containment::task_of(leaf_below(root.file_name()?, Path::new(path))?)?;
-    tasks.iter().any(|task| task.id == id).then_some(id)
+    containment::task_of(leaf_below(root.file_name()?, Path::new(path))?)
 }
 
 /// The name of the leaf in a path that leads through the cgroup of all tasks, which is unique on the

@@ -82,11 +82,13 @@ pub(super) struct Tables(HashMap<u64, HashMap<u64, Socket>>);
 impl Tables {
     /// Returns the listening sockets of which a process has a descriptor.
     fn sockets_of(&mut self, pid: i32) -> Vec<Socket> {
-        let table = self.of_namespace(pid);
-        if table.is_none_or(HashMap::is_empty) {
+        // First: the table takes the kernel milliseconds, and most processes have no socket.
+        let inodes: Vec<u64> = descriptors(pid).collect();
+        if inodes.is_empty() {
             return Vec::new();
         }
-        let found = descriptors(pid).filter_map(|inode| table?.get(&inode).copied());
+        let table = self.of_namespace(pid);
+        let found = inodes.iter().filter_map(|inode| table?.get(inode).copied());
         found.collect()
     }
 

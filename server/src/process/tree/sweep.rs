@@ -87,6 +87,7 @@ pub(crate) enum Swept {
 #[derive(Debug)]
 pub(crate) struct Sweeper {
     work: mpsc::Sender<Work>,
+    longest_search: Duration,
 }
 
 /// Work for the thread.
@@ -103,7 +104,10 @@ impl Sweeper {
         // It ends when the sender is dropped, or with the process: a read of a process that hangs in
         // the kernel may never return.
         thread.spawn(move || worker::run(queue))?;
-        Ok(Self { work })
+        Ok(Self {
+            work,
+            longest_search: LONGEST_SEARCH,
+        })
     }
 
     /// Looks at all processes while others of the task are dying, so that a sweep that follows soon needs
@@ -149,7 +153,7 @@ impl Sweeper {
         let work = Work::Search(Box::new(search));
         self.work.send(work).await.map_err(|_| stopped())?;
         // The search may hang in the kernel; its caller must not.
-        let answer = tokio::time::timeout(LONGEST_SEARCH, answer).await;
+        let answer = tokio::time::timeout(self.longest_search, answer).await;
         let late = |_| io::Error::new(io::ErrorKind::TimedOut, "the search for processes hangs");
         answer.map_err(late)?.map_err(|_| stopped())
     }

@@ -85,7 +85,7 @@ pub(super) async fn attach(
     let view = View::read("view", request.view)?;
     let reader = Reader::new(id, start, Selection::All, view);
     // An unknown task is refused before the stream begins.
-    service.find(reader.id()).await?;
+    service.find_to_act(reader.id()).await?;
     Ok(Messages::of(Attachment {
         service: service.clone(),
         reader,
@@ -165,7 +165,9 @@ impl Attachment {
         }
         match self.next_piece(Extent::Growing).await? {
             Some(piece) if piece.chunks.is_empty() => {
-                self.grown(handle, from, piece.end_offset).await?;
+                // A client that has the output by other means asks for none.
+                let end = piece.end_offset.max(piece.next_offset);
+                self.grown(handle, from, end).await?;
                 Ok(None)
             }
             piece => Ok(piece.map(output_item)),

@@ -31,7 +31,7 @@ pub(super) async fn cancel(
             false => Cascade::Alone,
         },
     };
-    let filter = filter::selecting(request.filter)?;
+    let filter = service.acted_on(filter::selecting(request.filter)?);
     let filter = service.with_listeners(filter).await;
     let selected = select(service, &filter).await?;
     let cancelled = cancel_all(service, &selected, order).await?;

@@ -24,7 +24,7 @@ pub(super) async fn detach(
         reason: check::reason(request.reason)?,
         timeout: check::timeout("timeout", request.timeout)?,
     };
-    let filter = filter::selecting(request.filter)?;
+    let filter = service.acted_on(filter::selecting(request.filter)?);
     let filter = service.with_listeners(filter).await;
     let mut selected = select(service, &filter).await?;
     if filter.ids.is_empty() {

@@ -120,6 +120,10 @@ pub(super) async fn follow_output(
         }
         false => check(request)?,
     };
+    let request = Request {
+        filter: service.seen(request.filter),
+        ..request
+    };
     if let Some(after) = request.after {
         // A revision out of range is refused before the stream begins.
         service.journal.facts_after(after, 1).await?;

@@ -4,7 +4,7 @@ use heeler_proto::v1::{self, output_chunk::Content};
 use prost::Message;
 use tonic::{Code, Status};
 
-use super::{bookmarks, cancel, follow_output, list, read_output, update_task, wait};
+use super::{bookmarks, cancel, follow_output, list, read_output, update_task, wait, write_input};
 use crate::{
     fuzz::Input,
     output::select::Escapes,
@@ -23,7 +23,7 @@ pub fn request(bytes: &[u8]) {
     let Some((rpc, body)) = bytes.split_first() else {
         return;
     };
-    let refused = match rpc % 10 {
+    let refused = match rpc % 11 {
         0 => decoded(body, |request| spec::request(request).map(accepted)),
         1 => decoded(body, |request: v1::ListRequest| {
             page_token::read(&request.page_token, list::fingerprint(&request))?;
@@ -60,6 +60,9 @@ pub fn request(bytes: &[u8]) {
         }),
         8 => decoded(body, |request: v1::FollowOutputRequest| {
             follow_output::check(request).map(drop)
+        }),
+        9 => decoded(body, |request: v1::WriteInputRequest| {
+            write_input::check(request).map(drop)
         }),
         _ => decoded(body, |request: v1::UpdateTaskRequest| {
             update_task::check(request).map(drop)

@@ -1,5 +1,7 @@
 //! Inspect: returns one task with its processes, its resource use and the end of its output.
 
+use std::sync::Arc;
+
 use heeler_proto::{Encoded, v1};
 
 use crate::{
@@ -8,7 +10,7 @@ use crate::{
         transport::Call,
         wire::{check, convert, encodings, refusal::Refusal, work},
     },
-    supervisor::{ExcerptKind, Observed, Presence, Tree},
+    supervisor::{ExcerptKind, Observed, Presence, Screen, Tree},
     task::{Gap, GapCause, LATEST_BLOCKS, Task},
 };
 
@@ -41,6 +43,10 @@ pub(super) async fn inspect(
     let block_count = match task.progress {
         Some(_) => block_count,
         None => 0,
+    };
+    let screen = match request.include_screen {
+        true => screen(service, &task, call).await?,
+        false => None,
     };
     call.reserve(tail_bytes as usize + block_count * BLOCK_BYTES + WITHOUT_TAIL)
         .await;
@@ -83,6 +89,7 @@ pub(super) async fn inspect(
         ports: ports.iter().map(convert::port).collect(),
         blocks: blocks.iter().map(work::show_block).collect(),
         worker: handle.map(|handle| connection(&handle.presence())),
+        screen,
     };
     let mut parts = vec![service.encodings.task(&task)];
     if !task.is_live() {
@@ -98,6 +105,28 @@ fn connection(presence: &Presence) -> v1::WorkerConnection {
         connected: presence.is_connected,
         heard_time: presence.heard.map(convert::timestamp),
     }
+}
+
+/// The screen of a task with a terminal.
+async fn screen(
+    service: &Service,
+    task: &Arc<Task>,
+    call: &Call,
+) -> Result<Option<v1::Screen>, Refusal> {
+    let Some(size) = service.supervisor.screen_size(task).await else {
+        return Ok(None);
+    };
+    call.reserve(Screen::memory(size)).await;
+    let screen = service.supervisor.screen(task, size).await;
+    let screen = screen.map_err(|error| Refusal::storage("draw the screen", &error))?;
+    Ok(Some(v1::Screen {
+        lines: screen.lines,
+        columns: screen.size.columns.into(),
+        rows: screen.size.rows.into(),
+        cursor_column: screen.cursor_column as u32,
+        cursor_row: screen.cursor_row as u32,
+        cursor_visible: screen.is_cursor_visible,
+    }))
 }
 
 fn resources(task: &Task, tree: &Tree) -> v1::ResourceUse {

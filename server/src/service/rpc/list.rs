@@ -37,7 +37,7 @@ pub(super) async fn list(
         Err(_) => return Err(Refusal::field("page_size", "is negative")),
     };
     let filter = service
-        .with_listeners(filter::reading(request.filter)?)
+        .with_listeners(service.seen(filter::reading(request.filter)?))
         .await;
     let query = ListQuery {
         filter,

@@ -125,7 +125,7 @@ impl Reader {
         let (end_offset, is_caught_up) = (piece.end, piece.is_caught_up);
         let (chunks, next_offset) = match self.way {
             Way::Bytes(_) => self.view.bytes(piece, extent.is_complete()),
-            Way::Lines(..) => (self.view.lines(piece.items), piece.next),
+            Way::Lines(..) => (self.view.lines(piece.items, piece.groups), piece.next),
         };
         self.start = OutputStart::Offset(next_offset);
         Shown {

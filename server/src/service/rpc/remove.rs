@@ -19,7 +19,7 @@ pub(super) async fn remove(
     service: &Service,
     request: v1::RemoveRequest,
 ) -> Result<v1::RemoveResponse, Refusal> {
-    let filter = filter::acting(request.filter)?;
+    let filter = service.acted_on(filter::acting(request.filter)?);
     let filter = filter::without_port(filter, "selects live tasks only, which cannot be removed")?;
     let removed = match filter.ids.is_empty() {
         true => remove_finished(service, filter).await?,
@@ -33,10 +33,10 @@ pub(super) async fn remove(
 
 /// Removes all or none of the tasks that the filter names and that match the rest of it.
 async fn remove_named(service: &Service, filter: Filter) -> Result<Vec<TaskId>, Refusal> {
-    let ids = match filter.set_fields().len() {
+    let ids = match (filter.set_fields().len(), &filter.scope) {
         // The journal checks each id as it removes it.
-        1 => filter.ids,
-        _ => {
+        (1, None) => filter.ids,
+        (_, Some(_)) | (_, None) => {
             let tasks = named(service, &filter).await?;
             tasks.iter().map(|task| task.id.clone()).collect()
         }

@@ -21,6 +21,7 @@ pub(super) async fn report_progress(
         true => Listens::Yes,
         false => Listens::No,
     };
+    service.check_reports(&id).await?;
     let task = service.supervisor.report(&id, update, listens).await?;
     let task = task.ok_or_else(|| Refusal::task_not_found(id.as_str()))?;
     Ok(v1::ReportProgressResponse {

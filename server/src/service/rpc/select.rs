@@ -19,11 +19,12 @@ pub(super) async fn select(service: &Service, filter: &Filter) -> Result<Vec<Arc
     Ok(tasks)
 }
 
-/// Returns the tasks that the filter names by id and that match the rest of it, in the order of its ids.
+/// Returns the tasks that the filter names by id and that match the rest of it, in the order of its ids. The
+/// caller must be allowed to act on each of them.
 pub(super) async fn named(service: &Service, filter: &Filter) -> Result<Vec<Arc<Task>>, Refusal> {
     let mut tasks = Vec::with_capacity(filter.ids.len());
     for id in &filter.ids {
-        tasks.push(service.find(id).await?);
+        tasks.push(service.find_to_act(id).await?);
     }
     tasks.retain(|task| filter.matches(task));
     Ok(tasks)

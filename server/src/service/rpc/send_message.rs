@@ -26,6 +26,7 @@ pub(super) async fn send_message(
         sender,
         message_id: check::optional_text("message_id", request.message_id, MESSAGE_ID)?,
     };
+    service.check_acts(&id).await?;
     let number = service.supervisor.send_message(&id, message).await?;
     let number = number.ok_or_else(|| Refusal::task_not_found(id.as_str()))?;
     Ok(v1::SendMessageResponse { number })

@@ -25,7 +25,10 @@ pub(super) async fn spawn(
         }
         false => spec::request(request)?,
     };
-    let spawned = service.supervisor.spawn(request).await?;
+    let spawned = service
+        .supervisor
+        .spawn(request, service.requester())
+        .await?;
     let task = &spawned.task;
     let notices = spawned.notices.iter().map(|notice| show(*notice, &task.id));
     Ok(v1::SpawnResponse {

@@ -19,6 +19,7 @@ pub(super) async fn update_task(
     call: &Call,
 ) -> Result<v1::UpdateTaskResponse, Refusal> {
     let (id, change) = service.check_patterns(call, move || check(request)).await?;
+    service.check_acts(&id).await?;
     let answer = service.supervisor.change_patterns(&id, change).await?;
     let answer = answer.ok_or_else(|| Refusal::task_not_found(id.as_str()))?;
     let changed = &answer.standing.task;

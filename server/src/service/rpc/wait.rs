@@ -63,6 +63,8 @@ pub(super) async fn wait(
             wait_for_tasks(service, &ids, count, until, timeout).await
         }
         (Goal::Session(filter), Some(until)) => {
+            // Without the task that the caller is inside of: it would wait for itself.
+            let filter = service.acted_on(*filter);
             wait_for_session(service, &filter, until, timeout).await
         }
         (Goal::Tasks { ids, count }, None) => {

@@ -2,9 +2,10 @@
 //!
 //! A watcher is a revision. It wakes when the head passes it, reads the events in between, and sends
 //! them as fast as its client reads. A client that stops reading costs the few messages that were read
-//! ahead. The stream ends only if the server shuts down or the journal cannot be read.
+//! ahead. The stream ends only if the server shuts down or the journal cannot be read. It may also make its
+//! client an owner of a session, for as long as it lasts.
 
-use std::{collections::VecDeque, sync::Arc, vec};
+use std::{collections::VecDeque, sync::Arc, time::Duration, vec};
 
 use heeler_proto::{
     Encoded,
@@ -21,14 +22,15 @@ use crate::{
         Closing, Service,
         transport::Call,
         wire::{
+            check,
             encodings::{self, Encodings},
             filter,
             refusal::Refusal,
             stream::{Messages, Source},
         },
     },
-    supervisor::{ExcerptKind, LINE_BYTES, Supervisor, TAIL_BYTES},
-    task::{Event, EventKind, Fact, FactKind, Filter, Revision, Task},
+    supervisor::{ExcerptKind, LINE_BYTES, SessionOwner, Supervisor, TAIL_BYTES},
+    task::{Event, EventKind, Fact, FactKind, Filter, Revision, Rights, Task},
 };
 
 /// Events that are read at a time.
@@ -37,6 +39,11 @@ const BATCH: usize = 256;
 const AHEAD: usize = 64 << 10;
 /// The expected size of an event that was read and not sent.
 const EVENT_BYTES: usize = 1024;
+
+/// The memory for messages that the server itself has not taken.
+const OWN_MEMORY: usize = 1 << 20;
+/// The reattach window of a session's owner that names none.
+const DEFAULT_REATTACH_WINDOW: Duration = Duration::from_secs(10);
 
 type Message = Encoded<v1::WatchEventsResponse>;
 
@@ -58,8 +65,28 @@ pub(crate) struct Watcher {
     unsent: VecDeque<Fact>,
     bookmarks: Bookmarks,
     closing: Closing,
+    /// The session that the client owns, until the stream is dropped.
+    owner: Option<SessionOwner>,
     call: Call,
     unread: Unread,
+    reader: Reader,
+}
+
+/// The party that reads the events.
+#[derive(Debug, Clone, Copy)]
+enum Reader {
+    /// An end that it gets is delivered.
+    Client,
+    Server,
+}
+
+impl Drop for Watcher {
+    /// A client has not left if the server ends its stream.
+    fn drop(&mut self) {
+        if let Some(owner) = self.owner.as_mut().filter(|_| self.closing.has_begun()) {
+            owner.leave_to_next_server();
+        }
+    }
 }
 
 /// The memory that a watcher has for messages that its client has not read.
@@ -107,6 +134,31 @@ pub(super) async fn watch_events(
     request: v1::WatchEventsRequest,
     call: Call,
 ) -> Result<Messages<Watcher>, Refusal> {
+    let watcher = watcher(service, request, call, Reader::Client);
+    watcher.await.map(Messages::of)
+}
+
+/// The events of these types after a revision, for the server itself: an end that it reads is not delivered.
+pub(in crate::service) async fn events_after(
+    service: &Service,
+    after: Revision,
+    types: Vec<i32>,
+) -> Result<Messages<Watcher>, Refusal> {
+    let request = v1::WatchEventsRequest {
+        after_revision: Some(after.0),
+        types,
+        ..Default::default()
+    };
+    let watcher = watcher(service, request, Call::own(OWN_MEMORY), Reader::Server);
+    watcher.await.map(Messages::of)
+}
+
+async fn watcher(
+    service: &Service,
+    request: v1::WatchEventsRequest,
+    call: Call,
+    reader: Reader,
+) -> Result<Watcher, Refusal> {
     let journal = service.journal.clone();
     let epoch = journal.epoch().to_string();
     if !request.epoch.is_empty() && request.epoch != epoch {
@@ -115,7 +167,12 @@ pub(super) async fn watch_events(
     let filter = filter::reading(request.filter)?;
     let filter = filter::without_port(filter, "is not part of an event: use List")?;
     let kinds = filter::event_kinds(&request.types, &filter)?;
+    if kinds.contains(&FactKind::SessionIdle) {
+        check_sees_sessions(service)?;
+    }
+    let filter = service.seen(filter);
     let bookmark_interval = bookmarks::interval(request.bookmark_interval)?;
+    let owned = request.own_session.map(ownership).transpose()?;
     let (initial, cursor) = match (request.initial_state, request.after_revision) {
         (true, Some(_)) => {
             return Err(Refusal::field(
@@ -131,7 +188,12 @@ pub(super) async fn watch_events(
         }
         (false, None) => (Vec::new(), journal.head()),
     };
-    Ok(Messages::of(Watcher {
+    let owner = match owned {
+        None => None,
+        Some(owned) => Some(own_session(service, owned).await?),
+    };
+    Ok(Watcher {
+        reader,
         head: journal.watch(),
         supervisor: service.supervisor.clone(),
         journal,
@@ -144,12 +206,43 @@ pub(super) async fn watch_events(
         unsent: VecDeque::new(),
         bookmarks: Bookmarks::new(bookmark_interval),
         closing: service.closing.clone(),
+        owner,
         unread: Unread {
             bytes: 0,
             pace: Pace::of(call.hold(0)),
         },
         call,
-    }))
+    })
+}
+
+/// The session and the reattach window that a request names.
+fn ownership(owned: v1::SessionOwnership) -> Result<(String, Duration), Refusal> {
+    let field = "own_session.session_id";
+    let session_id = check::optional_text(field, owned.session_id, check::SHORT_TEXT)?;
+    let session_id = session_id.ok_or_else(|| Refusal::field(field, "is required"))?;
+    let window = check::timeout("own_session.reattach_window", owned.reattach_window)?;
+    Ok((session_id, window.unwrap_or(DEFAULT_REATTACH_WINDOW)))
+}
+
+/// Checks that the caller may know of a session as a whole, which has tasks that a caller inside of a task does
+/// not see.
+fn check_sees_sessions(service: &Service) -> Result<(), Refusal> {
+    match service.authority.bound() {
+        None => Ok(()),
+        Some(own) => {
+            let rights = service.authority.rights();
+            Err(Refusal::rights_insufficient(own, rights, Rights::All))
+        }
+    }
+}
+
+/// Makes the client an owner. The end of a session reaches tasks that a caller inside of a task does not see.
+async fn own_session(
+    service: &Service,
+    (session_id, window): (String, Duration),
+) -> Result<SessionOwner, Refusal> {
+    check_sees_sessions(service)?;
+    Ok(service.supervisor.own_session(session_id, window).await?)
 }
 
 impl Source for Watcher {
@@ -249,14 +342,21 @@ impl Watcher {
             self.cursor = fact.revision();
             if self.wants(&fact) {
                 if let Some(event) = fact.event() {
-                    self.journal.note_delivered(&event.task);
+                    match self.reader {
+                        Reader::Client => self.journal.note_delivered(&event.task),
+                        Reader::Server => {}
+                    }
                     for kind in self.excerpts_of(event) {
                         bytes += excerpt_bytes(kind, &event.task);
                         events.push(messages.len());
                         excerpts.push((Arc::clone(&event.task), kind));
                     }
                 }
-                let message = self.encodings.event(&fact);
+                let message = match self.filter.scope {
+                    None => self.encodings.event(&fact),
+                    // The activity of a session tells of tasks that the caller must not see.
+                    Some(_) => self.encodings.event_without_activity(&fact),
+                };
                 bytes += message.encoded_len();
                 messages.push(message);
             }
@@ -277,6 +377,8 @@ impl Watcher {
             EventKind::Created
             | EventKind::Admitted
             | EventKind::Started
+            | EventKind::Restarting
+            | EventKind::Restarted
             | EventKind::Stopping
             | EventKind::LeaderExited
             | EventKind::Detached

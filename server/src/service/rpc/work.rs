@@ -32,7 +32,7 @@ use crate::{
         },
     },
     supervisor::{Notice, TakeOver, WorkError, WorkerSession},
-    task::{Task, TaskId},
+    task::{Authority, Rights, Task, TaskId},
 };
 
 /// The messages of a worker.
@@ -118,7 +118,18 @@ impl Worker {
     /// Creates the task, or finds the one that the same request has created, and joins it.
     async fn register(&mut self, register: v1::WorkRegister) -> Result<Vec<Out>, Refusal> {
         let request = spec::register(register).map_err(|refusal| refusal.within("register"))?;
-        let spawned = self.service.supervisor.spawn(request).await?;
+        let authority = &self.service.authority;
+        match authority {
+            Authority::Task { id, rights } if *rights < Rights::Children => {
+                return Err(Refusal::rights_insufficient(id, *rights, Rights::Children));
+            }
+            Authority::Task { .. } | Authority::User => {}
+        }
+        let spawned = self
+            .service
+            .supervisor
+            .spawn(request, self.service.requester())
+            .await?;
         let take_over = match spawned.notices.contains(&Notice::AlreadyRunning) {
             // An equal task of perhaps another client, whose worker stays.
             true => TakeOver::No,
@@ -135,6 +146,7 @@ impl Worker {
             true => TakeOver::Yes,
             false => TakeOver::No,
         };
+        self.service.check_reports(&id).await?;
         self.enter(&id, worker, take_over).await
     }
 

@@ -15,7 +15,7 @@ use http_body_util::{BodyExt, Full};
 use prost::bytes::Bytes;
 use tonic::{Status, body::Body};
 
-use super::shares::{Caller, Share, Shares};
+use super::shares::{Caller, First, Share, Shares};
 use crate::supervisor::SearchKey;
 
 /// The memory that a short answer is expected to need.
@@ -48,6 +48,14 @@ impl Call {
                 answer: None,
             }),
         }))
+    }
+
+    /// A call of the server itself, with so much memory for what it has not taken.
+    pub(crate) fn own(memory: usize) -> Self {
+        let caller = Caller::Process(std::process::id() as i32);
+        let memory = Shares::new(memory, First::Granted);
+        let place = memory.take_regardless(caller, 0);
+        Self::new(caller, memory, place)
     }
 
     /// The call that a request belongs to.
@@ -99,7 +107,7 @@ impl Call {
         if response.body().is_end_stream() {
             return response;
         }
-        let (parts, body) = response.into_parts();
+        let (mut parts, body) = response.into_parts();
         let encoded = match body.collect().await {
             Ok(encoded) => encoded,
             Err(status) => return status.into_http(),
@@ -107,9 +115,15 @@ impl Call {
         let trailers = encoded.trailers().cloned();
         let bytes = encoded.to_bytes();
         self.hold(bytes.len());
-        let counted = Bytes::from_owner(Counted { bytes, _call: self });
-        let body = Full::new(counted).with_trailers(ready(trailers.map(Ok)));
+        // For a layer that makes another, perhaps larger, form of the answer.
+        parts.extensions.insert(self.clone());
+        let body = Full::new(self.counted(bytes)).with_trailers(ready(trailers.map(Ok)));
         Response::from_parts(parts, Body::new(body))
+    }
+
+    /// The bytes of the answer, which count until they are sent or dropped.
+    pub(crate) fn counted(self, bytes: Bytes) -> Bytes {
+        Bytes::from_owner(Counted { bytes, _call: self })
     }
 
     /// No code that can panic runs under the lock.

@@ -1,6 +1,7 @@
 //! A client's connection over any transport, and the identity of its peer.
 
 use std::{
+    future::Future,
     io,
     net::IpAddr,
     pin::Pin,
@@ -8,17 +9,20 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::{TcpStream, UnixStream},
+    time::{Sleep, sleep},
 };
 use tokio_rustls::server::TlsStream;
 use tonic::transport::server::{Connected, UdsConnectInfo};
 
 use super::{
+    origin::Origin,
     shares::{Caller, First, Share, Shares},
     unauthenticated::{Authentication, Guarded},
 };
@@ -29,12 +33,17 @@ use crate::process::descriptor_limit;
 const MAX_CONNECTIONS: usize = 4096;
 /// The part of the descriptors that connections may use. The others are for tasks and files.
 const DESCRIPTOR_PART: usize = 4;
+/// The time that a client has to close a connection which the server has ended. Closed at once, it would
+/// fail the client's next write, and some clients then drop an answer that they have not read yet.
+const LAST_READ: Duration = Duration::from_secs(1);
 
 /// A connection that carries calls.
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: Stream,
     client: Client,
+    /// The end of the wait for the client, since the server has ended the connection.
+    last_read: Option<Pin<Box<Sleep>>>,
     /// Held, never read.
     _place: Share,
 }
@@ -60,7 +69,7 @@ pub(crate) struct Client {
 #[derive(Debug, Clone)]
 pub(crate) enum Peer {
     /// A process that the kernel identifies.
-    Local(UdsConnectInfo),
+    Local(UdsConnectInfo, Origin),
     /// A client that must present the token.
     Remote(Authentication),
 }
@@ -92,10 +101,11 @@ impl ConnectionLimit {
             Some(_) | None => self.numbered(),
         };
         let place = self.places.try_take(caller, 1)?;
-        let peer = Peer::Local(info);
+        let peer = Peer::Local(info, Origin::of(&stream));
         Some(Connection {
             stream: Stream::Unix(stream),
             client: Client { peer, caller },
+            last_read: None,
             _place: place,
         })
     }
@@ -111,6 +121,7 @@ impl ConnectionLimit {
         Connection {
             stream,
             client: Client { peer, caller },
+            last_read: None,
             _place: place,
         }
     }
@@ -183,11 +194,26 @@ impl AsyncWrite for Connection {
         }
     }
 
-    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.get_mut().stream {
+    /// Ends the server's side, then waits for the client to end its own.
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(match &mut self.stream {
             Stream::Unix(stream) => Pin::new(stream).poll_shutdown(context),
             Stream::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
             Stream::Tls(stream) => Pin::new(stream).poll_shutdown(context),
+        })?;
+        let mut space = [0; 4096];
+        loop {
+            let limit = self
+                .last_read
+                .get_or_insert_with(|| Box::pin(sleep(LAST_READ)));
+            if limit.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Ok(()));
+            }
+            let mut buffer = ReadBuf::new(&mut space);
+            let read = ready!(self.as_mut().poll_read(context, &mut buffer));
+            if read.is_err() || buffer.filled().is_empty() {
+                return Poll::Ready(Ok(()));
+            }
         }
     }
 }

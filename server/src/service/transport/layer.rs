@@ -13,21 +13,34 @@ use std::{
 };
 
 use heeler_proto::v1::ErrorReason;
-use http::{HeaderValue, Request, Response, header::AUTHORIZATION};
+use http::{
+    Extensions, HeaderMap, HeaderValue, Request, Response, header::AUTHORIZATION, request::Parts,
+};
 use http_body_util::BodyExt;
+use prost::bytes::Bytes;
 use tonic::{Code, Status, body::Body};
 use tower::{Layer, Service};
 
 use super::{
     connection::{Client, Peer},
     deadline, message_stream,
+    meters::{CallMeters, OpenCall},
     methods::{self, Pool, Target},
+    origin::Origin,
     pools::Pools,
     request_body,
     shares::{Caller, Share},
     token::Token,
 };
-use crate::{process::own_uid, service::wire::refusal::Refusal};
+use crate::{
+    process::own_uid,
+    service::{
+        traces::{OpenSpan, Traces},
+        wire::refusal::Refusal,
+    },
+    supervisor::{Caller as Found, Supervisor},
+    task::{Authority, CallSpan, Rights},
+};
 
 const REQUEST_ID: &str = "x-request-id";
 
@@ -56,6 +69,9 @@ pub(crate) struct Edge {
     token: Option<Arc<Token>>,
     largest_request: usize,
     pools: Pools,
+    supervisor: Supervisor,
+    meters: CallMeters,
+    traces: Option<Traces>,
 }
 
 /// A service behind the [`Edge`].
@@ -68,29 +84,126 @@ pub(crate) struct EdgeService<S> {
 impl Edge {
     /// Callers over TCP must present the token. A request with more than `largest_request` bytes is not
     /// read.
-    pub(crate) fn new(gate: Gate, token: Option<Token>, largest_request: usize) -> Self {
+    pub(crate) fn new(
+        gate: Gate,
+        token: Option<Token>,
+        largest_request: usize,
+        supervisor: Supervisor,
+        traces: Option<Traces>,
+    ) -> Self {
         Self {
+            supervisor,
+            traces,
             gate,
             token: token.map(Arc::new),
             largest_request,
             pools: Pools::default(),
+            meters: CallMeters::default(),
         }
     }
 
+    /// The counts of its calls.
+    pub(crate) fn meters(&self) -> &CallMeters {
+        &self.meters
+    }
+
     /// Accepts callers that run as the server's user or present the token.
-    fn identify<B>(&self, request: &Request<B>) -> Result<Caller, Refusal> {
-        let Some(client) = request.extensions().get::<Client>() else {
+    fn identify(
+        &self,
+        headers: &HeaderMap,
+        extensions: &Extensions,
+    ) -> Result<(Caller, Identity), Refusal> {
+        let Some(client) = extensions.get::<Client>() else {
             return Err(unidentified());
         };
-        match (&client.peer, &self.token) {
-            (Peer::Local(info), _) => check_user(info.peer_cred.map(|cred| cred.uid()))?,
+        let identity = match (&client.peer, &self.token) {
+            (Peer::Local(info, origin), _) => {
+                check_user(info.peer_cred.map(|cred| cred.uid()))?;
+                // Whatever token it shows: the kernel's word counts.
+                Identity::Process(origin.clone())
+            }
             (Peer::Remote(authentication), Some(token)) => {
-                token.check(request.headers())?;
+                let authority = self.check_token(token, headers)?;
                 authentication.succeed();
+                Identity::Known(authority)
             }
             (Peer::Remote(_), None) => return Err(unidentified()),
+        };
+        Ok((client.caller, identity))
+    }
+
+    /// Accepts the server's token, or that of a live task. Until recovery is done live tasks are not known, so a
+    /// token that may be theirs is not refused for good.
+    fn check_token(&self, token: &Token, headers: &HeaderMap) -> Result<Authority, Refusal> {
+        let mut is_undecided = false;
+        let task = |shown: &str| {
+            let found = self.supervisor.task_with_token(shown);
+            is_undecided = found.is_none() && !self.gate.is_open();
+            found
+        };
+        match token.check(headers, task) {
+            Err(_) if is_undecided => Err(not_open()),
+            checked => checked,
         }
-        Ok(client.caller)
+    }
+
+    /// The rights of a caller, which must be enough for the call.
+    async fn authorise(&self, identity: Identity, needed: Rights) -> Result<Authority, Refusal> {
+        let authority = match identity {
+            Identity::Known(authority) => authority,
+            Identity::Process(origin) => match origin.caller(&self.supervisor).await {
+                Found::Outside => Authority::User,
+                Found::Task(id) => self
+                    .supervisor
+                    .authority_of(&id)
+                    .ok_or_else(unknown_caller)?,
+                Found::Unknown => return Err(unknown_caller()),
+            },
+        };
+        match &authority {
+            Authority::Task { id, rights } if *rights < needed => {
+                Err(Refusal::rights_insufficient(id, *rights, needed))
+            }
+            Authority::Task { .. } | Authority::User => Ok(authority),
+        }
+    }
+
+    /// Begins to count a call, and its span if it is an RPC of the service and the server exports traces.
+    fn begin(&self, path: &str, headers: &HeaderMap) -> (OpenCall, Option<CallSpan>) {
+        let method = methods::name(path);
+        let traces = self.traces.as_ref().filter(|_| methods::is_rpc(path));
+        let span = traces.map(|traces| traces.begin(method, headers));
+        let place = span.as_ref().map(OpenSpan::place);
+        (self.meters.begin(method, span), place)
+    }
+
+    /// Reads the body of a request that is no gRPC, once its caller is identified.
+    pub(crate) async fn read_plain(
+        &self,
+        parts: &Parts,
+        body: Body,
+        largest: usize,
+    ) -> Result<(Bytes, Option<Share>), Status> {
+        let (caller, _) = self.identify(&parts.headers, &parts.extensions)?;
+        request_body::read_plain(body, caller, &self.pools.requests, largest).await
+    }
+
+    /// Accepts a request that is no gRPC, and counts a refusal as that of the call that it stands for.
+    pub(crate) fn admit(&self, parts: &Parts) -> Result<(), Status> {
+        let identified = self.identify(&parts.headers, &parts.extensions);
+        identified.map(drop).map_err(|refusal| {
+            let status = Status::from(refusal);
+            let call = self.begin(parts.uri.path(), &parts.headers).0;
+            call.refused(status.code());
+            status
+        })
+    }
+
+    /// Accepts a request that is no gRPC and concerns the whole server.
+    pub(crate) async fn admit_to_all(&self, parts: &Parts) -> Result<(), Status> {
+        let (_, identity) = self.identify(&parts.headers, &parts.extensions)?;
+        self.authorise(identity, Rights::All).await?;
+        Ok(())
     }
 
     /// Completes the answer.
@@ -105,9 +218,9 @@ impl Edge {
     /// Serves one call.
     async fn serve<S>(
         &self,
-        caller: Caller,
+        (caller, identity): (Caller, Identity),
         inner: S,
-        request: Request<Body>,
+        mut request: Request<Body>,
     ) -> Result<Result<Response<Body>, S::Error>, Status>
     where
         S: Service<Request<Body>, Response = Response<Body>>,
@@ -122,17 +235,18 @@ impl Edge {
                 let place = self.pools.other_stream(caller)?;
                 Ok(serve_other(place, inner, request).await)
             }
-            Target::Rpc(_) | Target::Unknown if !self.gate.is_open() => {
-                let message = "the server is starting or shutting down; try again";
-                Err(Refusal::not_serving(message).into())
+            Target::Rpc(..) | Target::Unknown if !self.gate.is_open() => Err(not_open().into()),
+            Target::Rpc(pool, needed) => {
+                let authority = self.authorise(identity, needed).await?;
+                request.extensions_mut().insert(authority);
+                match pool {
+                    Pool::Duplex => self.serve_duplex(caller, inner, request).await,
+                    Pool::Short | Pool::Start | Pool::Stop | Pool::Poll | Pool::Stream => {
+                        self.serve_rpc(caller, pool, inner, request).await
+                    }
+                }
             }
-            Target::Rpc(Pool::Duplex) => self.serve_duplex(caller, inner, request).await,
-            Target::Rpc(pool) => self.serve_rpc(caller, pool, inner, request).await,
-            Target::Unknown => {
-                let path = request.uri().path();
-                let message = format!("the service has no method {}", Refusal::shown(path));
-                Err(Status::unimplemented(message))
-            }
+            Target::Unknown => Err(Refusal::method_unknown(request.uri().path()).into()),
         }
     }
 
@@ -189,6 +303,26 @@ impl Edge {
         request.extensions_mut().insert(call);
         Ok(inner.call(request).await)
     }
+}
+
+/// The identity of a caller, as far as its connection and headers tell.
+#[derive(Debug)]
+enum Identity {
+    /// The process that has connected.
+    Process(Origin),
+    Known(Authority),
+}
+
+fn not_open() -> Refusal {
+    Refusal::not_serving("the server is starting or shutting down; try again")
+}
+
+/// Refuses a caller whose task cannot be told. It must not be taken for the user.
+fn unknown_caller() -> Refusal {
+    tracing::warn!("refused a call: the task that its process is inside of cannot be told");
+    let message = "the server cannot tell which task the caller is inside of: its process has ended or is \
+                   hidden, or its task is finished; connect from a process that stays, or over TCP";
+    Refusal::new(Code::PermissionDenied, ErrorReason::CallerUnknown, message)
 }
 
 /// Serves a call of another service. Its answer, which may be a stream, keeps the place to its end.
@@ -275,10 +409,14 @@ where
         let edge = self.edge.clone();
         let id = request_id(&request);
         let method = request.uri().path().to_owned();
-        let caller = edge.identify(&request);
+        let caller = edge.identify(request.headers(), request.extensions());
         // No handler needs the token.
         request.headers_mut().remove(AUTHORIZATION);
         let deadline = deadline::of(request.headers());
+        let (open, span) = edge.begin(&method, request.headers());
+        if let Some(span) = span {
+            request.extensions_mut().insert(span);
+        }
         Box::pin(async move {
             let begun = Instant::now();
             let answer = async { edge.serve(caller?, inner, request).await };
@@ -296,7 +434,7 @@ where
                 .and_then(|code| code.to_str().ok());
             let elapsed = begun.elapsed().as_micros() as u64;
             tracing::debug!(method, request_id = ?id, status, elapsed_micros = elapsed, "call");
-            Ok(response)
+            Ok(open.until_answered(response))
         })
     }
 }

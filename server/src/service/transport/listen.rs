@@ -28,7 +28,10 @@ const FIRST_RETRY: Duration = Duration::from_millis(50);
 const LAST_RETRY: Duration = Duration::from_secs(2);
 
 /// The sender of new connections.
-pub(super) type Connections = mpsc::Sender<io::Result<Connection>>;
+pub(super) type Sender = mpsc::Sender<io::Result<Connection>>;
+
+/// New connections, as they are accepted.
+pub(crate) type Connections = ReceiverStream<io::Result<Connection>>;
 
 /// The reason why the server cannot listen.
 #[derive(Debug, thiserror::Error)]
@@ -81,11 +84,12 @@ impl Listener {
         })
     }
 
-    /// Accepts connections until the server shuts down.
-    pub(crate) fn connections(self, closing: &Closing) -> ReceiverStream<io::Result<Connection>> {
+    /// Accepts connections until the server shuts down: those of gRPC clients, and those of HTTP clients.
+    pub(crate) fn connections(self, closing: &Closing) -> (Connections, Connections) {
         let (sender, connections) = mpsc::channel(BACKLOG);
+        let (http_sender, http_connections) = mpsc::channel(BACKLOG);
         let limit = ConnectionLimit::new();
-        self.tcp.open(&sender, &limit, closing);
+        self.tcp.open(&sender, &http_sender, &limit, closing);
         for bound in self.unix {
             let (sender, limit) = (sender.clone(), limit.clone());
             let closing = closing.clone();
@@ -96,13 +100,14 @@ impl Listener {
                 }
             });
         }
-        ReceiverStream::new(connections)
+        let http_connections = ReceiverStream::new(http_connections);
+        (ReceiverStream::new(connections), http_connections)
     }
 }
 
 /// Accepts connections, and binds the path again whenever its file is removed: the server would be out
 /// of reach for good.
-async fn keep_listening(mut bound: Bound, limit: &ConnectionLimit, sender: &Connections) {
+async fn keep_listening(mut bound: Bound, limit: &ConnectionLimit, sender: &Sender) {
     loop {
         let (socket, listener) = &bound;
         tokio::select! {
@@ -140,7 +145,7 @@ fn asynchronous((socket, listener): (PrivateSocket, StdListener)) -> io::Result<
     Ok((socket, UnixListener::from_std(listener)?))
 }
 
-async fn accept(listener: &UnixListener, limit: &ConnectionLimit, sender: &Connections) {
+async fn accept(listener: &UnixListener, limit: &ConnectionLimit, sender: &Sender) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => match limit.local(stream) {

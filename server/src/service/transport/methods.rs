@@ -1,10 +1,10 @@
-//! The RPCs and the pool of calls that each belongs to.
+//! The RPCs, the pool of calls that each belongs to, its effect, and the rights that it needs.
 //!
 //! A new RPC is added to [`METHODS`]. A test compares the table with the contract; until then the
 //! server refuses the method as UNIMPLEMENTED, because a long poll in the pool of short calls could
 //! keep every other call waiting.
 
-use crate::service::NAME;
+use crate::{service::NAME, task::Rights};
 
 /// A pool of calls that are served at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,32 +24,66 @@ pub(super) enum Pool {
     Duplex,
 }
 
-const METHODS: [(&str, Pool); 18] = [
-    ("Spawn", Pool::Start),
-    ("Attach", Pool::Stream),
-    ("Detach", Pool::Short),
-    ("Cancel", Pool::Stop),
-    ("List", Pool::Short),
-    ("Inspect", Pool::Short),
-    ("WatchEvents", Pool::Stream),
-    ("Wait", Pool::Poll),
-    ("ReadOutput", Pool::Poll),
-    ("FollowOutput", Pool::Stream),
-    ("UpdateTask", Pool::Short),
-    ("Work", Pool::Duplex),
-    ("ReportProgress", Pool::Short),
-    ("SendMessage", Pool::Short),
-    ("Remove", Pool::Short),
-    ("UpdateQueue", Pool::Short),
-    ("ListQueues", Pool::Short),
-    ("Shutdown", Pool::Stop),
+/// The effect of an RPC, for an address that is read-only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// It changes nothing.
+    Reads,
+    /// It starts, stops or changes a task, a queue or the server.
+    Changes,
+}
+
+/// Each RPC, its pool, its effect, and the least rights that a caller inside of a task needs for it. With CHILDREN
+/// the call itself is limited to the descendants of that task.
+const METHODS: [(&str, Pool, Effect, Rights); 21] = [
+    ("Spawn", Pool::Start, Effect::Changes, Rights::Children),
+    ("Attach", Pool::Stream, Effect::Changes, Rights::Children),
+    ("Detach", Pool::Short, Effect::Changes, Rights::Children),
+    ("Cancel", Pool::Stop, Effect::Changes, Rights::Children),
+    ("List", Pool::Short, Effect::Reads, Rights::Children),
+    ("Inspect", Pool::Short, Effect::Reads, Rights::Children),
+    ("WatchEvents", Pool::Stream, Effect::Reads, Rights::Children),
+    ("Wait", Pool::Poll, Effect::Reads, Rights::Children),
+    ("ReadOutput", Pool::Poll, Effect::Reads, Rights::Children),
+    (
+        "FollowOutput",
+        Pool::Stream,
+        Effect::Reads,
+        Rights::Children,
+    ),
+    ("WriteInput", Pool::Poll, Effect::Changes, Rights::Children),
+    (
+        "ResizeTerminal",
+        Pool::Short,
+        Effect::Changes,
+        Rights::Children,
+    ),
+    ("UpdateTask", Pool::Short, Effect::Changes, Rights::Children),
+    ("Work", Pool::Duplex, Effect::Changes, Rights::Report),
+    (
+        "ReportProgress",
+        Pool::Short,
+        Effect::Changes,
+        Rights::Report,
+    ),
+    (
+        "SendMessage",
+        Pool::Short,
+        Effect::Changes,
+        Rights::Children,
+    ),
+    ("Remove", Pool::Short, Effect::Changes, Rights::Children),
+    ("UpdateQueue", Pool::Short, Effect::Changes, Rights::All),
+    ("ListQueues", Pool::Short, Effect::Reads, Rights::Children),
+    ("ListSessions", Pool::Short, Effect::Reads, Rights::Children),
+    ("Shutdown", Pool::Stop, Effect::Changes, Rights::All),
 ];
 
 /// The target of a call, by its HTTP path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Target {
-    /// An RPC of the service.
-    Rpc(Pool),
+    /// An RPC of the service, and the least rights for it.
+    Rpc(Pool, Rights),
     /// A method that the service does not have.
     Unknown,
     /// A call of another service: health or reflection.
@@ -63,18 +97,42 @@ const HEALTH_WATCH: &str = "grpc.health.v1.Health/Watch";
 
 /// Reads a path such as `/heeler.v1.BackgroundTasks/Spawn`.
 pub(super) fn target(path: &str) -> Target {
-    let path = path.strip_prefix('/').unwrap_or(path);
-    let Some(method) = path
-        .strip_prefix(NAME)
-        .and_then(|rest| rest.strip_prefix('/'))
-    else {
-        return match path {
+    let Some(method) = method(path) else {
+        return match path.strip_prefix('/').unwrap_or(path) {
             HEALTH_WATCH => Target::OtherStream,
             _ => Target::Other,
         };
     };
-    let known = METHODS.iter().find(|(name, _)| *name == method);
-    known.map_or(Target::Unknown, |(_, pool)| Target::Rpc(*pool))
+    let known = METHODS.iter().find(|(name, ..)| *name == method);
+    known.map_or(Target::Unknown, |(_, pool, _, rights)| {
+        Target::Rpc(*pool, *rights)
+    })
+}
+
+/// The part of a path that names a method of the service.
+fn method(path: &str) -> Option<&str> {
+    let path = path.strip_prefix('/').unwrap_or(path);
+    path.strip_prefix(NAME)?.strip_prefix('/')
+}
+
+/// The name of a method for the metrics: one of a few, whatever the path is.
+pub(super) fn name(path: &str) -> &'static str {
+    let Some(method) = method(path) else {
+        return "other";
+    };
+    let known = METHODS.iter().find(|(name, ..)| *name == method);
+    known.map_or("unknown", |(name, ..)| name)
+}
+
+/// Reports whether a path is that of an RPC of the service.
+pub(super) fn is_rpc(path: &str) -> bool {
+    matches!(target(path), Target::Rpc(..))
+}
+
+/// The effect of an RPC of the service; an unknown one counts as one that changes something.
+pub(crate) fn effect(method: &str) -> Effect {
+    let known = METHODS.iter().find(|(name, ..)| *name == method);
+    known.map_or(Effect::Changes, |(_, _, effect, _)| *effect)
 }
 
 #[cfg(test)]
@@ -84,8 +142,6 @@ mod tests {
     use prost_types::FileDescriptorSet;
 
     use super::*;
-
-    const STREAM: Target = Target::Rpc(Pool::Stream);
 
     fn methods_of_the_contract() -> Vec<String> {
         let set = FileDescriptorSet::decode(heeler_proto::FILE_DESCRIPTOR_SET).unwrap();
@@ -103,7 +159,7 @@ mod tests {
             let target = target(&format!("/{NAME}/{method}"));
             assert_ne!(target, Target::Unknown, "add {method} to METHODS");
         }
-        for (method, _) in METHODS {
+        for (method, ..) in METHODS {
             let known = contract.iter().any(|name| name == method);
             assert!(known, "METHODS has {method}, and the contract has not");
         }
@@ -114,12 +170,22 @@ mod tests {
         let set = FileDescriptorSet::decode(heeler_proto::FILE_DESCRIPTOR_SET).unwrap();
         let services = set.file.iter().flat_map(|file| &file.service);
         for method in services.flat_map(|service| &service.method) {
-            let pool = target(&format!("/{NAME}/{}", method.name()));
+            let target = target(&format!("/{NAME}/{}", method.name()));
             let name = method.name();
-            let is_duplex = pool == Target::Rpc(Pool::Duplex);
+            let is_duplex = matches!(target, Target::Rpc(Pool::Duplex, _));
             assert_eq!(is_duplex, method.client_streaming(), "{name}");
-            let is_stream = pool == STREAM || is_duplex;
+            let is_stream = matches!(target, Target::Rpc(Pool::Stream, _)) || is_duplex;
             assert_eq!(is_stream, method.server_streaming(), "{name}");
+        }
+    }
+
+    /// K3: no call is possible without a right, and the calls that concern the whole server need all.
+    #[test]
+    fn every_rpc_needs_a_right() {
+        for (method, _, _, rights) in METHODS {
+            assert!(rights > Rights::None, "{method}");
+            let is_server_wide = ["Shutdown", "UpdateQueue"].contains(&method);
+            assert_eq!(rights == Rights::All, is_server_wide, "{method}");
         }
     }
 

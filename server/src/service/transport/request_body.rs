@@ -4,8 +4,9 @@
 use std::time::Duration;
 
 use heeler_proto::v1::ErrorReason;
+use http_body::Body as _;
 use http_body_util::{BodyExt, Full};
-use prost::bytes::BytesMut;
+use prost::bytes::{Bytes, BytesMut};
 use tokio::time::timeout;
 use tonic::{Code, Status, body::Body};
 
@@ -29,6 +30,42 @@ pub(super) async fn read(
 ) -> Result<(Body, Option<Share>), Status> {
     let read = timeout(TIME_LIMIT, read_all(body, caller, memory, largest)).await;
     read.unwrap_or_else(|_| Err(late().into()))
+}
+
+/// Reads a request without a prefix, such as JSON. The share is the memory that it takes.
+pub(super) async fn read_plain(
+    body: Body,
+    caller: Caller,
+    memory: &Shares,
+    largest: usize,
+) -> Result<(Bytes, Option<Share>), Status> {
+    // Without its length, a large one counts as the largest.
+    let length = body.size_hint().exact().map(|length| length as usize);
+    let share = match length.unwrap_or(largest) {
+        size if size > largest => return Err(Refusal::too_large(largest).into()),
+        size if size > SMALL => Some(memory.take(caller, size).await),
+        _ => None,
+    };
+    Ok((collect(body, largest).await?, share))
+}
+
+/// Reads all bytes of a body within the time limit.
+pub(crate) async fn collect(mut body: Body, largest: usize) -> Result<Bytes, Status> {
+    let collecting = async {
+        let mut bytes = BytesMut::new();
+        while let Some(frame) = body.frame().await {
+            let Ok(piece) = frame?.into_data() else {
+                continue;
+            };
+            if bytes.len() + piece.len() > largest {
+                return Err(Refusal::too_large(largest).into());
+            }
+            bytes.extend_from_slice(&piece);
+        }
+        Ok(bytes.freeze())
+    };
+    let collected = timeout(TIME_LIMIT, collecting).await;
+    collected.unwrap_or_else(|_| Err(late().into()))
 }
 
 /// The refusal of a request that did not arrive in time.

@@ -42,7 +42,7 @@ pub(super) struct Shares(Arc<Mutex<Supply>>);
 
 /// A part of a supply, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Share {
+pub(crate) struct Share {
     shares: Shares,
     caller: Caller,
     amount: usize,

@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::{
     connection::{ConnectionLimit, Peer, Stream},
-    listen::{Connections, ListenError, pause, refuse},
+    listen::{ListenError, Sender, pause, refuse},
     shares::Share,
     tls::Tls,
     token::Token,
@@ -22,10 +22,15 @@ use crate::{
     service::Closing,
 };
 
+/// The protocols that TLS offers for gRPC, and for HTTP.
+const GRPC: &[&str] = &["h2"];
+const HTTP: &[&str] = &["h2", "http/1.1"];
+
 /// The listening TCP sockets, if there are any.
 #[derive(Debug, Default)]
 pub(crate) struct Tcp {
     sockets: Vec<TcpSocket>,
+    http: Option<TcpSocket>,
     secret: Option<Secret>,
 }
 
@@ -47,31 +52,44 @@ impl Tcp {
     /// Binds every configured TCP address. Connections wait until they are served.
     pub(crate) fn bind(config: &Config) -> Result<Self, ListenError> {
         let addresses: Vec<SocketAddr> = config.listen.iter().filter_map(Listen::tcp).collect();
-        if addresses.is_empty() {
+        let http = config.http.as_ref().map(|http| http.address);
+        if addresses.is_empty() && http.is_none() {
             return Ok(Self::default());
         }
-        let tls = config.tls.as_ref().map(Tls::new).transpose()?;
-        let exposed = addresses.iter().find(|address| !is_loopback(address.ip()));
+        let tls = |protocols| config.tls.as_ref().map(|files| Tls::new(files, protocols));
+        let (tls, http_tls) = (tls(GRPC).transpose()?, tls(HTTP).transpose()?);
+        let exposed = (addresses.iter().chain(&http)).find(|address| !is_loopback(address.ip()));
         if let (None, Some(address)) = (&tls, exposed) {
             return Err(ListenError::Exposed { address: *address });
         }
-        let sockets = addresses
-            .iter()
-            .map(|address| {
-                TcpSocket::bind(*address, tls.clone()).map_err(|source| ListenError::Tcp {
-                    address: *address,
-                    source,
-                })
+        let bind = |address: &SocketAddr, tls: &Option<Tls>| {
+            TcpSocket::bind(*address, tls.clone()).map_err(|source| ListenError::Tcp {
+                address: *address,
+                source,
             })
-            .collect::<Result<_, _>>()?;
+        };
+        let sockets = addresses.iter().map(|address| bind(address, &tls));
+        let sockets = sockets.collect::<Result<_, _>>()?;
+        let http = http.map(|address| bind(&address, &http_tls)).transpose()?;
         let secret = Secret {
             token: Token::of(&config.state_dir)?,
             token_file: Token::file(&config.state_dir),
         };
         Ok(Self {
             sockets,
+            http,
             secret: Some(secret),
         })
+    }
+
+    /// The scheme and the address for HTTP, if the server listens for it.
+    pub(crate) fn http(&self) -> Option<(&'static str, SocketAddr)> {
+        let socket = self.http.as_ref()?;
+        let scheme = match socket.tls {
+            Some(_) => "https",
+            None => "http",
+        };
+        Some((scheme, socket.address))
     }
 
     /// The addresses for clients, in the order of the configuration.
@@ -98,9 +116,16 @@ impl Tcp {
     }
 
     /// Accepts connections until the server shuts down.
-    pub(super) fn open(self, sender: &Connections, limit: &ConnectionLimit, closing: &Closing) {
+    pub(super) fn open(
+        self,
+        sender: &Sender,
+        http: &Sender,
+        limit: &ConnectionLimit,
+        closing: &Closing,
+    ) {
         let unauthenticated = Unauthenticated::default();
-        for socket in self.sockets {
+        let sockets = self.sockets.into_iter().map(|socket| (socket, sender));
+        for (socket, sender) in sockets.chain(self.http.map(|socket| (socket, http))) {
             let accepting = Accepting {
                 socket,
                 unauthenticated: unauthenticated.clone(),
@@ -144,7 +169,7 @@ struct Accepting {
     socket: TcpSocket,
     unauthenticated: Unauthenticated,
     limit: ConnectionLimit,
-    sender: Connections,
+    sender: Sender,
     closing: Closing,
 }
 

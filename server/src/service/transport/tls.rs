@@ -52,8 +52,9 @@ impl fmt::Debug for Tls {
 }
 
 impl Tls {
-    pub(super) fn new(files: &TlsFiles) -> Result<Self, TlsError> {
-        acceptor(files).map(Self)
+    /// Offers these protocols to clients.
+    pub(super) fn new(files: &TlsFiles, protocols: &[&str]) -> Result<Self, TlsError> {
+        acceptor(files, protocols).map(Self)
     }
 
     /// Performs the handshake.
@@ -65,7 +66,7 @@ impl Tls {
     }
 }
 
-fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, TlsError> {
+fn acceptor(files: &TlsFiles, protocols: &[&str]) -> Result<TlsAcceptor, TlsError> {
     let certificates = certificates(&files.certificate)?;
     let key = key(&files.key)?;
     let refused = |source| TlsError::Refused {
@@ -80,7 +81,10 @@ fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, TlsError> {
         .with_no_client_auth()
         .with_single_cert(certificates, key)
         .map_err(refused)?;
-    config.alpn_protocols = vec![b"h2".to_vec()];
+    config.alpn_protocols = protocols
+        .iter()
+        .map(|one| one.as_bytes().to_vec())
+        .collect();
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 

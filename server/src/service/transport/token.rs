@@ -2,10 +2,11 @@
 //! time. Its text never appears in a log, an error or an event.
 
 use std::{
+    borrow::Cow,
     fmt::{self, Write as _},
-    fs::{self, File, OpenOptions},
-    io::{self, Read, Write},
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    fs::{self, File},
+    io::{self, Read},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
@@ -14,7 +15,11 @@ use http::{HeaderMap, header::AUTHORIZATION};
 use subtle::ConstantTimeEq;
 use tonic::Code;
 
-use crate::{process::own_uid, service::wire::refusal::Refusal};
+use crate::{
+    process::own_uid,
+    service::{private_file, wire::refusal::Refusal},
+    task::Authority,
+};
 
 /// The file's name in the state directory.
 const FILE: &str = "token";
@@ -63,7 +68,11 @@ impl Token {
 
     /// Reads the token of this state directory, or creates it. The caller has the directory's lock.
     pub(crate) fn of(state_dir: &Path) -> Result<Self, TokenError> {
-        let path = Self::file(state_dir);
+        Self::at(Self::file(state_dir))
+    }
+
+    /// Reads the token in a file, or creates it.
+    pub(crate) fn at(path: PathBuf) -> Result<Self, TokenError> {
         match File::open(&path) {
             Ok(file) => Self::read(file, path),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Self::create(path),
@@ -109,14 +118,9 @@ impl Token {
 
     fn create(path: PathBuf) -> Result<Self, TokenError> {
         let create = || -> io::Result<Self> {
-            let mut bytes = [0; RANDOM_BYTES];
-            getrandom::fill(&mut bytes)?;
-            let mut text = String::with_capacity(2 * RANDOM_BYTES);
-            for byte in bytes {
-                write!(text, "{byte:02x}").map_err(io::Error::other)?;
-            }
-            write_private(&path, &text)?;
-            Ok(Self(text.into_bytes().into()))
+            let token = Self::random()?;
+            private_file::write(&path, &token.text())?;
+            Ok(token)
         };
         let operation = "create";
         create().map_err(|source| TokenError::Io {
@@ -126,8 +130,27 @@ impl Token {
         })
     }
 
-    /// Accepts a call that presents the token.
-    pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+    /// A token that no other process knows.
+    pub(crate) fn random() -> io::Result<Self> {
+        let mut bytes = [0; RANDOM_BYTES];
+        getrandom::fill(&mut bytes)?;
+        let mut text = String::with_capacity(2 * RANDOM_BYTES);
+        for byte in bytes {
+            write!(text, "{byte:02x}").map_err(io::Error::other)?;
+        }
+        Ok(Self(text.into_bytes().into()))
+    }
+
+    pub(crate) fn text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.0)
+    }
+
+    /// Accepts a call that presents this token, or that of a live task, which `task` looks up.
+    pub(crate) fn check(
+        &self,
+        headers: &HeaderMap,
+        task: impl FnOnce(&str) -> Option<Authority>,
+    ) -> Result<Authority, Refusal> {
         let Some(header) = headers.get(AUTHORIZATION) else {
             return Err(refused(
                 "the call has no token: send `authorization: Bearer TOKEN` with the content of the server's token file",
@@ -138,10 +161,13 @@ impl Token {
                 "the call has no token: `authorization` must be `Bearer TOKEN`",
             ));
         };
-        match bool::from(self.0.ct_eq(token)) {
-            true => Ok(()),
-            false => Err(refused("the token of the call is not the server's")),
+        if bool::from(self.0.ct_eq(token)) {
+            return Ok(Authority::User);
         }
+        let of_task = str::from_utf8(token).ok().and_then(task);
+        of_task.ok_or_else(|| {
+            refused("the token of the call is neither the server's nor that of a live task")
+        })
     }
 }
 
@@ -156,25 +182,6 @@ fn bearer(value: &[u8]) -> Option<&[u8]> {
     scheme
         .eq_ignore_ascii_case(SCHEME)
         .then(|| token.trim_ascii())
-}
-
-/// Writes the file whole or not at all, even across a power cut.
-fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    let unfinished = path.with_extension("new");
-    match fs::remove_file(&unfinished) {
-        Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error),
-    }
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&unfinished)?;
-    file.write_all(text.as_bytes())?;
-    file.write_all(b"\n")?;
-    file.sync_all()?;
-    fs::rename(&unfinished, path)
 }
 
 #[cfg(test)]
@@ -216,7 +223,7 @@ mod tests {
     fn only_the_whole_token_after_the_scheme_is_accepted() {
         let token = Token(b"abc".as_slice().into());
         for good in ["Bearer abc", "bearer abc", "BEARER  abc "] {
-            assert!(token.check(&headers(good)).is_ok(), "{good}");
+            assert!(token.check(&headers(good), |_| None).is_ok(), "{good}");
         }
         for bad in [
             "",
@@ -228,9 +235,9 @@ mod tests {
             "Bearer abC",
             "Basic abc",
         ] {
-            assert!(token.check(&headers(bad)).is_err(), "{bad}");
+            assert!(token.check(&headers(bad), |_| None).is_err(), "{bad}");
         }
-        assert!(token.check(&HeaderMap::new()).is_err());
+        assert!(token.check(&HeaderMap::new(), |_| None).is_err());
     }
 
     /// N2

@@ -8,28 +8,28 @@ use super::task;
 use crate::{
     supervisor::{ListeningPort, Process, signal_name},
     task::{
-        Activity, Chunk, Containment, Event, EventKind, Fact, Gap, GapCause, Item, Signal, Stream,
-        Tail, Timestamp,
+        Activity, Chunk, Containment, Event, EventKind, Fact, FactKind, Gap, GapCause, IdKey, Item,
+        Kind, Seq, Signal, Stream, Tail, Timestamp,
     },
 };
 
-pub(crate) fn fact(fact: &Fact) -> v1::TaskEvent {
+pub(crate) fn fact(fact: &Fact, key: IdKey) -> v1::TaskEvent {
     match fact {
-        Fact::Task(event) => task_event(event),
+        Fact::Task(event) => task_event(event, key),
         Fact::SessionIdle(idle) => v1::TaskEvent {
             revision: idle.revision.0,
             event_time: Some(timestamp(idle.at)),
             r#type: v1::TaskEventType::SessionIdle.into(),
             task: None,
             output_tail: None,
-            session_activity: Some(activity(&idle.session_id, Activity::default())),
+            session_activity: Some(activity(&idle.session_id, &Activity::default(), key)),
             r#match: None,
             summary: String::new(),
         },
     }
 }
 
-fn task_event(event: &Event) -> v1::TaskEvent {
+fn task_event(event: &Event, key: IdKey) -> v1::TaskEvent {
     let session = &event.task.spec.session_id;
     v1::TaskEvent {
         revision: event.revision.0,
@@ -37,24 +37,57 @@ fn task_event(event: &Event) -> v1::TaskEvent {
         r#type: event_type(event.kind).into(),
         task: Some(task::show(&event.task)),
         output_tail: event.ended_silent().then(v1::OutputTail::default),
-        session_activity: event.activity.map(|counts| activity(session, counts)),
+        session_activity: (event.activity.as_ref()).map(|live| activity(session, live, key)),
         r#match: None,
         summary: String::new(),
     }
 }
 
-fn activity(session_id: &str, counts: Activity) -> v1::SessionActivity {
+/// The live tasks of a session. The key makes ids of their numbers.
+pub(crate) fn activity(session_id: &str, live: &Activity, key: IdKey) -> v1::SessionActivity {
     let Activity {
         agents,
         shells,
         hosted,
-    } = counts;
+        stale,
+        agent_seqs,
+        shell_seqs,
+        hosted_seqs,
+    } = live;
+    let ids = |kind: Kind, seqs: &[Seq]| {
+        let ids = seqs.iter().map(|seq| key.task_id(kind, *seq).to_string());
+        ids.collect()
+    };
     v1::SessionActivity {
         session_id: session_id.to_owned(),
-        agents,
-        shells,
-        hosted,
+        agents: *agents,
+        shells: *shells,
+        hosted: *hosted,
+        agent_ids: ids(Kind::Agent, agent_seqs),
+        shell_ids: ids(Kind::Shell, shell_seqs),
+        hosted_ids: ids(Kind::Hosted, hosted_seqs),
+        stale: *stale,
     }
+}
+
+/// The name of an event's type without its prefix, such as `ENDED`.
+pub(crate) fn type_name(of: FactKind) -> &'static str {
+    short_type_name(match of {
+        FactKind::Task(kind) => event_type(kind),
+        FactKind::SessionIdle => v1::TaskEventType::SessionIdle,
+    })
+}
+
+/// The names of all types.
+pub(crate) fn type_names() -> impl Iterator<Item = &'static str> {
+    // The numbers have no gap.
+    let types = (1..).map_while(|number| v1::TaskEventType::try_from(number).ok());
+    types.map(short_type_name)
+}
+
+fn short_type_name(of: v1::TaskEventType) -> &'static str {
+    let name = of.as_str_name();
+    name.strip_prefix("TASK_EVENT_TYPE_").unwrap_or(name)
 }
 
 fn event_type(kind: EventKind) -> v1::TaskEventType {
@@ -67,6 +100,8 @@ fn event_type(kind: EventKind) -> v1::TaskEventType {
         EventKind::Detached => v1::TaskEventType::Detached,
         EventKind::Stale => v1::TaskEventType::Stale,
         EventKind::Active => v1::TaskEventType::Active,
+        EventKind::Restarting => v1::TaskEventType::Restarting,
+        EventKind::Restarted => v1::TaskEventType::Restarted,
         EventKind::Ready => v1::TaskEventType::Ready,
         EventKind::NotReady => v1::TaskEventType::NotReady,
         EventKind::NeedsInput => v1::TaskEventType::NeedsInput,
@@ -110,6 +145,7 @@ pub(crate) fn gap(gap: Gap) -> v1::OutputChunk {
             .into(),
             lines: gap.lines,
         })),
+        begins_group: None,
     }
 }
 
@@ -119,6 +155,7 @@ fn raw_chunk(chunk: Chunk) -> v1::OutputChunk {
         stream: stream(chunk.stream).into(),
         read_time: Some(timestamp(chunk.at)),
         content: Some(v1::output_chunk::Content::Data(chunk.data.into())),
+        begins_group: None,
     }
 }
 
@@ -128,6 +165,7 @@ pub(crate) fn text_chunk(chunk: &Chunk, offset: u64, text: String) -> v1::Output
         stream: stream(chunk.stream).into(),
         read_time: Some(timestamp(chunk.at)),
         content: Some(v1::output_chunk::Content::Text(text)),
+        begins_group: None,
     }
 }
 

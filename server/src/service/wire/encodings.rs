@@ -19,7 +19,7 @@ use prost::{
 use super::{convert, pattern, task};
 use crate::{
     supervisor::Excerpt,
-    task::{Fact, Revision, Seq, Task},
+    task::{Fact, IdKey, Revision, Seq, Task},
 };
 
 /// As many entries as the largest page, or as one Remove produces.
@@ -35,26 +35,37 @@ const MAX_VARINT: usize = 10;
 pub(crate) struct Encodings {
     events: Slots<Revision>,
     tasks: Slots<(Seq, Revision)>,
+    /// The key of task ids.
+    key: IdKey,
 }
 
-impl Default for Encodings {
-    fn default() -> Self {
+impl Encodings {
+    pub(crate) fn new(key: IdKey) -> Self {
         Self {
+            key,
             events: Slots::new(),
             tasks: Slots::new(),
         }
     }
-}
 
-impl Encodings {
     /// An event as a message of WatchEvents, without excerpts of output: they are never kept here.
     pub(crate) fn event(&self, fact: &Fact) -> Encoded<v1::WatchEventsResponse> {
         let encode = || {
-            let item = Some(Item::Event(convert::fact(fact)));
+            let item = Some(Item::Event(convert::fact(fact, self.key)));
             v1::WatchEventsResponse { item }.encode_to_vec()
         };
         let revision = fact.revision();
         Encoded::from_bytes(self.events.get(revision.0, revision, encode))
+    }
+
+    /// An event without the activity of its session. It is not cached: few callers are inside of a task.
+    pub(crate) fn event_without_activity(&self, fact: &Fact) -> Encoded<v1::WatchEventsResponse> {
+        let event = v1::TaskEvent {
+            session_activity: None,
+            ..convert::fact(fact, self.key)
+        };
+        let item = Some(Item::Event(event));
+        Encoded::from_bytes(v1::WatchEventsResponse { item }.encode_to_vec().into())
     }
 
     /// A task as the first field of an answer: `tasks` of List, `task` of Inspect and `initial` of
@@ -144,7 +155,7 @@ mod tests {
     use std::{collections::BTreeMap, sync::Arc};
 
     use super::*;
-    use crate::task::{Chunk, Command, Event, EventKind, IdKey, Spec, Stream, Tail, Timestamp};
+    use crate::task::{Chunk, Command, Event, EventKind, Spec, Stream, Tail, Timestamp};
 
     fn numbered(seq: u64, revision: u64) -> Task {
         named(format!("task {seq}"), seq, revision)
@@ -166,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_task_is_the_same_bytes_in_every_answer() {
-        let (encodings, task) = (Encodings::default(), numbered(1, 2));
+        let (encodings, task) = (Encodings::new(IdKey(1)), numbered(1, 2));
         let bytes = encodings.task(&task);
         let expected = task::show(&task);
         let rest = v1::ListResponse {
@@ -185,7 +196,7 @@ mod tests {
 
     #[test]
     fn an_event_is_encoded_once() {
-        let encodings = Encodings::default();
+        let encodings = Encodings::new(IdKey(1));
         let event = Fact::Task(Arc::new(Event {
             revision: Revision(9),
             at: Timestamp(1),
@@ -199,7 +210,10 @@ mod tests {
             encodings.event(&event).into_bytes().as_ptr()
         );
         let sent = v1::WatchEventsResponse::decode(first).expect("it is well formed");
-        assert_eq!(sent.item, Some(Item::Event(convert::fact(&event))));
+        assert_eq!(
+            sent.item,
+            Some(Item::Event(convert::fact(&event, IdKey(1))))
+        );
     }
 
     /// The number of top-level fields of a message.
@@ -217,7 +231,7 @@ mod tests {
     /// E5
     #[test]
     fn an_event_and_its_tail_decode_as_one_event() {
-        let encodings = Encodings::default();
+        let encodings = Encodings::new(IdKey(1));
         let mut task = numbered(1, 9);
         task.output_bytes = 6;
         let event = Fact::Task(Arc::new(Event {
@@ -244,7 +258,7 @@ mod tests {
         let decoded = v1::WatchEventsResponse::decode(&*message.encode_to_vec());
         let expected = v1::TaskEvent {
             output_tail: Some(convert::tail(&read)),
-            ..convert::fact(&event)
+            ..convert::fact(&event, IdKey(1))
         };
         assert_eq!(
             decoded.expect("well formed").item,
@@ -256,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_newer_state_or_another_task_in_the_same_slot_is_encoded_again() {
-        let encodings = Encodings::default();
+        let encodings = Encodings::new(IdKey(1));
         for task in [
             numbered(1, 5),
             numbered(1, 6),
@@ -270,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_message_above_the_limit_is_sent_and_not_cached() {
-        let encodings = Encodings::default();
+        let encodings = Encodings::new(IdKey(1));
         let large = named("x".repeat(LARGEST), 1, 2);
         assert!(encodings.task(&large).len() > LARGEST);
         let kept = encodings.tasks.0[1].lock().expect("no test has panicked");

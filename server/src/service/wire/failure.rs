@@ -12,7 +12,7 @@ use tonic::Code;
 use super::{refusal::Refusal, task};
 use crate::{
     journal::{DiskTrouble, JournalError, ReadError},
-    supervisor::{QueueError, Refused, SpawnError, WorkError},
+    supervisor::{ClosedBy, InputError, OwnError, QueueError, Refused, SpawnError, WorkError},
 };
 
 const DISK_FULL: (Code, ErrorReason, &str) = (
@@ -117,6 +117,17 @@ impl From<SpawnError> for Refusal {
             SpawnError::ParentNotLive(id) => {
                 failed(ErrorReason::ParentNotLive).with("parent_id", id)
             }
+            SpawnError::TooDeep { depth, max } => failed(ErrorReason::DepthLimitReached)
+                .with("depth", depth)
+                .with("max", max),
+            SpawnError::AbandonNotAllowed(caller) => {
+                tracing::warn!(task = %caller, "refused a task that abandons its orphans");
+                let reason = ErrorReason::RightsInsufficient;
+                Self::new(Code::PermissionDenied, reason, message)
+                    .with("caller_task_id", caller)
+                    .with("rights", "CHILDREN")
+                    .with("needed", "ALL")
+            }
             SpawnError::HostNotAllowed(refused) => {
                 failed(ErrorReason::ProbeHostNotAllowed).with("host", refused.host)
             }
@@ -208,6 +219,12 @@ impl From<Refused> for Refusal {
                     .with("task_id", holder)
                     .with("field", field)
             }
+            Refused::KeyNotYours { key, caller } => {
+                tracing::warn!(task = %caller, key, "refused a key from inside of a task");
+                Self::new(Code::PermissionDenied, ErrorReason::NotYourTask, message)
+                    .with("exclusive_key", key)
+                    .with("caller_task_id", caller)
+            }
         }
     }
 }
@@ -250,6 +267,46 @@ impl From<WorkError> for Refusal {
     }
 }
 
+impl From<InputError> for Refusal {
+    fn from(error: InputError) -> Self {
+        let message = error.to_string();
+        let failed = |reason| Self::new(Code::FailedPrecondition, reason, message.clone());
+        match error {
+            InputError::Finished(task) => failed(ErrorReason::TaskFinished)
+                .with("task_id", &task.id)
+                .with("state", task::state_name(&task)),
+            InputError::Missing(id) => failed(ErrorReason::InputMissing).with("task_id", id),
+            InputError::Closed { id, offset, by } => failed(ErrorReason::InputClosed)
+                .with("task_id", id)
+                .with("offset", offset)
+                .with(
+                    "closed_by",
+                    match by {
+                        ClosedBy::Writer => "writer",
+                        ClosedBy::Task => "task",
+                    },
+                ),
+            InputError::Gap { id, expected } => {
+                Self::new(Code::OutOfRange, ErrorReason::InputGap, message)
+                    .with("task_id", id)
+                    .with("offset", expected)
+            }
+            InputError::Held { id, writer } => failed(ErrorReason::InputHeld)
+                .with("task_id", id)
+                .with("writer_id", writer),
+            InputError::TakenOver { id, writer } => {
+                Self::new(Code::Aborted, ErrorReason::InputTakenOver, message)
+                    .with("task_id", id)
+                    .with("writer_id", writer)
+            }
+            InputError::NoTerminal(id) => failed(ErrorReason::TerminalMissing).with("task_id", id),
+            InputError::NotAnswered(_) => Self::not_serving(&message),
+            InputError::Journal(error) => error.into(),
+            InputError::ShuttingDown => Self::shutting_down(),
+        }
+    }
+}
+
 impl From<QueueError> for Refusal {
     fn from(error: QueueError) -> Self {
         match error {
@@ -258,6 +315,18 @@ impl From<QueueError> for Refusal {
                 Self::new(Code::ResourceExhausted, reason, error.to_string()).with("max", max)
             }
             QueueError::Journal(error) => error.into(),
+        }
+    }
+}
+
+impl From<OwnError> for Refusal {
+    fn from(error: OwnError) -> Self {
+        match error {
+            OwnError::TooMany(max) => {
+                let reason = ErrorReason::OwnedSessionsFull;
+                Self::new(Code::ResourceExhausted, reason, error.to_string()).with("max", max)
+            }
+            OwnError::Journal(error) => error.into(),
         }
     }
 }

@@ -83,6 +83,7 @@ fn read(filter: v1::TaskFilter, id: ReadId) -> Result<Filter, Refusal> {
         name: check::optional_text("filter.name", filter.name, check::LONG_TEXT)?,
         id_prefix: id_prefix(&filter.id_prefix)?,
         port: port(filter.port)?,
+        scope: None,
     })
 }
 
@@ -207,6 +208,8 @@ fn event_kind(kind: v1::TaskEventType) -> Option<FactKind> {
         v1::TaskEventType::Detached => EventKind::Detached,
         v1::TaskEventType::Stale => EventKind::Stale,
         v1::TaskEventType::Active => EventKind::Active,
+        v1::TaskEventType::Restarting => EventKind::Restarting,
+        v1::TaskEventType::Restarted => EventKind::Restarted,
         v1::TaskEventType::Ready => EventKind::Ready,
         v1::TaskEventType::NotReady => EventKind::NotReady,
         v1::TaskEventType::NeedsInput => EventKind::NeedsInput,

@@ -1,6 +1,6 @@
 //! Output in the contract's messages: the part that a request selects, and pieces of it in a view.
 
-use std::sync::Arc;
+use std::{iter::Peekable, sync::Arc, vec};
 
 use heeler_proto::v1;
 
@@ -76,18 +76,34 @@ impl View {
         text::view(piece, escapes, is_complete)
     }
 
-    /// Shows lines, each as one chunk.
-    pub(crate) fn lines(self, items: Vec<Item>) -> Vec<v1::OutputChunk> {
-        let show = |item: Item| match (self, item) {
-            (Self::Raw, item) => convert::raw(item),
-            (Self::Text | Self::Plain, Item::Gap(gap)) => convert::gap(gap),
-            (Self::Text, Item::Chunk(line)) => {
+    /// Shows lines, each as one chunk. With lines of context, `groups` has the offsets of those that begin a group.
+    pub(crate) fn lines(self, items: Vec<Item>, groups: Option<Vec<u64>>) -> Vec<v1::OutputChunk> {
+        let mut groups = groups.map(|groups| groups.into_iter().peekable());
+        let show = |item: Item| {
+            let line = match item {
+                Item::Gap(gap) => return convert::gap(gap),
+                Item::Chunk(line) => line,
+            };
+            let begins_group = |groups: &mut Peekable<vec::IntoIter<u64>>| {
+                groups.next_if_eq(&line.offset).is_some()
+            };
+            v1::OutputChunk {
+                begins_group: groups.as_mut().map(begins_group),
+                ..self.line(line)
+            }
+        };
+        items.into_iter().map(show).collect()
+    }
+
+    fn line(self, line: Chunk) -> v1::OutputChunk {
+        match self {
+            Self::Raw => convert::raw(Item::Chunk(line)),
+            Self::Text => {
                 let text = String::from_utf8_lossy(&line.data).into_owned();
                 convert::text_chunk(&line, line.offset, text)
             }
-            (Self::Plain, Item::Chunk(line)) => plain_line(&line),
-        };
-        items.into_iter().map(show).collect()
+            Self::Plain => plain_line(&line),
+        }
     }
 }
 

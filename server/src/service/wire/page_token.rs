@@ -36,6 +36,17 @@ pub(crate) fn write(position: Position, request: Fingerprint) -> String {
     json.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Encodes the text after which the next page begins.
+pub(crate) fn write_text(last: &str) -> String {
+    last.bytes().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Decodes the text after which a page begins; empty for the first page.
+pub(crate) fn read_text(token: &str) -> Result<String, Refusal> {
+    let text = bytes(token).and_then(|bytes| String::from_utf8(bytes).ok());
+    text.ok_or_else(Refusal::page_token)
+}
+
 /// Decodes a token; `None` for the first page.
 pub(crate) fn read(text: &str, request: Fingerprint) -> Result<Option<Position>, Refusal> {
     if text.is_empty() {
@@ -49,9 +60,12 @@ pub(crate) fn read(text: &str, request: Fingerprint) -> Result<Option<Position>,
 }
 
 fn decode(text: &str) -> Option<Token> {
+    serde_json::from_slice(&bytes(text)?).ok()
+}
+
+fn bytes(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes().chunks(2);
-    let bytes: Option<Vec<u8>> = digits
+    digits
         .map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok())
-        .collect();
-    serde_json::from_slice(&bytes?).ok()
+        .collect()
 }

@@ -6,8 +6,11 @@ use heeler_proto::v1::ErrorReason;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
-use super::task;
-use crate::{service::LARGEST_REQUEST, task::Task};
+use super::{spec, task};
+use crate::{
+    service::LARGEST_REQUEST,
+    task::{Rights, Task, TaskId},
+};
 
 const DOMAIN: &str = "heeler.dev";
 /// Maximum length of a message. Errors are sent in headers, which clients limit to a few kilobytes.
@@ -69,6 +72,13 @@ impl Refusal {
         self
     }
 
+    /// The path of a call is that of no method.
+    pub(crate) fn method_unknown(path: &str) -> Self {
+        let shown = Self::shown(path);
+        let message = format!("the service has no method {shown}");
+        Self::new(Code::Unimplemented, ErrorReason::MethodUnknown, message).with("method", shown)
+    }
+
     pub(crate) fn page_token() -> Self {
         let message = "page_token is malformed, or belongs to a different request";
         let mut refusal = Self::new(
@@ -84,6 +94,31 @@ impl Refusal {
         let shown = Self::shown(id);
         let message = format!("there is no task {shown}");
         Self::new(Code::NotFound, ErrorReason::TaskNotFound, message).with("task_id", shown)
+    }
+
+    /// A caller inside of a task has named its own task, or one that is no descendant of it.
+    pub(crate) fn not_your_task(id: &TaskId, own: &TaskId) -> Self {
+        tracing::warn!(task = %own, other = %id, "refused a call from inside of a task on another task");
+        let message = match id == own {
+            true => format!("task {id} makes the call itself: it may act on its descendants only"),
+            false => format!("task {id} is not a descendant of {own}, which makes the call"),
+        };
+        Self::new(Code::PermissionDenied, ErrorReason::NotYourTask, message)
+            .with("task_id", id)
+            .with("caller_task_id", own)
+    }
+
+    /// A caller inside of a task has not the rights for the call.
+    pub(crate) fn rights_insufficient(own: &TaskId, rights: Rights, needed: Rights) -> Self {
+        let (rights, needed) = (spec::rights_name(rights), spec::rights_name(needed));
+        tracing::warn!(task = %own, rights, needed, "refused a call from inside of a task");
+        let message =
+            format!("task {own}, which makes the call, has the rights {rights}: it needs {needed}");
+        let reason = ErrorReason::RightsInsufficient;
+        Self::new(Code::PermissionDenied, reason, message)
+            .with("caller_task_id", own)
+            .with("rights", rights)
+            .with("needed", needed)
     }
 
     pub(crate) fn not_finished(task: &Task) -> Self {

@@ -1,7 +1,11 @@
 //! A TaskSpec, in and out. An option of a task is read and shown here and nowhere else.
 
+mod environment;
 mod hosted;
+mod output;
 mod ready;
+mod restart;
+mod terminal;
 #[cfg(test)]
 mod tests;
 
@@ -11,16 +15,14 @@ use heeler_proto::v1::{self, task_spec::Command as CommandMessage};
 use tonic::Code;
 
 pub(crate) use hosted::register;
+pub(crate) use terminal::size as terminal_size;
 
-use super::{check, convert, pattern, refusal::Refusal};
-use crate::{
-    supervisor::RESERVED_PREFIX,
-    task::{
-        Command, DEFAULT_FOREGROUND_TIMEOUT, DEFAULT_GRACE, DEFAULT_REATTACH_WINDOW,
-        DEFAULT_SOFT_GRACE, Environment, EnvironmentDefaults, Exclusive, ExclusiveMode, Foreground,
-        Kind, OnDisconnect, OnForegroundTimeout, OnOutputLimit, OnStale, OrphanPolicy,
-        OutputPolicy, Silence, SpawnRequest, Spec, StopPolicy, TaskId,
-    },
+use super::{check, convert, refusal::Refusal};
+use crate::task::{
+    Command, DEFAULT_FOREGROUND_TIMEOUT, DEFAULT_GRACE, DEFAULT_REATTACH_WINDOW,
+    DEFAULT_SOFT_GRACE, EnvironmentDefaults, Exclusive, ExclusiveMode, Foreground, Kind,
+    OnDisconnect, OnForegroundTimeout, OnStale, OrphanPolicy, Rights, Silence, SpawnRequest, Spec,
+    StopPolicy, TaskId,
 };
 
 /// Maximum length of a request id.
@@ -58,7 +60,13 @@ fn read(
     command: Command,
 ) -> Result<SpawnRequest, Refusal> {
     let request_id = check::optional_text("request_id", request_id, REQUEST_ID)?;
-    let (environment, variables) = environment(message.environment.unwrap_or_default())?;
+    let terminal = message.terminal.map(terminal::read).transpose()?;
+    let defaults = match terminal {
+        Some(_) => EnvironmentDefaults::None,
+        None => EnvironmentDefaults::default(),
+    };
+    let environment = message.environment.unwrap_or_default();
+    let (environment, variables) = environment::read(environment, defaults)?;
     let queue = check::optional_text("spec.queue", message.queue, check::SHORT_TEXT)?;
     let exclusive = message.exclusive.map(exclusive).transpose()?;
     if let (Some(_), Some(ExclusiveMode::Replace)) = (&queue, exclusive.as_ref().map(|e| e.mode)) {
@@ -68,6 +76,8 @@ fn read(
         ));
     }
     let directory = check::optional_path("spec.working_directory", message.working_directory)?;
+    let has_foreground = message.foreground.is_some();
+    let has_input = message.input.is_some() || terminal.is_some();
     let spec = Spec {
         kind,
         name: check::text("spec.name", message.name, check::LONG_TEXT)?,
@@ -88,9 +98,23 @@ fn read(
             "spec.orphan_policy",
             message.orphan_policy,
         )?),
-        output: output(message.output.unwrap_or_default())?,
+        output: output::read(message.output.unwrap_or_default())?,
         input: message.input.map(ready::read_input).transpose()?,
+        terminal,
         ready: message.ready.map(ready::read).transpose()?,
+        restart: match message.restart {
+            Some(_) if has_foreground => {
+                let problem = "cannot be combined with spec.foreground";
+                return Err(Refusal::field("spec.restart", problem));
+            }
+            Some(_) if has_input => {
+                let problem = "cannot be combined with spec.input or spec.terminal";
+                return Err(Refusal::field("spec.restart", problem));
+            }
+            Some(policy) => Some(restart::read(policy)?),
+            None => None,
+        },
+        rights: rights(check::enumerated("spec.rights", message.rights)?),
         had_ampersand: false,
     };
     Ok(SpawnRequest {
@@ -112,7 +136,7 @@ pub(crate) fn show(spec: &Spec) -> v1::TaskSpec {
         labels: spec.labels.clone(),
         command: show_command(&spec.command),
         working_directory: spec.working_directory.display().to_string(),
-        environment: has_processes.then(|| show_environment(&spec.environment)),
+        environment: has_processes.then(|| environment::show(&spec.environment)),
         timeout: spec.timeout.map(convert::duration),
         idle_timeout: spec.idle_timeout.map(convert::duration),
         stop: Some(v1::StopPolicy {
@@ -132,13 +156,20 @@ pub(crate) fn show(spec: &Spec) -> v1::TaskSpec {
             false => v1::OrphanPolicy::Unspecified,
         }
         .into(),
-        output: has_processes.then(|| show_output(&spec.output)),
+        output: has_processes.then(|| output::show(&spec.output)),
         input: spec.input.map(ready::show_input),
+        terminal: spec.terminal.as_ref().map(terminal::show),
         ready: spec.ready.as_ref().map(ready::show),
+        restart: spec.restart.as_ref().map(restart::show),
+        rights: match has_processes {
+            true => show_rights(spec.rights),
+            false => v1::TaskRights::Unspecified,
+        }
+        .into(),
     }
 }
 
-fn show_kind(kind: Kind) -> v1::TaskKind {
+pub(super) fn show_kind(kind: Kind) -> v1::TaskKind {
     match kind {
         Kind::Shell => v1::TaskKind::Shell,
         Kind::Agent => v1::TaskKind::Agent,
@@ -214,65 +245,6 @@ fn show_command(command: &Command) -> Option<CommandMessage> {
             }))
         }
         Command::Hosted { .. } => None,
-    }
-}
-
-/// The environment without values, and the values by name.
-fn environment(
-    message: v1::TaskEnvironment,
-) -> Result<(Environment, BTreeMap<String, String>), Refusal> {
-    if !message.variable_names.is_empty() {
-        return Err(Refusal::field(
-            "spec.environment.variable_names",
-            "is output only: set spec.environment.variables",
-        ));
-    }
-    for (name, value) in &message.variables {
-        let field = check::entry("spec.environment.variables", name);
-        variable(&field, name)?;
-        let limit = ARGUMENT - name.len().min(ARGUMENT - 1) - 1;
-        check::os_text(&field, value.clone(), limit)?;
-    }
-    for (at, name) in message.remove.iter().enumerate() {
-        variable(&format!("spec.environment.remove[{at}]"), name)?;
-    }
-    let defaults = match check::enumerated("spec.environment.defaults", message.defaults)? {
-        v1::EnvironmentDefaults::Unspecified | v1::EnvironmentDefaults::NonInteractive => {
-            EnvironmentDefaults::NonInteractive
-        }
-        v1::EnvironmentDefaults::None => EnvironmentDefaults::None,
-    };
-    let environment = Environment {
-        remove: message.remove,
-        defaults,
-        variable_names: message.variables.keys().cloned().collect(),
-    };
-    Ok((environment, message.variables))
-}
-
-fn variable(field: &str, name: &str) -> Result<(), Refusal> {
-    if name.is_empty() || name.contains(['=', '\0']) || name.len() > check::LONG_TEXT {
-        return Err(Refusal::field(field, "is not a valid variable name"));
-    }
-    match name.starts_with(RESERVED_PREFIX) {
-        true => Err(Refusal::field(
-            field,
-            "is reserved: variables that begin with HEELER_ are set by Heeler",
-        )),
-        false => Ok(()),
-    }
-}
-
-fn show_environment(environment: &Environment) -> v1::TaskEnvironment {
-    v1::TaskEnvironment {
-        variables: BTreeMap::new(),
-        remove: environment.remove.clone(),
-        defaults: match environment.defaults {
-            EnvironmentDefaults::NonInteractive => v1::EnvironmentDefaults::NonInteractive,
-            EnvironmentDefaults::None => v1::EnvironmentDefaults::None,
-        }
-        .into(),
-        variable_names: environment.variable_names.clone(),
     }
 }
 
@@ -395,6 +367,30 @@ fn show_exclusive(exclusive: &Exclusive) -> v1::ExclusivePolicy {
     }
 }
 
+fn rights(rights: v1::TaskRights) -> Rights {
+    match rights {
+        v1::TaskRights::Unspecified | v1::TaskRights::Children => Rights::Children,
+        v1::TaskRights::Report => Rights::Report,
+        v1::TaskRights::None => Rights::None,
+        v1::TaskRights::All => Rights::All,
+    }
+}
+
+fn show_rights(rights: Rights) -> v1::TaskRights {
+    match rights {
+        Rights::None => v1::TaskRights::None,
+        Rights::Report => v1::TaskRights::Report,
+        Rights::Children => v1::TaskRights::Children,
+        Rights::All => v1::TaskRights::All,
+    }
+}
+
+/// The name of rights in the metadata of a refusal.
+pub(super) fn rights_name(rights: Rights) -> &'static str {
+    let name = show_rights(rights).as_str_name();
+    name.strip_prefix("TASK_RIGHTS_").unwrap_or(name)
+}
+
 fn orphan_policy(policy: v1::OrphanPolicy) -> OrphanPolicy {
     match policy {
         v1::OrphanPolicy::Unspecified | v1::OrphanPolicy::Track => OrphanPolicy::Track,
@@ -408,50 +404,5 @@ fn show_orphan_policy(policy: OrphanPolicy) -> v1::OrphanPolicy {
         OrphanPolicy::Track => v1::OrphanPolicy::Track,
         OrphanPolicy::Kill => v1::OrphanPolicy::Kill,
         OrphanPolicy::Abandon => v1::OrphanPolicy::Abandon,
-    }
-}
-
-fn output(policy: v1::OutputPolicy) -> Result<OutputPolicy, Refusal> {
-    let on_limit = check::enumerated("spec.output.on_limit", policy.on_limit)?;
-    let by_default = match policy.max_bytes {
-        0 => OutputPolicy::default(),
-        bytes @ ..OutputPolicy::MIN_MAX_BYTES => {
-            let problem = format_args!("is {bytes}, less than 256 KiB");
-            return Err(Refusal::field("spec.output.max_bytes", problem));
-        }
-        bytes => OutputPolicy::with_limit(bytes),
-    };
-    let head_bytes = policy.head_bytes.unwrap_or(by_default.head_bytes);
-    if head_bytes > by_default.max_bytes - OutputPolicy::MIN_TAIL_BYTES {
-        return Err(Refusal::field(
-            "spec.output.head_bytes",
-            "leaves less than 192 KiB of max_bytes for the latest output",
-        ));
-    }
-    Ok(OutputPolicy {
-        max_bytes: by_default.max_bytes,
-        head_bytes,
-        on_limit: match on_limit {
-            v1::OutputLimitAction::Unspecified | v1::OutputLimitAction::Rotate => {
-                OnOutputLimit::Rotate
-            }
-            v1::OutputLimitAction::Truncate => OnOutputLimit::Truncate,
-            v1::OutputLimitAction::Kill => OnOutputLimit::Kill,
-        },
-        patterns: pattern::read_all("spec.output.patterns", policy.patterns)?,
-    })
-}
-
-fn show_output(policy: &OutputPolicy) -> v1::OutputPolicy {
-    v1::OutputPolicy {
-        max_bytes: policy.max_bytes,
-        head_bytes: Some(policy.head_bytes),
-        on_limit: match policy.on_limit {
-            OnOutputLimit::Rotate => v1::OutputLimitAction::Rotate,
-            OnOutputLimit::Truncate => v1::OutputLimitAction::Truncate,
-            OnOutputLimit::Kill => v1::OutputLimitAction::Kill,
-        }
-        .into(),
-        patterns: policy.patterns.iter().map(pattern::show).collect(),
     }
 }

@@ -9,16 +9,19 @@ use super::{
     pattern, spec, work,
 };
 use crate::task::{
-    Actor, DetachCause, Detached, EndReason, EndState, Outcome, OutputLimit, OutputLimitCause,
-    Placement, Proof, ProofMethod, ProofResult, Readiness, SentSignal, SignalTarget, SpawnFailure,
-    SpawnStage, Started, State, Stop, StopCause, StopMode, Survivor, Task,
+    Actor, AttemptPhase, DetachCause, Detached, EndReason, EndState, Kind, Outcome, OutputLimit,
+    OutputLimitCause, Placement, Proof, ProofMethod, ProofResult, Readiness, SentSignal,
+    SignalTarget, SpawnFailure, SpawnStage, Started, State, Stop, StopCause, StopMode, Survivor,
+    Task,
 };
 
 /// Shows a task.
 pub(crate) fn show(task: &Task) -> v1::BackgroundTask {
     let started = task.started.as_ref();
     let ended = task.ended.as_ref();
-    let leader = started.and_then(Started::leader);
+    let is_between_attempts = task.next_attempt().is_some();
+    let leader = started.filter(|_| !is_between_attempts);
+    let leader = leader.and_then(Started::leader);
     let containment = leader.map(|leader| convert::containment(leader.containment));
     v1::BackgroundTask {
         id: task.id.to_string(),
@@ -56,6 +59,28 @@ pub(crate) fn show(task: &Task) -> v1::BackgroundTask {
             lease: Some(duration(lease)),
         }),
         result: task.result.as_deref().map(work::show_result),
+        attempts: task.spec.restart.map(|_| attempts(task)),
+    }
+}
+
+fn attempts(task: &Task) -> v1::TaskAttempts {
+    let attempts = task.attempts.as_deref();
+    let failed = attempts.map(|attempts| &attempts.failed);
+    v1::TaskAttempts {
+        latest: task.attempt(),
+        failures: attempts.map_or(0, |attempts| attempts.failures),
+        output_offset: task.output_begin(),
+        start_time: match attempts.map(|attempts| attempts.phase) {
+            None => task
+                .started
+                .as_ref()
+                .map(|started| timestamp(started.at.wall)),
+            Some(AttemptPhase::Runs(since)) => Some(timestamp(since.wall)),
+            Some(AttemptPhase::Waits(_)) => None,
+        },
+        due_time: task.next_attempt().map(|due| timestamp(due.wall)),
+        failed_outcome: failed.map(|failed| outcome(&failed.outcome)),
+        failed_time: failed.map(|failed| timestamp(failed.at.wall)),
     }
 }
 
@@ -81,8 +106,25 @@ fn readiness(readiness: Readiness) -> v1::Readiness {
 
 /// A state's name without its prefix, such as `RUNNING`.
 pub(crate) fn state_name(task: &Task) -> &'static str {
-    let name = state(task.state()).as_str_name();
+    name_of_state(task.state())
+}
+
+/// The same for a state without its task.
+pub(crate) fn name_of_state(of: State) -> &'static str {
+    let name = state(of).as_str_name();
     name.strip_prefix("TASK_STATE_").unwrap_or(name)
+}
+
+/// A kind's name without its prefix, such as `SHELL`.
+pub(crate) fn kind_name(of: Kind) -> &'static str {
+    let name = spec::show_kind(of).as_str_name();
+    name.strip_prefix("TASK_KIND_").unwrap_or(name)
+}
+
+/// The name of a reason without its prefix, such as `TIMEOUT`.
+pub(crate) fn end_reason_name(of: EndReason) -> &'static str {
+    let name = end_reason(of).as_str_name();
+    name.strip_prefix("END_REASON_").unwrap_or(name)
 }
 
 /// A stage's name without its prefix, such as `EXEC`.

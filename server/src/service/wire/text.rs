@@ -315,6 +315,7 @@ mod tests {
                 next: offset + data.len() as u64,
                 end: output.len() as u64,
                 is_caught_up: true,
+                groups: None,
             };
             let (first, next) = view(piece(Vec::new(), 0, before), Escapes::Removed, false);
             let after = &output[next as usize..];

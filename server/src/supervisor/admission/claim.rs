@@ -51,6 +51,11 @@ pub(crate) enum Refused {
         /// The path of the first difference.
         field: String,
     },
+    /// A caller inside of a task wants to replace or use a task on which it may not act.
+    #[error(
+        "the exclusive key {key:?} is held by a task that is not a descendant of {caller}, which makes the call"
+    )]
+    KeyNotYours { key: String, caller: TaskId },
     #[error("queue limit reached: {waiting} of {max} tasks are waiting")]
     QueueFull { waiting: usize, max: usize },
 }

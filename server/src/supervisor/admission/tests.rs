@@ -67,6 +67,7 @@ fn limits(tasks: usize) -> Limits {
         tasks,
         per_session: Some(3),
         per_label: [("repo".to_owned(), 2)].into(),
+        depth: 8,
     }
 }
 

@@ -18,6 +18,8 @@ pub(in crate::supervisor) enum Timer {
     Reattach,
     /// The end of `stale_after` or `idle_timeout`, unless there was activity: the actor looks.
     Silence,
+    /// The time of the next attempt.
+    Restart,
     /// The time of the next look at whether the task is ready.
     Probe,
     /// The end of the time to become ready.
@@ -45,6 +47,8 @@ impl Life {
         let own = match &self.task.stop {
             // No limit counts for a queued task; only its worker may be lost.
             _ if self.task.is_waiting() => None,
+            // The actor ends the shim, and then the task.
+            Some(_) if self.is_between_attempts() => None,
             Some(stop) => self.stop_timer(stop),
             None => self.limit(),
         };
@@ -73,6 +77,13 @@ impl Life {
         // The orphans are being killed or abandoned: no limit applies to them.
         if task.leader_end.is_some() && task.spec.orphan_policy != OrphanPolicy::Track {
             return None;
+        }
+        if self.is_between_attempts() {
+            let timers = [
+                (self.deadline(), Timer::Deadline),
+                (self.restart_due(), Timer::Restart),
+            ];
+            return set(timers).min_by_key(|(due, _)| *due);
         }
         let timers = [
             (self.deadline(), Timer::Deadline),
@@ -119,8 +130,7 @@ impl Life {
     }
 
     fn silent_since(&self) -> Option<Monotonic> {
-        let started = self.task.started.as_ref()?;
-        Some(started.at.mono)
+        Some(self.task.attempt_started()?)
             .max(self.last_activity)
             .max(self.worker.active)
     }

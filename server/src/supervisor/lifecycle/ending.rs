@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::{Children, Effect, Life};
 use crate::task::{
-    EndReason, EndState, Ended, EventKind, LeaderEnd, OrphanPolicy, Outcome, Placement, Proof,
-    ProofResult, StopCause, Survivor, Task, Timestamp, WorkerStatus,
+    EndReason, EndState, Ended, EventKind, LeaderEnd, Moment, OrphanPolicy, Outcome, Placement,
+    Proof, ProofResult, StopCause, Survivor, Task, Timestamp, WorkerStatus,
 };
 
 /// The end of a tree, as its shim has recorded it, or of hosted work.
@@ -56,9 +56,17 @@ impl Life {
         end: LeaderEnd,
         output_bytes: u64,
         orphans: Vec<Survivor>,
+        now: Moment,
     ) -> Vec<Effect> {
         if self.task.leader_end.is_some() {
             return Vec::new();
+        }
+        if self.is_restarted_after(&end, now) {
+            let is_repeated = std::mem::replace(&mut self.are_orphans_killed, true);
+            return match is_repeated {
+                true => Vec::new(),
+                false => vec![Effect::Kill],
+            };
         }
         let was_foreground = self.task.placement() == Placement::Foreground;
         self.task.leader_end = Some(end);
@@ -107,7 +115,13 @@ impl Life {
         let proof = tree.proof();
         let task = &mut self.task;
         if task.leader_end.is_none() {
-            task.leader_end = tree.leader;
+            let is_between_attempts = task.next_attempt().is_some();
+            let attempts = task.attempts.as_ref();
+            task.leader_end = match attempts.filter(|_| is_between_attempts && task.stop.is_some())
+            {
+                Some(attempts) => Some(attempts.failed.clone()),
+                None => tree.leader,
+            };
         }
         if let Some(stop) = &mut task.stop {
             stop.proof = Some(proof);

@@ -8,8 +8,8 @@ impl Life {
     /// The time of the next look, unless there was output meanwhile.
     pub(super) fn next_input_look(&self) -> Option<Monotonic> {
         let span = self.task.spec.input?.notify_after?;
-        let started = self.task.started.as_ref()?;
-        let since = started.at.mono.max(self.last_output.unwrap_or_default());
+        let started = self.task.attempt_started()?;
+        let since = started.max(self.last_output.unwrap_or_default());
         let silence = span.saturating_mul(1 << self.input_looks.min(30));
         let is_known = self.task.needs_input.is_some();
         (!is_known).then(|| since.saturating_add(silence))
@@ -34,9 +34,18 @@ impl Life {
         vec![Effect::LookForInput]
     }
 
+    /// A task that was given input needs none, unless the next look finds that it waits again.
+    pub(super) fn input_given(&mut self) -> Vec<Effect> {
+        if self.task.stop.is_some() || self.task.needs_input.take().is_none() {
+            return Vec::new();
+        }
+        vec![Effect::Record(EventKind::Active)]
+    }
+
     pub(super) fn input_awaited(&mut self, now: Moment) -> Vec<Effect> {
         let task = &mut self.task;
-        if task.stop.is_some() || task.needs_input.is_some() || self.tree_ended.is_some() {
+        let is_over = task.stop.is_some() || task.next_attempt().is_some();
+        if is_over || task.needs_input.is_some() || self.tree_ended.is_some() {
             return Vec::new();
         }
         task.needs_input = Some(now.wall);

@@ -12,7 +12,7 @@ pub(crate) struct PatternChange {
     pub(crate) remove: Vec<String>,
 }
 
-/// What a search has found of one pattern.
+/// The lines of one pattern that a search has found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::supervisor) struct PatternFound {
     pub(in crate::supervisor) name: String,

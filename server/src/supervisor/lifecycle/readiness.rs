@@ -5,7 +5,8 @@
 //!    └──── timeout ──> NOT_READY, and a stop where the policy asks for one; else the looks go on
 //! ```
 //!
-//! Only the result is a fact of the task. The looks are not: a restarted server begins anew.
+//! Only the result is a fact of the task. The looks are not: a restarted server begins anew. Where a pattern
+//! decides there are no looks: the search of the output gives the result.
 
 use std::time::Duration;
 
@@ -46,22 +47,17 @@ impl Life {
         let is_abandoned =
             task.leader_end.is_some() && task.spec.orphan_policy != OrphanPolicy::Track;
         let is_over = self.is_tree_gone() || task.stop.is_some() || is_abandoned;
-        let is_awaited = task.started.is_some() && task.ready.is_none() && !is_over;
+        let is_awaited = task.attempt_started().is_some() && task.ready.is_none() && !is_over;
         task.spec.ready.as_ref().filter(|_| is_awaited)
     }
 
-    /// The time of the next look; `None` while one is under way.
+    /// The time of the next look; `None` while one is under way, and where none is needed.
     pub(super) fn next_probe(&self) -> Option<Monotonic> {
-        self.awaited_readiness()?;
+        if self.awaited_readiness()?.pattern().is_some() {
+            return None;
+        }
         match self.probing.phase {
-            Phase::First => Some(
-                self.task
-                    .started
-                    .as_ref()?
-                    .at
-                    .mono
-                    .saturating_add(FIRST_LOOK),
-            ),
+            Phase::First => Some(self.task.attempt_started()?.saturating_add(FIRST_LOOK)),
             Phase::Running => None,
             Phase::Next(due) => Some(due),
         }
@@ -69,9 +65,9 @@ impl Life {
 
     pub(super) fn ready_deadline(&self) -> Option<Monotonic> {
         let timeout = self.awaited_readiness()?.timeout?;
-        let started = self.task.started.as_ref()?;
+        let started = self.task.attempt_started()?;
         let is_told = self.task.not_ready.is_some();
-        (!is_told).then(|| started.at.mono.saturating_add(timeout))
+        (!is_told).then(|| started.saturating_add(timeout))
     }
 
     pub(super) fn probe_due(&mut self) -> Vec<Effect> {

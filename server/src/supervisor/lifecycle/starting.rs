@@ -33,6 +33,9 @@ impl Life {
     }
 
     pub(super) fn started(&mut self, started: Started) -> Vec<Effect> {
+        if self.is_between_attempts() {
+            return self.restarted(&started);
+        }
         if self.task.started.is_some() {
             return Vec::new();
         }
@@ -51,6 +54,9 @@ impl Life {
     fn never_started(&mut self, leader: Option<LeaderEnd>, now: Moment) -> Vec<Effect> {
         let proof = ProofResult::Proven(ProofMethod::NeverStarted);
         let end = TreeEnded::unobserved(leader, proof, 0, now.wall);
-        self.tree_ended(end, now.wall)
+        match self.restart_after(&end, now) {
+            Some(effects) => effects,
+            None => self.tree_ended(end, now.wall),
+        }
     }
 }

@@ -38,7 +38,14 @@ impl Life {
         if !self.task.is_live() || self.task.is_waiting() || self.task.is_hosted() {
             return None;
         }
+        // The shim of a task between two attempts has nothing to stop.
+        if self.is_between_attempts() {
+            return None;
+        }
         let Some(stop) = &self.task.stop else {
+            if self.are_orphans_killed {
+                return Some(StopOrder::Kill);
+            }
             return match (self.task.spec.orphan_policy, &self.task.leader_end) {
                 (OrphanPolicy::Kill, Some(_)) => Some(StopOrder::Kill),
                 (OrphanPolicy::Abandon, Some(_)) => Some(StopOrder::Abandon),
@@ -111,8 +118,8 @@ impl Life {
             self.children = Children::Awaited;
             effects.push(Effect::StopChildren);
         }
-        // A queued task has no process to signal.
-        if !self.task.is_waiting() {
+        // A queued task has no process to signal, and one between two attempts neither.
+        if !self.task.is_waiting() && !self.is_between_attempts() {
             effects.extend(self.enter_phase(now));
         }
         effects
@@ -155,7 +162,8 @@ impl Life {
     }
 
     pub(super) fn soft_grace_over(&mut self, now: Moment) -> Vec<Effect> {
-        if self.is_tree_gone() || self.task.is_waiting() || !self.end_soft_phase(now) {
+        let has_no_tree = self.is_tree_gone() || self.is_between_attempts();
+        if has_no_tree || self.task.is_waiting() || !self.end_soft_phase(now) {
             return Vec::new();
         }
         let mut effects = vec![Effect::Record(EventKind::Stopping)];
@@ -178,7 +186,8 @@ impl Life {
     /// A second request can only force the stop or extend it to the children. The stop keeps its
     /// cause, and its grace is not restarted.
     fn escalate_stop(&mut self, request: &StopRequest, now: Moment) -> Vec<Effect> {
-        let has_tree = !self.task.is_waiting() && !self.task.is_hosted();
+        let has_tree =
+            !self.task.is_waiting() && !self.task.is_hosted() && !self.is_between_attempts();
         let Some(stop) = &mut self.task.stop else {
             return Vec::new();
         };
@@ -205,7 +214,7 @@ impl Life {
     }
 
     pub(super) fn grace_over(&mut self, now: Moment) -> Vec<Effect> {
-        if self.is_tree_gone() || self.task.is_waiting() {
+        if self.is_tree_gone() || self.task.is_waiting() || self.is_between_attempts() {
             return Vec::new();
         }
         match self.task.stop.as_ref().map(Stop::phase) {

@@ -3,6 +3,7 @@
 mod clock;
 mod looks;
 mod properties;
+mod restarting;
 mod working;
 
 use super::*;

@@ -82,6 +82,7 @@ impl HeadAndTail {
             lead: Vec::new(),
             offset: 0,
             items,
+            groups: None,
             next: end,
             end,
             is_caught_up: true,

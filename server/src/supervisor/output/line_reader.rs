@@ -33,8 +33,10 @@ pub(super) enum Part<'a> {
 /// The place at which a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// All output of now is read.
-    CaughtUp,
+    /// All output up to this offset is read, which was all there was.
+    CaughtUp {
+        end: u64,
+    },
     More,
 }
 
@@ -106,7 +108,7 @@ impl LineReader {
                 if source.is_complete() && lines.cursor() == items.end {
                     let _ = lines.finish(&mut |line| take(Part::Line(line)));
                 }
-                break Progress::CaughtUp;
+                break Progress::CaughtUp { end: items.end };
             }
             let flow = process(lines, &items.items, deadline, take);
             if flow.is_break() || lines.cursor() - begin >= LARGEST_TURN {

@@ -1,6 +1,6 @@
 //! The search for the patterns of one task, line by line as its output grows.
 //!
-//! What it has found is kept here until it is recorded with the task. A search that starts again from the
+//! Lines that were found are kept here until they are recorded with the task. A search that starts again from the
 //! recorded state finds the same lines.
 
 use std::{io, ops::ControlFlow};
@@ -25,6 +25,16 @@ use crate::{
 pub(in crate::supervisor) struct PatternSearch {
     reader: LineReader,
     patterns: Vec<SearchedPattern>,
+    ready: Option<ReadyPattern>,
+}
+
+/// The pattern that decides whether the task is ready.
+#[derive(Debug)]
+struct ReadyPattern {
+    expression: Expression,
+    /// The begin of the attempt: lines of earlier ones do not count.
+    from: u64,
+    is_found: bool,
 }
 
 #[derive(Debug)]
@@ -56,7 +66,8 @@ pub(in crate::supervisor) struct Searched {
 }
 
 impl PatternSearch {
-    /// The search for those patterns of a task that can have further events; `None` if there are none.
+    /// The search for those patterns of a task that can have further events, and for the one that makes it
+    /// ready; `None` if there are none.
     pub(in crate::supervisor) fn of(task: &Task) -> Option<Self> {
         let patterns = task.spec.output.patterns.iter().filter_map(|pattern| {
             let matches = task.matches_of(pattern);
@@ -64,11 +75,30 @@ impl PatternSearch {
             (!is_over).then(|| SearchedPattern::new(pattern, matches.searched))
         });
         let patterns: Vec<_> = patterns.collect();
-        let from = patterns.iter().map(|pattern| pattern.from).min()?;
+        let ready = ReadyPattern::of(task);
+        // The place up to which a search has found no ready line is not recorded.
+        let ready_from = ready.iter().map(|ready| ready.from);
+        let from = patterns.iter().map(|pattern| pattern.from);
         Some(Self {
-            reader: LineReader::new(from, 0),
+            reader: LineReader::new(from.chain(ready_from).min()?, 0),
             patterns,
+            ready,
         })
+    }
+
+    /// Reports whether a line was found that makes the task ready.
+    pub(in crate::supervisor) fn is_ready_found(&self) -> bool {
+        self.ready.as_ref().is_some_and(|ready| ready.is_found)
+    }
+
+    /// Searches no more for the line that makes the task ready.
+    pub(in crate::supervisor) fn drop_ready(&mut self) {
+        self.ready = None;
+    }
+
+    /// Reports whether there is nothing left to search for.
+    pub(in crate::supervisor) fn is_over(&self) -> bool {
+        self.patterns.is_empty() && self.ready.is_none()
     }
 
     /// The lines that end up to here were searched.
@@ -76,7 +106,7 @@ impl PatternSearch {
         self.reader.cursor()
     }
 
-    /// What was found of each pattern and is not recorded.
+    /// The lines of each pattern that were found and are not recorded.
     pub(in crate::supervisor) fn found(&self) -> impl Iterator<Item = (&str, &FoundLines)> {
         let patterns = self.patterns.iter();
         patterns.map(|pattern| (&*pattern.name, &pattern.found))
@@ -89,10 +119,9 @@ impl PatternSearch {
         found.unwrap_or_default()
     }
 
-    /// Searches no more for a pattern; returns whether any is left.
-    pub(in crate::supervisor) fn drop_pattern(&mut self, name: &str) -> bool {
+    /// Searches no more for a pattern.
+    pub(in crate::supervisor) fn drop_pattern(&mut self, name: &str) {
         self.patterns.retain(|pattern| pattern.name != name);
-        !self.patterns.is_empty()
     }
 
     /// Begins the next turn of a search.
@@ -112,28 +141,39 @@ impl PatternSearch {
     }
 
     fn search(&mut self, source: &Source) -> io::Result<Searched> {
-        let Self { reader, patterns } = self;
+        let Self {
+            reader,
+            patterns,
+            ready,
+        } = self;
         for pattern in &mut *patterns {
             pattern.expression.compile();
+        }
+        if let Some(ready) = ready {
+            ready.expression.compile();
         }
         let end = source.end()?;
         let progress = reader.turn(source, &mut |part| {
             match part {
-                Part::Line(line) => take_line(patterns, &line),
+                Part::Line(line) => take_line(patterns, ready.as_mut(), &line),
                 Part::Gap(_) => {}
             }
             ControlFlow::Continue(())
         })?;
         Ok(Searched {
-            is_caught_up: progress == Progress::CaughtUp,
+            is_caught_up: matches!(progress, Progress::CaughtUp { .. }),
             end,
         })
     }
 }
 
-fn take_line(patterns: &mut [SearchedPattern], line: &Line<'_>) {
+fn take_line(patterns: &mut [SearchedPattern], ready: Option<&mut ReadyPattern>, line: &Line<'_>) {
     let stripped = has_controls(line.bytes).then(|| Stripper::default().strip(line.bytes));
     let shown = stripped.as_deref().unwrap_or(line.bytes);
+    if let Some(ready) = ready.filter(|ready| !ready.is_found) {
+        let is_wanted = line.cursor > ready.from;
+        ready.is_found = is_wanted && ready.expression.matches(shown);
+    }
     for pattern in patterns {
         if pattern.matches(line, shown) {
             pattern.found.add(LinePlace {
@@ -159,14 +199,31 @@ impl SearchedPattern {
     fn matches(&self, line: &Line<'_>, shown: &[u8]) -> bool {
         let is_wanted =
             line.cursor > self.from && self.stream.is_none_or(|stream| stream == line.stream);
-        match &self.expression {
-            Expression::Compiled(pattern) => is_wanted && pattern.matches(shown),
-            Expression::Text(_) | Expression::Invalid => false,
-        }
+        is_wanted && self.expression.matches(shown)
+    }
+}
+
+impl ReadyPattern {
+    /// The pattern of a task that is not ready.
+    fn of(task: &Task) -> Option<Self> {
+        let ready = task.spec.ready.as_ref().filter(|_| task.ready.is_none());
+        let pattern = ready?.pattern()?;
+        Some(Self {
+            expression: Expression::Text(pattern.to_owned()),
+            from: task.output_begin(),
+            is_found: false,
+        })
     }
 }
 
 impl Expression {
+    fn matches(&self, shown: &[u8]) -> bool {
+        match self {
+            Self::Compiled(pattern) => pattern.matches(shown),
+            Self::Text(_) | Self::Invalid => false,
+        }
+    }
+
     fn compile(&mut self) {
         if let Self::Text(text) = self {
             *self = match LinePattern::compile(text) {

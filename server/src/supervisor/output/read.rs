@@ -51,6 +51,8 @@ pub(crate) struct Piece {
     /// The offset at which it starts.
     pub(crate) offset: u64,
     pub(crate) items: Vec<Item>,
+    /// The offsets of the lines that begin a group, in their order; `None` unless lines of context are selected.
+    pub(crate) groups: Option<Vec<u64>>,
     /// The offset to continue from.
     pub(crate) next: u64,
     /// The amount of output at the time of the read.

@@ -15,7 +15,7 @@ use crate::{
     task::{Item, TaskId},
 };
 
-/// The size of output before the start that is searched for lines whose context follows.
+/// The size of output before the start that is searched for lines whose context follows, or whose group goes on.
 const CONTEXT: u64 = 1 << 20;
 /// The size of the end of the output that is searched first for the last lines; four times as much the
 /// next time.
@@ -99,9 +99,9 @@ impl Search {
 
 impl LineSearch {
     fn new(filter: &Arc<LineFilter>, cursor: u64) -> Self {
-        let look_back = match filter.after {
-            0 => 0,
-            _ => CONTEXT,
+        let look_back = match filter.has_context() {
+            false => 0,
+            true => CONTEXT,
         };
         Self {
             reader: LineReader::new(cursor, look_back),
@@ -112,10 +112,14 @@ impl LineSearch {
     fn turn(&mut self, source: &Source, limits: Limits) -> io::Result<Piece> {
         let offset = self.reader.cursor();
         let (mut items, mut bytes, mut lines) = (Vec::new(), 0, 0);
+        let mut groups = self.selector.has_context().then(Vec::new);
         let progress = self.pass(source, |part| match part {
             Passed::Selected(selected) => {
                 bytes += selected.line.data.len();
                 lines += u64::from(selected.line.data.ends_with(b"\n"));
+                if let Some(groups) = groups.as_mut().filter(|_| selected.begins_group) {
+                    groups.push(selected.line.offset);
+                }
                 items.push(Item::Chunk(selected.line));
                 match bytes >= limits.bytes || limits.lines.is_some_and(|most| lines >= most) {
                     true => ControlFlow::Break(()),
@@ -127,7 +131,11 @@ impl LineSearch {
                 ControlFlow::Continue(())
             }
         })?;
-        let is_caught_up = progress == Progress::CaughtUp;
+        // Output that is written from here on is to be waited for.
+        let (is_caught_up, end) = match progress {
+            Progress::CaughtUp { end } => (true, end),
+            Progress::More => (false, source.end()?),
+        };
         let next = match is_caught_up && source.is_complete() {
             // No line follows that the last ones could be context of.
             true => self.reader.cursor(),
@@ -137,8 +145,9 @@ impl LineSearch {
             lead: Vec::new(),
             offset,
             items,
+            groups,
             next,
-            end: source.end()?,
+            end,
             is_caught_up,
         })
     }

@@ -23,9 +23,9 @@ use crate::{
     },
     supervisor::{
         JobGuard, Shared, Supervisor,
-        case::{Boot, FileSeen, Leftover, Lock, Seen, Tree, leftover},
         lifecycle::KILL_DEADLINE,
-        probe,
+        lifecycle::case::{Boot, FileSeen, Leftover, Lock, Seen, Tree, leftover},
+        looks::probe,
         task_actor::cgroup_path,
     },
     task::{Placement, Task, TaskId, TaskUid},
@@ -71,7 +71,7 @@ async fn clear_files(shared: &Shared) -> Result<(), LeftoverError> {
         match found {
             TaskDirEntry::Task(id) => ids.push(id),
             TaskDirEntry::Probe(id) => {
-                if let Err(error) = probe::clear(shared, &id).await {
+                if let Err(error) = probe::clear_leftover(shared, &id).await {
                     tracing::error!(task = %id, %error, "cannot end the command of a ready policy");
                 }
             }
@@ -213,6 +213,8 @@ fn look(shared: &Shared, id: &TaskId) -> io::Result<Option<(Seen, SweepTarget)>>
 async fn stop_shim(uid: TaskUid) -> io::Result<()> {
     let mut link = ShimLink::connect(uid).await?;
     let within_millis = KILL_DEADLINE.as_millis() as u64;
+    // It would wait for another attempt.
+    link.send(ShimOrder::GiveUp).await?;
     link.send(ShimOrder::Kill { within_millis }).await?;
     let exited = async { while link.next().await.is_some() {} };
     let late = |_| io::Error::new(io::ErrorKind::TimedOut, "its tree cannot be killed");

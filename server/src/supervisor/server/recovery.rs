@@ -4,7 +4,10 @@
 //! connection: see `case` for the cases and `task_actor::reconcile` for the actions. A queued task goes
 //! on waiting; its request and its `seq` give it the same position as before. Leftovers come last.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use tokio::sync::mpsc;
 
@@ -32,6 +35,7 @@ impl Supervisor {
     /// Takes over every live task. When this returns, each is known to be live or finished, except
     /// tasks whose end cannot be recorded now: their actors keep trying.
     pub(crate) async fn recover(&self) -> Result<Recovered, JournalError> {
+        let begun = Instant::now();
         crash::point("recovery.begun");
         self.skip_lost_task_ids().await;
         let actors = self.readmit_tasks().await?;
@@ -43,8 +47,10 @@ impl Supervisor {
         drop(reconciled);
         let finished = count_finished(count, results).await;
         self.shared.accepts_clients.send_replace(true);
+        self.take_over_sessions().await?;
         self.clear_leftovers();
         crash::point("recovery.done");
+        let _ = self.shared.meters.recovery.set(begun.elapsed());
         Ok(Recovered {
             tasks: count,
             live: count - finished,

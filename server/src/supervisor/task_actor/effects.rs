@@ -41,6 +41,8 @@ impl TaskActor {
                 | Effect::StopChildren
                 | Effect::Spill
                 | Effect::Abandon
+                | Effect::AwaitAttempt
+                | Effect::BeginAttempt
                 | Effect::FollowOutput
                 | Effect::Probe
                 | Effect::LookForInput => self.carry_out(effect).await,
@@ -58,6 +60,8 @@ impl TaskActor {
             Effect::StopChildren => self.stop_children(),
             Effect::Spill => self.spill().await,
             Effect::Abandon => self.abandon_orphans().await,
+            Effect::AwaitAttempt => self.await_attempt().await,
+            Effect::BeginAttempt => self.order_attempt().await,
             Effect::FollowOutput => self.follow_output(self.life.task.output_bytes).await,
             Effect::Probe => self.begin_look(),
             Effect::LookForInput => self.look_for_input(),
@@ -69,6 +73,7 @@ impl TaskActor {
     /// without it where the disk refuses it.
     async fn record_end(&mut self) {
         self.end_look().await;
+        self.end_kept_shim().await;
         let admitted = self.shared.registry.free_admission(&self.life.task.id);
         self.life.task.stored_bytes = self.stored_output();
         self.record(EventKind::Ended).await;

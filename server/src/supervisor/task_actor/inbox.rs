@@ -10,12 +10,13 @@ use crate::{
     supervisor::{
         CancelOutcome, CancelRequest, Cancelled, Cascade, DetachOutcome, DetachRequest, Detached,
         PatternChange, UpdateOutcome, Updated,
-        handle::Standing,
+        calls::input::{InputReply, InputStanding, InputWrite},
+        calls::requests::{Answer, Reply},
+        calls::work::WorkMessage,
         lifecycle::{Input, StopRequest},
-        requests::{Answer, Reply},
-        work::WorkMessage,
+        registry::handle::Standing,
     },
-    task::{MOST_PATTERNS, Placement, Survivor},
+    task::{MOST_PATTERNS, Placement, Survivor, TerminalSize},
 };
 
 /// A message. Its parts are on the heap: every actor has room for 32 of these.
@@ -41,6 +42,16 @@ pub(in crate::supervisor) enum Message {
     ChildKillOverdue(Vec<Survivor>),
     /// A child task is gone, and the journal refuses its end.
     ChildUnrecorded(Arc<JournalError>),
+    /// Write to the input.
+    WriteInput {
+        write: Box<InputWrite>,
+        reply: InputReply<InputStanding>,
+    },
+    /// Change the size of the terminal.
+    ResizeTerminal {
+        size: TerminalSize,
+        reply: InputReply<()>,
+    },
     /// A request of a worker, or a message to it.
     Work(Box<WorkMessage>),
 }
@@ -67,6 +78,8 @@ impl TaskActor {
                 self.apply(Input::ChildKillOverdue(survivors)).await;
             }
             Message::ChildUnrecorded(error) => self.backlog.refused(error),
+            Message::WriteInput { write, reply } => self.write_input(*write, reply).await,
+            Message::ResizeTerminal { size, reply } => self.resize_terminal(size, reply).await,
             Message::Work(message) => self.handle_work(*message).await,
         }
     }

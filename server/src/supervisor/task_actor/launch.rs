@@ -14,10 +14,10 @@ use crate::{
     process::{
         error_text,
         launch::{self, EnvBlock, Executable},
-        shim::Launch,
+        shim::{AfterFailure, Launch, ShimTerminalSize, Stdin},
     },
-    supervisor::lifecycle::Input,
-    task::{Placement, SpawnFailure, SpawnRequest, SpawnStage, Task},
+    supervisor::{callers::token_of, lifecycle::Input},
+    task::{Placement, SpawnFailure, SpawnRequest, SpawnStage, Spec, Task},
 };
 
 /// The reason why an admitted task cannot be launched.
@@ -198,7 +198,8 @@ impl TaskActor {
     pub(super) fn environment(&self, request: &SpawnRequest) -> EnvBlock {
         let task = &self.life.task;
         let base = &self.shared.parts.base_env;
-        base.for_task(request, &task.id, task.uid)
+        let token = || token_of(&self.shared, task);
+        base.for_task(request, task, token)
     }
 
     /// Gives the task to a shim.
@@ -216,7 +217,12 @@ impl TaskActor {
         );
         let launch = Launch {
             uid: task.uid,
+            after_failure: match task.spec.restart {
+                Some(_) => AfterFailure::Keep,
+                None => AfterFailure::End,
+            },
             output: &task.spec.output,
+            stdin: stdin(&task.spec),
             output_budget: self.shared.output_budget.most_of_one_task(),
             task_file: &task_file,
             memory: prepared.memory.as_deref(),
@@ -233,7 +239,7 @@ impl TaskActor {
                 self.set_shim_process(link.process());
                 self.cgroup = cgroup;
                 self.silence.start_ordered();
-                self.use_link(link);
+                self.use_link(link).await;
             }
             Err(error) => {
                 let failure = SpawnFailure {
@@ -245,6 +251,17 @@ impl TaskActor {
                 self.apply(Input::SpawnFailed(failure)).await;
             }
         }
+    }
+}
+
+fn stdin(spec: &Spec) -> Stdin {
+    match (&spec.terminal, &spec.input) {
+        (Some(terminal), _) => Stdin::Terminal(ShimTerminalSize {
+            columns: terminal.size.columns,
+            rows: terminal.size.rows,
+        }),
+        (None, Some(_)) => Stdin::Pipe,
+        (None, None) => Stdin::Empty,
     }
 }
 

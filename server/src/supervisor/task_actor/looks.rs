@@ -13,7 +13,7 @@ use crate::{
     },
     supervisor::{
         lifecycle::Probed,
-        probe::{Environment, Look, RunningLook},
+        looks::probe::{Environment, Look, RunningLook},
     },
     task::{Leader, Probe, SpawnRequest, Spec, Started},
 };

@@ -9,8 +9,12 @@
 //!   └─────────────────────────┴─────────────────────────────┘
 //! ```
 //!
-//! A found line is recorded together with the place up to which the output was searched. So a server that
-//! dies in between finds the line again, and one that dies afterwards does not.
+//! A line that makes the task ready is told like any other, as READY. A found line is recorded together with the
+//! place up to which the output was searched. So a server that dies in between finds the line again, and one that
+//! dies afterwards does not.
+//!
+//! Output can be there before the actor has read that the leader runs. Nothing is searched before the first start
+//! is recorded, and READY waits for the start of its attempt: the facts of a task keep their order.
 
 use std::{io, time::Duration};
 
@@ -20,10 +24,10 @@ use super::TaskActor;
 use crate::{
     crash,
     supervisor::{
-        lifecycle::{Input, Life, PatternFound},
+        lifecycle::{Input, Life, PatternFound, Probed},
         output::{Extent, PatternSearch, Searched, Turn},
     },
-    task::{Monotonic, Task},
+    task::{Monotonic, Ready, Task},
 };
 
 /// The time from an output to its search: a search after each small write would slow the task down.
@@ -64,6 +68,7 @@ impl Matching {
     async fn next_event(&mut self, life: &Life) -> MatchingEvent {
         match self {
             Self::Searching(turn) => MatchingEvent::TurnDone(turn.done().await.flatten()),
+            Self::Due(..) if life.task.started.is_none() => std::future::pending().await,
             Self::Due(search, at) => {
                 tokio::select! {
                     () = tokio::time::sleep_until(*at) => MatchingEvent::TurnDue,
@@ -88,6 +93,9 @@ pub(super) async fn next_event(matching: &mut Option<Matching>, life: &Life) -> 
 
 /// Waits until lines of a pattern can be told; for ever where there are none.
 async fn match_due(search: &PatternSearch, life: &Life) {
+    if search.is_ready_found() && life.task.attempt_started().is_some() {
+        return;
+    }
     let unrecorded = search.found().filter(|(_, found)| found.count > 0);
     let due = unrecorded
         .filter_map(|(name, _)| life.match_due(name))
@@ -96,6 +104,10 @@ async fn match_due(search: &PatternSearch, life: &Life) {
         Some(due) => tokio::time::sleep(due.since(Monotonic::now())).await,
         None => std::future::pending().await,
     }
+}
+
+fn is_by_pattern(ready: &Ready) -> bool {
+    ready.pattern().is_some()
 }
 
 impl TaskActor {
@@ -156,7 +168,11 @@ impl TaskActor {
             .map(|(name, found)| (found.lines.first().map(|line| line.offset), name.to_owned()))
             .collect();
         names.sort();
-        let mut has_patterns = true;
+        if search.is_ready_found() && self.life.task.attempt_started().is_some() {
+            search.drop_ready();
+            crash::point("ready.found");
+            self.apply(Input::Probed(Probed::Ready)).await;
+        }
         for (first, name) in names {
             if first.is_some() && !self.can_tell(&name) {
                 continue;
@@ -175,10 +191,10 @@ impl TaskActor {
             self.apply(Input::Matched(found)).await;
             crash::point("match.recorded");
             if self.life.match_due(&name).is_none() {
-                has_patterns = search.drop_pattern(&name);
+                search.drop_pattern(&name);
             }
         }
-        self.matching = has_patterns.then_some(match due {
+        self.matching = (!search.is_over()).then(|| match due {
             None => Matching::Idle(search),
             Some(at) => Matching::Due(search, at),
         });
@@ -187,6 +203,30 @@ impl TaskActor {
     fn can_tell(&self, name: &str) -> bool {
         let due = self.life.match_due(name);
         due.is_some_and(|due| due <= Monotonic::now())
+    }
+
+    /// Searches the output of now for the line that makes the task ready: it may have been written in time,
+    /// and not searched yet because no server ran. An expression that takes too long does not delay NOT_READY.
+    pub(super) async fn search_before_not_ready(&mut self) {
+        let deadline = Instant::now() + LAST_SEARCH;
+        let mut is_caught_up = false;
+        while !is_caught_up && self.life.awaited_readiness().is_some_and(is_by_pattern) {
+            let (mut turn, is_new) = match self.matching.take() {
+                Some(Matching::Searching(turn)) => (turn, false),
+                Some(Matching::Idle(search) | Matching::Due(search, _)) => {
+                    (self.begin_turn(search, Extent::Growing), true)
+                }
+                None => return,
+            };
+            let Ok(done) = timeout_at(deadline, turn.done()).await.map(Result::flatten) else {
+                return self.matching = Some(Matching::Searching(turn));
+            };
+            is_caught_up = match &done {
+                Ok((_, searched)) => is_new && searched.is_caught_up,
+                Err(_) => true,
+            };
+            self.handle_matching(MatchingEvent::TurnDone(done)).await;
+        }
     }
 
     /// Searches the rest of the output of a task whose tree is gone. Lines that match within a cool-down are
@@ -233,5 +273,57 @@ impl TaskActor {
             };
             self.apply(Input::Searched(found)).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        supervisor::lifecycle::EarlierWork,
+        task::{
+            Command, Containment, IdKey, Kind, Leader, Moment, Pattern, Seq, Spec, Started,
+            StartedBy, Timestamp,
+        },
+    };
+
+    /// The life of a task with a pattern, before its start.
+    fn created() -> Life {
+        let mut spec = Spec::new(Command::Argv(vec!["true".to_owned()]));
+        spec.output.patterns.push(Pattern {
+            name: "up".to_owned(),
+            regex: "up".to_owned(),
+            stream: None,
+            cooldown: Duration::ZERO,
+            max_events: 1,
+            from_offset: 0,
+        });
+        let id = IdKey(1).task_id(Kind::Shell, Seq(1));
+        let task = Task::new(Seq(1), id, spec, Timestamp(0));
+        Life::new(task, EarlierWork::None, Monotonic(0))
+    }
+
+    fn started() -> Input {
+        Input::Started(Started {
+            at: Moment::default(),
+            by: StartedBy::Leader(Leader {
+                pid: 7,
+                start_ticks: 1,
+                containment: Containment::Cgroup,
+            }),
+        })
+    }
+
+    /// Y1, O16: output that is there before the actor knows of the start is searched after it.
+    #[tokio::test]
+    async fn nothing_is_searched_before_the_start_is_recorded() {
+        let mut life = created();
+        let mut matching = Matching::of(&life.task);
+        let moment = Duration::from_millis(50);
+        let early = tokio::time::timeout(moment, next_event(&mut matching, &life)).await;
+        assert!(early.is_err(), "a turn before the start");
+        life.step(started(), Moment::default());
+        let event = next_event(&mut matching, &life).await;
+        assert!(matches!(event, MatchingEvent::TurnDue));
     }
 }

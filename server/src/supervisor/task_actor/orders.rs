@@ -72,10 +72,11 @@ impl TaskActor {
     }
 
     /// Takes a new connection. Readers look at the output again, and repeat their waits.
-    pub(super) fn use_link(&mut self, link: ShimLink) {
+    pub(super) async fn use_link(&mut self, link: ShimLink) {
         self.shim = ShimConnection::Connected(link);
         self.channels.output_end.send_modify(|_| {});
         self.search_output();
+        self.renew_input().await;
     }
 
     /// Sends the orders again that an earlier connection or server may not have delivered.
@@ -85,6 +86,9 @@ impl TaskActor {
             Some(StopOrder::Kill) => self.kill().await,
             Some(StopOrder::Abandon) => self.abandon_orphans().await,
             None => {}
+        }
+        if self.life.is_attempt_ordered() {
+            self.order_attempt().await;
         }
         let task = &self.life.task;
         if task.spec.foreground.is_some() && task.placement() == Placement::Background {
@@ -109,7 +113,7 @@ impl TaskActor {
                     self.shared.parts.shims.give_back(link);
                 }
             }
-            AfterTask::Ends => {}
+            AfterTask::Ends | AfterTask::Keeps => {}
         }
     }
 

@@ -18,7 +18,9 @@ use crate::{
         tree::sweep::{LeaderId, SweepTarget, Swept},
     },
     supervisor::{
-        case::{Boot, Case, FileSeen, Lock, Loss, NotStarted, Seen, StartKnown, Tree, classify},
+        lifecycle::case::{
+            Boot, Case, FileSeen, Lock, Loss, NotStarted, Seen, StartKnown, Tree, classify,
+        },
         lifecycle::{Input, KILL_DEADLINE},
     },
     task::{
@@ -90,8 +92,14 @@ impl TaskActor {
         self.apply_output_limit(&finding.records).await;
         let output_bytes = finding.output_bytes;
         match finding.case {
-            Case::Ended { end, leader } => self.apply_tree_end(end, leader).await,
-            Case::StartFailed { stage, errno } => self.start_failed(stage, errno).await,
+            Case::Ended { end, leader } => {
+                self.apply_tree_end(end, leader).await;
+                self.find_kept_shim();
+            }
+            Case::StartFailed { stage, errno } => {
+                self.start_failed(stage, errno).await;
+                self.find_kept_shim();
+            }
             Case::ShimAlive => {
                 self.is_of_this_boot = true;
                 let stored = self.stored_output();
@@ -125,6 +133,13 @@ impl TaskActor {
                 self.end_unobserved(leader, lost, ProofMethod::Reboot, output_bytes)
                     .await;
             }
+        }
+    }
+
+    /// Looks at a task again whose attempt was found to be over: its shim keeps it, or is gone.
+    fn find_kept_shim(&mut self) {
+        if self.life.is_between_attempts() && !self.shim.is_connected() {
+            self.shim.set_unreachable();
         }
     }
 
@@ -182,7 +197,7 @@ impl TaskActor {
             None => (Lock::Free, None),
         };
         let records = match &file {
-            Some(file) => Box::new(file.records()?),
+            Some(file) => Box::new(file.records()?.of_attempt(task.attempt())),
             None => Box::default(),
         };
         let identity = records.identity.whole();
@@ -269,7 +284,7 @@ impl TaskActor {
     async fn connect(&mut self) {
         match ShimLink::connect(self.life.task.uid).await {
             Ok(link) => {
-                self.use_link(link);
+                self.use_link(link).await;
                 self.resend_orders().await;
             }
             // The shim is about to listen, about to exit, or in another network namespace.
@@ -298,6 +313,7 @@ impl TaskActor {
             Ok(Swept::Gone { found }) => {
                 let then = match found {
                     0 => NO_RECORD.to_owned(),
+                    1 => "and 1 of its processes, which lived on, was killed".to_owned(),
                     _ => format!("and {found} of its processes, which lived on, were killed"),
                 };
                 self.end_unobserved(leader, lost(loss, &then), ProofMethod::Sweep, output_bytes)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::TaskActor;
 use crate::{
     journal::{Entry, JournalError},
-    supervisor::handle::Unrecorded,
+    supervisor::registry::handle::Unrecorded,
     task::{Event, EventKind, Outcome, SpawnRequest, Task, Timestamp},
 };
 

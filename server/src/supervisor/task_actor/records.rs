@@ -52,8 +52,16 @@ impl TaskActor {
 
     async fn apply_records(&mut self, records: Records, leader_exit: LeaderExitRecord) {
         self.warn_of_damage(&records);
-        if let (None, Some(start)) = (&self.life.task.started, records.start.whole()) {
+        if let Some(start) = records
+            .start
+            .whole()
+            .filter(|_| self.life.is_start_awaited())
+        {
             self.apply_start(start).await;
+            // The other records are those of an attempt that is over.
+            if self.life.is_between_attempts() {
+                return;
+            }
         }
         self.apply_output_limit(&records).await;
         let identity = records.identity.whole();
@@ -106,7 +114,7 @@ impl TaskActor {
 
     pub(super) fn records(&self) -> io::Result<Records> {
         match self.shared.parts.task_dir.open(&self.life.task.id)? {
-            Some(file) => file.records(),
+            Some(file) => Ok(file.records()?.of_attempt(self.life.task.attempt())),
             None => Ok(Records::default()),
         }
     }
@@ -155,6 +163,8 @@ impl TaskActor {
         if self.life.is_tree_gone() {
             return;
         }
+        let leader = leader.map_or_else(lost_leader, leader_end);
+        let is_restarted = self.life.is_restarted_after(&leader, Moment::now());
         let is_stopped = self.life.task.stop.is_some();
         let method = match (end.cgroup_empty, end.abandoned && is_stopped) {
             (true, _) => ProofMethod::CgroupEmpty,
@@ -164,8 +174,8 @@ impl TaskActor {
         };
         // A stop also looks for processes with the task's marks that are not the shim's descendants: an
         // orphan in a PID namespace that was there before belongs to that one's first process. Orphans
-        // of a task that is not being stopped stay alone.
-        if is_stopped {
+        // of a task that is not being stopped stay alone, unless it is restarted.
+        if is_stopped || is_restarted {
             let marks = match end.cgroup_empty {
                 true => SearchedMarks::LimitTag,
                 false => SearchedMarks::Both,
@@ -183,7 +193,7 @@ impl TaskActor {
         self.finish_matching(end.output_end).await;
         crash::point("end.seen");
         let ended = TreeEnded {
-            leader: Some(leader.map_or_else(lost_leader, leader_end)),
+            leader: Some(leader),
             at: Moment::from(end.time).wall,
             proof: ProofResult::Proven(method),
             output_bytes: end.output_end,

@@ -24,6 +24,7 @@ use tokio::{sync::mpsc, task::JoinSet};
 
 use super::{
     TaskActor,
+    input::InputPort,
     launch::{Begun, NewTask},
     looks::Looks,
     matching::Matching,
@@ -147,6 +148,7 @@ impl TaskActor {
         self.life = Life::new(Task::clone(task), earlier, Monotonic::now());
         (self.work, self.mailbox) = (work.map(Box::new), None);
         self.matching = Matching::of(task);
+        self.input = InputPort::of(task);
         self.shim.forget();
         self.is_admission_refused = false;
         self.silence = Silence::new();

@@ -64,11 +64,20 @@ impl ShimConnection {
         matches!(self, Self::Connected(_))
     }
 
+    pub(super) fn is_unreachable(&self) -> bool {
+        matches!(self, Self::Unreachable { .. })
+    }
+
     /// Sends an order, if there is a connection. A failed order is no loss: it follows from the
     /// task's facts, and is sent again on the next connection.
     pub(super) async fn send(&mut self, order: ShimOrder) {
+        self.send_bytes(&order.encode()).await;
+    }
+
+    /// Sends orders with the bytes behind them, as [`Self::send`].
+    pub(super) async fn send_bytes(&mut self, bytes: &[u8]) {
         let Self::Connected(link) = self else { return };
-        let sent = timeout(ORDER_WITHIN, link.send(order)).await;
+        let sent = timeout(ORDER_WITHIN, link.send_bytes(bytes)).await;
         if !matches!(sent, Ok(Ok(()))) {
             self.set_unreachable();
         }

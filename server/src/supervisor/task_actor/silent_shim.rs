@@ -108,7 +108,7 @@ impl Silence {
 impl TaskActor {
     /// True while the shim has an order to start or to kill.
     pub(super) fn awaits_shim(&self) -> bool {
-        self.is_starting() || self.is_being_killed()
+        self.is_starting() || self.is_being_killed() || self.life.is_attempt_ordered()
     }
 
     fn is_being_killed(&self) -> bool {
@@ -127,6 +127,9 @@ impl TaskActor {
         }
         if self.is_starting() {
             self.hasten_start().await;
+        }
+        if self.life.is_attempt_ordered() {
+            self.resume_shim();
         }
         // A new launch has its own time.
         let next = Instant::now() + STEP;

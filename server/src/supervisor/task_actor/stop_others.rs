@@ -7,7 +7,9 @@ use tokio::task::JoinSet;
 use super::{Message, TaskActor};
 use crate::{
     journal::JournalError,
-    supervisor::{CancelMode, CancelRequest, Cascade, Handle, JobGuard, Shared, handle::Standing},
+    supervisor::{
+        CancelMode, CancelRequest, Cascade, Handle, JobGuard, Shared, registry::handle::Standing,
+    },
     task::{Actor, Filter, Stop, StopCause, StopMode, TaskId},
 };
 

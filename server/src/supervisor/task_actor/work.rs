@@ -14,8 +14,8 @@ use crate::{
     journal::WorkRecord,
     process::BootId,
     supervisor::{
+        calls::work::{SessionNumber, WorkError, WorkMessage},
         lifecycle::{EarlierWork, Input},
-        work::{SessionNumber, WorkError, WorkMessage},
     },
     task::{Moment, Progress, Report, ReportedBy, Started, StartedBy, Timestamp, WorkerResult},
 };

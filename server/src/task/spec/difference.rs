@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 
 use super::{Command, Spec};
 use crate::task::{
-    Environment, Exclusive, Foreground, Input, OutputPolicy, Probe, Ready, Silence, StopPolicy,
-    ValueDigest, filter::normalised,
+    Environment, Exclusive, Foreground, Input, OutputPolicy, Probe, Ready, Restart, Silence,
+    StopPolicy, Terminal, ValueDigest, filter::normalised,
 };
 
 impl Spec {
@@ -38,7 +38,10 @@ impl Spec {
             orphan_policy,
             output,
             input,
+            terminal,
             ready,
+            restart,
+            rights,
             had_ampersand: _,
         } = self;
         let directories =
@@ -58,7 +61,13 @@ impl Spec {
             .or_else(|| plain("orphan_policy", *orphan_policy == other.orphan_policy))
             .or_else(|| output.first_difference(&other.output).map(str::to_owned))
             .or_else(|| group("input", *input, other.input, in_input))
-            .or_else(|| group("ready", ready.as_ref(), other.ready.as_ref(), in_ready));
+            .or_else(|| {
+                let theirs = other.terminal.as_ref();
+                group("terminal", terminal.as_ref(), theirs, in_terminal)
+            })
+            .or_else(|| group("ready", ready.as_ref(), other.ready.as_ref(), in_ready))
+            .or_else(|| group("restart", *restart, other.restart, in_restart))
+            .or_else(|| plain("rights", *rights == other.rights));
         difference.map(|path| format!("spec.{path}"))
     }
 }
@@ -212,6 +221,32 @@ fn in_input(ours: Input, theirs: Input) -> Option<&'static str> {
     first_unequal(&[("notify_after", notify_after == theirs.notify_after)])
 }
 
+fn in_terminal(ours: &Terminal, theirs: &Terminal) -> Option<&'static str> {
+    let Terminal { size, term } = ours;
+    let fields = [
+        ("columns", size.columns == theirs.size.columns),
+        ("rows", size.rows == theirs.size.rows),
+        ("term", *term == theirs.term),
+    ];
+    first_unequal(&fields)
+}
+
+fn in_restart(ours: Restart, theirs: Restart) -> Option<&'static str> {
+    let Restart {
+        delay,
+        max_delay,
+        max_restarts,
+        reset_after,
+    } = ours;
+    let fields = [
+        ("delay", delay == theirs.delay),
+        ("max_delay", max_delay == theirs.max_delay),
+        ("max_restarts", max_restarts == theirs.max_restarts),
+        ("reset_after", reset_after == theirs.reset_after),
+    ];
+    first_unequal(&fields)
+}
+
 fn in_ready(ours: &Ready, theirs: &Ready) -> Option<&'static str> {
     let Ready {
         probe,
@@ -223,7 +258,8 @@ fn in_ready(ours: &Ready, theirs: &Ready) -> Option<&'static str> {
         (Probe::Port(_), Probe::Port(_)) => "port",
         (Probe::HttpUrl(_), Probe::HttpUrl(_)) => "http_url",
         (Probe::Command(_), Probe::Command(_)) => "command",
-        (Probe::Port(_) | Probe::HttpUrl(_) | Probe::Command(_), _) => "probe",
+        (Probe::Pattern(_), Probe::Pattern(_)) => "pattern",
+        (Probe::Port(_) | Probe::HttpUrl(_) | Probe::Command(_) | Probe::Pattern(_), _) => "probe",
     };
     let fields = [
         (probe_field, *probe == theirs.probe),

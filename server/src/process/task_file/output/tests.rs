@@ -126,6 +126,46 @@ fn a_block_without_a_frame_does_not_hide_the_last_time() {
     assert_eq!(last.at.unwrap().mono, Monotonic(7));
 }
 
+/// O8: the oldest blocks are overwritten after a reader has looked up the end, and before it reads them.
+#[test]
+fn blocks_that_the_ring_reuses_during_a_read_are_not_told_as_lost() {
+    let mut model = model(ring(8, 0));
+    append(&mut model, 1, 20 * BLOCK_SIZE);
+    let state = output(&model).state().unwrap();
+    let file = model.file.try_clone().unwrap();
+    let blocks = Blocks::new(&file, &state, 0).unwrap();
+    let end = end(&blocks, &state).unwrap();
+    let mut cursor = Cursor::at(0, end, &blocks, &state).unwrap();
+    cursor.at = cursor.rotated;
+    append(&mut model, 2, 3 * BLOCK_SIZE);
+    let read = cursor.read(&blocks, 1 << 20, Attempt::Early).unwrap();
+    assert!(read.is_none(), "to be read again: {read:?}");
+    let reading = output(&model).read(0, 1 << 20).unwrap();
+    let (gaps, _) = check(&reading.items, 0);
+    assert_eq!(gaps.len(), 1);
+    assert_eq!(gaps[0].cause, GapCause::Rotated);
+}
+
+/// R4
+#[test]
+fn a_block_that_claims_to_be_newer_than_the_end_is_a_gap() {
+    let mut model = model(Bound::NONE);
+    append(&mut model, 1, 3 * BLOCK_SIZE);
+    let end = model.log.offset();
+    let first_offset = 2 * end;
+    let header = BlockHeader { first_offset };
+    let position = BLOCKS_START + BLOCK_SIZE as u64;
+    model.file.write_all_at(&header.encode(), position).unwrap();
+    // The read ends before the block, as if the shim had just overwritten it.
+    let items = output(&model).read(0, 1 << 20).unwrap().items;
+    let (gaps, at) = check(&items, 0);
+    assert_eq!(gaps, []);
+    let items = output(&model).read(at, 1 << 20).unwrap().items;
+    let (gaps, at) = check(&items, at);
+    assert_eq!((gaps.len(), at), (1, end));
+    assert_eq!(gaps[0].cause, GapCause::Lost);
+}
+
 /// R4
 #[test]
 fn a_damaged_block_is_a_gap_of_its_own_length() {

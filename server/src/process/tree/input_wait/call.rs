@@ -5,7 +5,7 @@ use nix::libc;
 /// More descriptors than a program that waits for its input waits for.
 const MOST_DESCRIPTORS: u64 = 64;
 
-/// What a thread waits on.
+/// The descriptors that a thread waits on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waiting {
     /// A read of one descriptor.

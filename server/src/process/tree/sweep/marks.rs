@@ -62,7 +62,7 @@ impl Marks {
     }
 
     /// Returns whether the process may be of a task.
-    pub(super) fn are_there(&self) -> bool {
+    pub(in crate::process::tree) fn are_there(&self) -> bool {
         !self.uids.is_empty() || self.limits.is_some_and(Limits::may_be_tagged)
     }
 

@@ -120,3 +120,35 @@ fn tagged_sleeper(uid: TaskUid) -> Child {
     }
     child
 }
+
+/// The search of a thread that hangs in the kernel.
+#[tokio::test]
+async fn a_search_that_hangs_is_given_up_by_its_caller() {
+    // Nothing is received from the queue.
+    let (work, _queue) = mpsc::channel(QUEUE);
+    let sweeper = Sweeper {
+        work,
+        longest_search: Duration::from_millis(10),
+    };
+    let late = sweeper.count(&target(TaskUid::new())).await;
+    let late = late.expect_err("no answer");
+    assert_eq!(late.kind(), io::ErrorKind::TimedOut, "{late}");
+}
+
+/// A shortened tag of the nil id may be a limit that an ordinary process has.
+#[tokio::test]
+async fn no_process_has_the_marks_of_the_nil_id() {
+    let nil = TaskUid(uuid::Uuid::nil());
+    let mut child = sleeper(nil);
+    let sweeper = Sweeper::start().expect("a thread");
+    // The tag is there once the program runs.
+    while Marks::of(child.id() as i32)
+        .task_among([nil].into_iter())
+        .is_none()
+    {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(sweeper.count(&target(nil)).await.expect("a /proc"), 0);
+    child.kill().expect("it lives");
+    child.wait().expect("a child");
+}

@@ -42,9 +42,12 @@ fn check_no_process(spec: &v1::TaskSpec) -> Result<(), Refusal> {
         ("spec.environment", spec.environment.is_some()),
         ("spec.foreground", spec.foreground.is_some()),
         ("spec.orphan_policy", spec.orphan_policy != 0),
+        ("spec.rights", spec.rights != 0),
         ("spec.output", spec.output.is_some()),
         ("spec.input", spec.input.is_some()),
+        ("spec.terminal", spec.terminal.is_some()),
         ("spec.ready", spec.ready.is_some()),
+        ("spec.restart", spec.restart.is_some()),
         ("spec.stop.signal", !signal.is_empty()),
     ];
     match refused.iter().find(|(_, is_set)| *is_set) {

@@ -6,7 +6,7 @@ use heeler_proto::v1::{self, ready_policy::Probe as ProbeMessage};
 use http::Uri;
 
 use super::{
-    super::{check, convert, refusal::Refusal},
+    super::{check, convert, output, refusal::Refusal},
     arguments,
 };
 use crate::task::{DEFAULT_PROBE_INTERVAL, Input, OnReadyTimeout, Probe, Ready};
@@ -17,6 +17,11 @@ const URL: usize = 4096;
 
 pub(super) fn read(policy: v1::ReadyPolicy) -> Result<Ready, Refusal> {
     const INTERVAL: &str = "spec.ready.interval";
+    let is_by_pattern = matches!(policy.probe, Some(ProbeMessage::Pattern(_)));
+    if is_by_pattern && policy.interval.is_some() {
+        let problem = "cannot be combined with pattern: output is searched as it is written";
+        return Err(Refusal::field(INTERVAL, problem));
+    }
     let interval = check::optional_duration(INTERVAL, policy.interval)?;
     let interval = interval.unwrap_or(DEFAULT_PROBE_INTERVAL);
     if interval < SHORTEST_INTERVAL {
@@ -42,7 +47,7 @@ fn probe(probe: Option<ProbeMessage>) -> Result<Probe, Refusal> {
     match probe {
         None => Err(Refusal::field(
             "spec.ready.probe",
-            "is required: set port, http_url or command of spec.ready",
+            "is required: set port, http_url, command or pattern of spec.ready",
         )),
         Some(ProbeMessage::Port(0)) => Ok(Probe::Port(None)),
         Some(ProbeMessage::Port(port)) => {
@@ -51,6 +56,10 @@ fn probe(probe: Option<ProbeMessage>) -> Result<Probe, Refusal> {
         Some(ProbeMessage::HttpUrl(url)) => http_url(url).map(Probe::HttpUrl),
         Some(ProbeMessage::Command(command)) => {
             arguments("spec.ready.command.args", command.args).map(Probe::Command)
+        }
+        Some(ProbeMessage::Pattern(pattern)) => {
+            output::required_pattern("spec.ready.pattern", &pattern)?;
+            Ok(Probe::Pattern(pattern))
         }
     }
 }
@@ -82,8 +91,12 @@ pub(super) fn show(ready: &Ready) -> v1::ReadyPolicy {
             Probe::Port(port) => ProbeMessage::Port(port.unwrap_or(0).into()),
             Probe::HttpUrl(url) => ProbeMessage::HttpUrl(url.clone()),
             Probe::Command(args) => ProbeMessage::Command(v1::ArgvCommand { args: args.clone() }),
+            Probe::Pattern(pattern) => ProbeMessage::Pattern(pattern.clone()),
         }),
-        interval: Some(convert::duration(ready.interval)),
+        interval: match ready.pattern() {
+            Some(_) => None,
+            None => Some(convert::duration(ready.interval)),
+        },
         timeout: ready.timeout.map(convert::duration),
         on_timeout: match ready.on_timeout {
             OnReadyTimeout::Notify => v1::ReadyTimeoutAction::Notify,

@@ -212,6 +212,21 @@ fn needs_input_is_told_once_for_each_silence_and_cleared_by_output() {
     );
 }
 
+/// I1
+#[test]
+fn a_task_that_is_given_input_needs_none_until_it_waits_again() {
+    let mut life = running_with(notify_after(2 * SECOND));
+    assert_eq!(life.step(Input::StdinGiven, at(1)), []);
+    life.step(look_due(mono(0)), at(2));
+    assert_eq!(life.step(Input::StdinAwaited, at(2)), NEEDS_INPUT);
+    let active = [Effect::Record(EventKind::Active)];
+    assert_eq!(life.step(Input::StdinGiven, at(3)), active);
+    assert!(life.task.needs_input.is_none());
+    assert_eq!(life.timer(), Some((mono(4), Timer::InputLook)));
+    assert_eq!(life.step(look_due(mono(0)), at(4)), [Effect::LookForInput]);
+    assert_eq!(life.step(Input::StdinAwaited, at(4)), NEEDS_INPUT);
+}
+
 /// T5
 #[test]
 fn a_task_that_becomes_stale_is_looked_at_once() {

@@ -37,6 +37,7 @@ fn any_input() -> impl Strategy<Value = Input> {
         Just(Input::Clients(Clients::Attached)),
         Just(Input::Clients(Clients::None(Monotonic(0)))),
         Just(Input::OutputWritten),
+        Just(Input::StdinGiven),
         Just(output_limited()),
         Just(Input::OutputKill),
         Just(Input::Activity),
@@ -160,6 +161,8 @@ proptest! {
                 | Effect::StopChildren
                 | Effect::Spill
                 | Effect::Abandon
+                | Effect::AwaitAttempt
+                | Effect::BeginAttempt
                 | Effect::FollowOutput
                 | Effect::Probe
                 | Effect::LookForInput => None,
@@ -236,6 +239,8 @@ proptest! {
                     Effect::Record(_)
                     | Effect::Spill
                     | Effect::Abandon
+                    | Effect::AwaitAttempt
+                    | Effect::BeginAttempt
                     | Effect::FollowOutput
                     | Effect::Probe
                     | Effect::LookForInput => {}

@@ -65,6 +65,11 @@ impl OutputBudget {
         }
     }
 
+    /// The output of live tasks, and the limit of all output.
+    pub(in crate::supervisor) fn use_and_limit(&self) -> (u64, u64) {
+        (*self.total.borrow(), self.max_bytes)
+    }
+
     /// The bytes to give back; zero while enough is free. `finished` is the output of finished tasks.
     pub(super) fn excess(&self, finished: u64) -> u64 {
         self.excess_of(*self.total.borrow(), finished)

@@ -6,7 +6,7 @@ use super::TaskActor;
 use crate::{
     crash,
     journal::{MessageEntry, TextDigest},
-    supervisor::work::WorkError,
+    supervisor::calls::work::WorkError,
     task::{
         MAILBOX_BYTES, MAILBOX_MESSAGES, MESSAGE_RECEIPTS, MessageDraft, TaskId, TaskMessage,
         Timestamp,

@@ -177,6 +177,17 @@ fn a_ready_policy_is_compared_by_its_probe_and_its_times() {
     assert_eq!(port, named("spec.ready.port"));
     let probe = ready(|ready| ready.probe = Probe::HttpUrl("http://localhost".to_owned()));
     assert_eq!(probe, named("spec.ready.probe"));
+    let pattern = ready(|ready| ready.probe = Probe::Pattern("up".to_owned()));
+    assert_eq!(pattern, named("spec.ready.probe"));
+    let restart = after(|spec| {
+        spec.restart = Some(crate::task::Restart {
+            delay: MINUTE,
+            max_delay: MINUTE,
+            max_restarts: None,
+            reset_after: MINUTE,
+        });
+    });
+    assert_eq!(restart, named("spec.restart"));
     let interval = ready(|ready| ready.interval = Duration::ZERO);
     assert_eq!(interval, named("spec.ready.interval"));
     let timeout = ready(|ready| ready.timeout = Some(MINUTE));

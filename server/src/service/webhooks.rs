@@ -1,0 +1,141 @@
+//! Webhooks: sends events to receivers over HTTP, in order and at least once.
+//!
+//! ```text
+//! journal ──> watcher ──> delivery ── POST ──> receiver
+//!                ^           │ 2xx
+//!                └─ cursor <─┘
+//! ```
+//!
+//! Each receiver has a delivery of its own, which holds one event and what its watcher has read ahead. A receiver
+//! that does not answer delays nothing else. Its cursor is the revision up to which it has everything; events that
+//! are pruned meanwhile are told of as missed.
+
+mod cursor;
+mod delivery;
+mod receiver;
+
+use std::{
+    collections::BTreeSet,
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use heeler_proto::v1;
+use prometheus_client::metrics::counter::Counter;
+use ring::hmac;
+use tokio::task::JoinSet;
+
+use self::{
+    cursor::{Cursor, Cursors},
+    delivery::Delivery,
+    receiver::{Address, Roots},
+};
+use super::{
+    Service,
+    http::EventWriter,
+    transport::{Token, TokenError},
+};
+use crate::config;
+
+/// The file with the secret in the state directory.
+const SECRET_FILE: &str = "webhook-secret";
+
+/// The reason why webhooks cannot be sent.
+#[derive(Debug, thiserror::Error)]
+pub enum WebhookError {
+    #[error("not a URL that events can be sent to: {url}: {problem}")]
+    Url { url: String, problem: String },
+    #[error(
+        "cannot send events to {host}: webhooks go to loopback addresses only (heeler serve --allow-webhook-hosts allows others)"
+    )]
+    HostNotAllowed { host: String },
+    #[error("no type of events has the name {0}")]
+    UnknownEvent(String),
+    #[error("cannot use the secret of the webhooks: {0}")]
+    Secret(#[from] TokenError),
+    #[error("cannot use {}: {source}", path.display())]
+    Cursors { path: PathBuf, source: io::Error },
+    #[error("no certificate of an authority was found on this system, which https needs")]
+    NoAuthorities,
+}
+
+/// The deliveries to all receivers.
+#[derive(Debug)]
+pub(crate) struct Webhooks(Vec<Delivery>);
+
+/// Counts of the attempts to deliver, for the metrics.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WebhookMeters {
+    pub(super) delivered: Counter,
+    pub(super) failed: Counter,
+}
+
+impl Webhooks {
+    /// The file with the secret.
+    pub(crate) fn secret_file(config: &config::Webhooks, state_dir: &Path) -> PathBuf {
+        let own = || state_dir.join(SECRET_FILE);
+        config.secret_file.clone().unwrap_or_else(own)
+    }
+
+    /// Reads or makes the secret and the cursors. A new receiver gets the events from now on, so this comes
+    /// before the recovery.
+    pub(crate) fn open(
+        config: &config::Webhooks,
+        state_dir: &Path,
+        service: &Service,
+        meters: &WebhookMeters,
+    ) -> Result<Self, WebhookError> {
+        let urls: BTreeSet<&String> = config.urls.iter().collect();
+        let read = |url: &&String| Address::read(url, config.hosts);
+        let addresses: Vec<Address> = urls.iter().map(read).collect::<Result<_, _>>()?;
+        let types = types(&config.events)?;
+        let roots = match addresses.iter().any(Address::needs_tls) {
+            true => Some(Roots::of_the_system()?),
+            false => None,
+        };
+        let secret = Token::at(Self::secret_file(config, state_dir))?;
+        let key = hmac::Key::new(hmac::HMAC_SHA256, secret.text().as_bytes());
+        let cursors = Cursors::open(state_dir, urls.iter().map(|url| url.as_str()))?;
+        let writer = Arc::new(EventWriter::new());
+        let deliveries = urls.iter().zip(addresses).map(|(url, address)| {
+            Ok(Delivery::new(
+                service.clone(),
+                address.receiver(key.clone(), roots.clone()),
+                types.clone(),
+                Cursor::of(&cursors, url, &service.journal)?,
+                Arc::clone(&writer),
+                meters.clone(),
+            ))
+        });
+        Ok(Self(deliveries.collect::<Result<_, WebhookError>>()?))
+    }
+
+    /// Forgets all receivers: none is configured.
+    pub(crate) fn forget(state_dir: &Path) -> Result<(), WebhookError> {
+        Cursors::remove(state_dir)
+    }
+
+    /// Delivers until the server shuts down.
+    pub(crate) async fn run(self) {
+        let mut deliveries = JoinSet::new();
+        for delivery in self.0 {
+            deliveries.spawn(delivery.run());
+        }
+        while deliveries.join_next().await.is_some() {}
+    }
+}
+
+/// The types of events with these names.
+fn types(names: &[String]) -> Result<Vec<i32>, WebhookError> {
+    let read = |name: &String| {
+        let full = format!("TASK_EVENT_TYPE_{}", name.to_uppercase());
+        match v1::TaskEventType::from_str_name(&full) {
+            Some(v1::TaskEventType::Unspecified) | None => {
+                Err(WebhookError::UnknownEvent(name.clone()))
+            }
+            Some(found) => Ok(found.into()),
+        }
+    };
+    names.iter().map(read).collect()
+}
