@@ -1,0 +1,5 @@
+// Starts the page.
+
+import { App } from "./view/app.js";
+
+new App().start();

@@ -1,0 +1,118 @@
+/** The page with keys alone. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { newPage, openPage, startDaemon } from "./support/browser.js";
+import { inState, openTask, output, row, state } from "./support/parts.js";
+import { until } from "./support/until.js";
+
+/** @typedef {import("./support/browser.js").Page} Page */
+
+/**
+ * Presses Tab until the focus is on an element.
+ * @param {Page} page
+ * @param {import("playwright-core").Locator} part
+ */
+async function tabTo(page, part) {
+  const isFocused = () => part.evaluate((element) => element === document.activeElement);
+  for (let presses = 0; presses < 100; presses += 1) {
+    if (await isFocused()) return;
+    await page.keyboard.press("Tab");
+  }
+  throw new Error(`Tab does not reach ${part}`);
+}
+
+/** H3 */
+test("every step from the list to the proof of a cancel works with keys", async (t) => {
+  const daemon = await startDaemon(t);
+  const script = "echo waiting; sleep 1000";
+  const tasks = [];
+  for (const name of ["first", "second", "third"])
+    tasks.push(await daemon.script(script, { name }));
+  const page = await newPage(t);
+  await openPage(page, daemon);
+  const keys = page.keyboard;
+  for (const { id } of tasks) await row(page, id).waitFor();
+
+  await keys.press("?");
+  const help = page.getByRole("dialog", { name: "Keys" });
+  await help.waitFor();
+  await keys.press("Escape");
+  await help.waitFor({ state: "hidden" });
+
+  const second = tasks[1]?.id ?? "";
+  const isSelected = async () => (await row(page, second).getAttribute("aria-selected")) === "true";
+  await keys.press("g");
+  await until("the second task is selected", async () => {
+    if (await isSelected()) return true;
+    await keys.press("j");
+    return await isSelected();
+  });
+  await keys.press("/");
+  await keys.type("second");
+  await row(page, tasks[0]?.id ?? "").waitFor({ state: "detached" });
+  await keys.press("Enter");
+  await until("the found task is selected", isSelected);
+  await keys.press("Enter");
+  await inState(state(page), "running");
+  assert.match(page.url(), new RegExp(`#/task/${second}$`));
+  await output(page).getByText("waiting").waitFor();
+  await tabTo(page, output(page));
+
+  await tabTo(
+    page,
+    page.getByRole("toolbar", { name: "Actions" }).getByRole("button", { name: "Cancel" }),
+  );
+  await keys.press("Enter");
+  const question = page.getByRole("dialog", { name: "Cancel" });
+  await question.waitFor();
+  await tabTo(page, question.getByRole("button", { name: "Cancel task" }));
+  await keys.press("Enter");
+  await inState(state(page), "cancelled");
+  await page.getByRole("region", { name: "Stop" }).getByText("Proven empty").waitFor();
+  await keys.press("Escape");
+  await page.getByRole("treegrid", { name: "Finished tasks" }).waitFor();
+});
+
+/** H3 */
+test("a task is cancelled from the list, and a question is left without an effect", async (t) => {
+  const daemon = await startDaemon(t);
+  const { id } = await daemon.script("sleep 1000");
+  const page = await newPage(t);
+  await openPage(page, daemon);
+  await row(page, id).waitFor();
+  const question = page.getByRole("dialog", { name: "Cancel" });
+  await page.keyboard.press("g");
+  await page.keyboard.press("x");
+  await question.waitFor();
+  await page.keyboard.press("Escape");
+  await question.waitFor({ state: "hidden" });
+  assert.equal((await daemon.task(id)).state, "TASK_STATE_RUNNING");
+  await page.keyboard.press("x");
+  await tabTo(page, question.getByRole("button", { name: "Cancel task" }));
+  await page.keyboard.press("Enter");
+  await row(page, id).waitFor({ state: "detached" });
+  assert.equal((await daemon.task(id)).state, "TASK_STATE_CANCELLED");
+});
+
+/** H3 */
+test("a key leaves the input for the output, whose keys work", async (t) => {
+  const daemon = await startDaemon(t);
+  const terminal = await daemon.script("sleep 1000", { terminal: {} });
+  const plain = await daemon.script("sleep 1000", { input: {} });
+  const page = await newPage(t);
+  await openPage(page, daemon);
+  for (const [{ id }, name, key] of /** @type {const} */ ([
+    [terminal, "Terminal keys", "Shift+Escape"],
+    [plain, "Input", "Escape"],
+  ])) {
+    await openTask(page, id);
+    const field = page.getByRole("textbox", { name, exact: true });
+    await field.waitFor();
+    await until("the input is open", () => field.isEnabled());
+    await page.keyboard.press("i");
+    assert.ok(await field.evaluate((field) => field === document.activeElement));
+    await page.keyboard.press(key);
+    assert.ok(await output(page).evaluate((log) => log === document.activeElement));
+  }
+});

@@ -1,0 +1,97 @@
+/** The daemon is killed and comes back while the page is open. */
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { connected, newPage, openPage, startDaemon } from "./support/browser.js";
+import { act, inState, lines, openTask, openView, output, row, state } from "./support/parts.js";
+import { until } from "./support/until.js";
+
+/** @typedef {import("./support/browser.js").Page} Page */
+
+/** The calls and streams that break are failed requests for the browser. */
+const BROKEN = /Failed to load resource: (net::ERR_|.*503)/;
+const LINES = 400;
+
+/**
+ * All lines of the output, by scrolling from its first to its last line.
+ * @param {Page} page
+ */
+async function allLines(page) {
+  const log = output(page);
+  await log.focus();
+  await page.keyboard.press("Home");
+  await until("the first line", async () => (await lines(page))[0]?.offset === 0);
+  /** @type {Map<number, string | null>} */
+  const seen = new Map();
+  await until("the last line", async () => {
+    for (const { offset, text } of await lines(page)) {
+      assert.ok(!seen.has(offset) || seen.get(offset) === text, `two lines at ${offset}`);
+      seen.set(offset, text);
+    }
+    await page.keyboard.press("PageDown");
+    return [...seen.values()].some((text) => text?.includes("last"));
+  });
+  return [...seen.entries()].sort(([a], [b]) => a - b).map(([, text]) => text);
+}
+
+/** The revisions in the view of events, newest first. */
+async function revisions(/** @type {Page} */ page) {
+  const rows = page.getByRole("table", { name: "Events" }).locator("[data-revision]");
+  return await rows.evaluateAll((all) =>
+    all.map((row) => Number(row.getAttribute("data-revision"))),
+  );
+}
+
+/** H4 */
+test("a daemon that was killed is found again, with nothing lost and nothing repeated", async (t) => {
+  const daemon = await startDaemon(t);
+  const tabs = await Promise.all([1, 2, 3].map(() => newPage(t, { expected: BROKEN })));
+  const [list, events, task] = /** @type {[Page, Page, Page]} */ (tabs);
+  for (const page of tabs) await openPage(page, daemon);
+  await openView(events, "Events");
+
+  const go = join(daemon.dir, "go");
+  const ends = await daemon.script(`until [ -e '${go}' ]; do sleep 0.05; done; exit 4`);
+  const wait = `until [ -e '${go}' ]; do sleep 0.05; done`;
+  const loop = `while [ $i -lt $1 ]; do echo "tick $i"; i=$((i+1)); done`;
+  const script = `f() { ${loop}; }; i=0; f ${LINES / 2}; ${wait}; f ${LINES}; echo last; sleep 1000`;
+  const ticks = await daemon.script(script);
+  const lives = await daemon.script("sleep 1000");
+  await openTask(task, ticks.id);
+  await output(task)
+    .getByText(`tick ${LINES / 2 - 1}`, { exact: true })
+    .waitFor();
+  await row(list, lives.id).waitFor();
+  await row(list, ends.id).waitFor();
+
+  await daemon.kill();
+  for (const page of tabs) {
+    const status = page.getByRole("status", { name: "Connection" });
+    await status.filter({ hasText: /Reconnecting/ }).waitFor();
+  }
+  // Tasks go on without a daemon: one ends, one writes.
+  writeFileSync(go, "");
+  await daemon.start();
+  for (const page of tabs) await connected(page);
+  const after = await daemon.script("sleep 1000");
+
+  await row(list, after.id).waitFor();
+  await row(list, ends.id).waitFor({ state: "detached" });
+  const ids = await list
+    .locator("[role=row][data-task-id]")
+    .evaluateAll((rows) => rows.map((row) => row.dataset["taskId"]));
+  assert.deepEqual(ids.toSorted(), [after.id, lives.id, ticks.id].toSorted());
+
+  const truth = (await daemon.events()).map((event) => Number(event.revision)).reverse();
+  await until("the newest event", async () => (await revisions(events))[0] === truth[0]);
+  assert.deepEqual(await revisions(events), truth);
+
+  await output(task).getByText("last", { exact: true }).waitFor();
+  const wanted = [...Array.from({ length: LINES }, (_, at) => `tick ${at}`), "last"];
+  assert.deepEqual(await allLines(task), wanted);
+  await inState(state(task), "running");
+  await act(task, "Cancel", "Cancel task");
+  await inState(state(task), "cancelled");
+});
