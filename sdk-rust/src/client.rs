@@ -8,18 +8,20 @@ use std::time::{Duration, Instant};
 use heeler_proto::v1::{
     CancelRequest, CancelResponse, CancelResult, DetachRequest, DetachResponse, DetachResult,
     FollowOutputRequest, InspectRequest, InspectResponse, ListQueuesRequest, ListQueuesResponse,
-    ListRequest, ListResponse, ReadOutputRequest, ReadOutputResponse, RemoveRequest,
-    RemoveResponse, ReportProgressRequest, ReportProgressResponse, SendMessageRequest,
-    SendMessageResponse, ShutdownRequest, ShutdownResponse, SpawnRequest, SpawnResponse,
-    UpdateQueueRequest, UpdateQueueResponse, UpdateTaskRequest, UpdateTaskResponse, WaitRequest,
-    WaitResponse, background_tasks_client::BackgroundTasksClient,
+    ListRequest, ListResponse, ListSessionsRequest, ListSessionsResponse, ReadOutputRequest,
+    ReadOutputResponse, RemoveRequest, RemoveResponse, ReportProgressRequest,
+    ReportProgressResponse, ResizeTerminalRequest, ResizeTerminalResponse, SendMessageRequest,
+    SendMessageResponse, SessionInfo, ShutdownRequest, ShutdownResponse, SpawnRequest,
+    SpawnResponse, UpdateQueueRequest, UpdateQueueResponse, UpdateTaskRequest, UpdateTaskResponse,
+    WaitRequest, WaitResponse, WriteInputRequest, WriteInputResponse,
+    background_tasks_client::BackgroundTasksClient,
 };
 use tokio::time::sleep;
 use tonic::{Response, Status, service::interceptor::InterceptedService, transport::Channel};
 
 use crate::{
     backoff::Backoff,
-    connect::{Address, Bearer, ConnectOptions, channel, start},
+    connect::{Address, ConnectOptions, Headers, channel, start},
     error::Error,
     request::{CancelOptions, DetachOptions, Filter, Spawn, Wait},
     session::Session,
@@ -29,7 +31,10 @@ use crate::{
 };
 
 /// The generated stub.
-pub type Stub = BackgroundTasksClient<InterceptedService<Channel, Bearer>>;
+pub type Stub = BackgroundTasksClient<Connection>;
+
+/// A gRPC service that takes calls of any method, with the token.
+pub type Connection = InterceptedService<Channel, Headers>;
 
 /// Long enough for a restart of the daemon.
 const DEFAULT_RETRY_FOR: Duration = Duration::from_secs(5);
@@ -38,6 +43,7 @@ const DEFAULT_RETRY_FOR: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone)]
 pub struct Client {
     stub: Stub,
+    connection: Connection,
     address: Address,
     retry_for: Duration,
 }
@@ -60,13 +66,14 @@ impl Client {
 
     /// Connects to the daemon at this address. A wrong token is refused with the first call.
     pub async fn connect_with(address: Address, options: ConnectOptions) -> Result<Self, Error> {
-        let bearer = options.bearer(&address)?;
+        let headers = options.headers(&address)?;
         let channel = channel::channel(&address, &options).await?;
         // The daemon is trusted, and bounds the size of its answers.
-        let stub = Stub::new(InterceptedService::new(channel, bearer))
-            .max_decoding_message_size(usize::MAX);
+        let connection = InterceptedService::new(channel, headers);
+        let stub = Stub::new(connection.clone()).max_decoding_message_size(usize::MAX);
         Ok(Self {
             stub,
+            connection,
             address,
             retry_for: DEFAULT_RETRY_FOR,
         })
@@ -102,6 +109,11 @@ impl Client {
     /// The generated stub on the same connection, without retries and typed errors.
     pub fn raw(&self) -> Stub {
         self.stub.clone()
+    }
+
+    /// The same connection for generic calls, such as those of a proxy.
+    pub fn connection(&self) -> Connection {
+        self.connection.clone()
     }
 
     /// Starts a task and returns when its leader runs. A task that must wait in a queue or for its
@@ -307,6 +319,35 @@ impl Client {
         Follow::new(self.clone(), request)
     }
 
+    /// Writes to the input of a task. With an offset, or without data, the call is safe to repeat.
+    /// [`Task::input`] is the same as a writer.
+    pub async fn write_input(
+        &self,
+        request: WriteInputRequest,
+    ) -> Result<WriteInputResponse, Error> {
+        let repeat = match request.offset.is_some() || request.data.is_empty() {
+            true => Repeat::Always,
+            false => Repeat::IfUnheard,
+        };
+        self.call(repeat, |mut stub| {
+            let request = request.clone();
+            async move { stub.write_input(request).await }
+        })
+        .await
+    }
+
+    /// Changes the size of a task's terminal.
+    pub async fn resize_terminal(
+        &self,
+        request: ResizeTerminalRequest,
+    ) -> Result<ResizeTerminalResponse, Error> {
+        self.call(Repeat::Always, |mut stub| {
+            let request = request.clone();
+            async move { stub.resize_terminal(request).await }
+        })
+        .await
+    }
+
     /// Changes the patterns that are looked for in the output of a live task.
     pub async fn update_task(
         &self,
@@ -383,6 +424,32 @@ impl Client {
             stub.list_queues(ListQueuesRequest {}).await
         })
         .await
+    }
+
+    /// Lists the sessions that have live tasks, one page.
+    pub async fn list_sessions(
+        &self,
+        request: ListSessionsRequest,
+    ) -> Result<ListSessionsResponse, Error> {
+        self.call(Repeat::Always, |mut stub| {
+            let request = request.clone();
+            async move { stub.list_sessions(request).await }
+        })
+        .await
+    }
+
+    /// Lists all sessions that have live tasks, by id.
+    pub async fn sessions(&self) -> Result<Vec<SessionInfo>, Error> {
+        let mut sessions = Vec::new();
+        let mut request = ListSessionsRequest::default();
+        loop {
+            let page = self.list_sessions(request.clone()).await?;
+            sessions.extend(page.sessions);
+            if page.next_page_token.is_empty() {
+                return Ok(sessions);
+            }
+            request.page_token = page.next_page_token;
+        }
     }
 
     /// Ends the daemon. The answer comes when it begins to close.

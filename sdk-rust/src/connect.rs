@@ -7,4 +7,4 @@ pub mod paths;
 pub(crate) mod start;
 
 pub use address::{Address, AddressError};
-pub use credentials::{Bearer, ConnectOptions, CredentialsError};
+pub use credentials::{ConnectOptions, CredentialsError, Headers};

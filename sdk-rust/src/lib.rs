@@ -28,6 +28,7 @@
 //! - [`Watch`] is the event stream. It reconnects and resumes: no event is lost or repeated.
 //! - [`Attach`] attaches to a task and streams its output. It reconnects in the same way.
 //!   [`Client::run`] spawns a foreground task and attaches to it.
+//! - [`Task::input`] is the task's stdin or terminal as an `AsyncWrite`. It reconnects in the same way.
 //! - [`Client::host`] runs a body as a hosted task: it gets a [`Work`] with cancellation tokens, progress and
 //!   messages. [`Client::current`] is the same for a process inside a task. The stream reconnects in the same
 //!   way.
@@ -53,6 +54,8 @@ mod backoff;
 mod client;
 mod connect;
 mod error;
+mod input;
+mod key;
 mod option_names;
 mod request;
 mod session;
@@ -61,10 +64,12 @@ mod task;
 pub mod time;
 mod work;
 
-pub use client::{Client, Stub};
-pub use connect::{Address, AddressError, Bearer, ConnectOptions, CredentialsError, paths};
+pub use client::{Client, Connection, Stub};
+pub use connect::{Address, AddressError, ConnectOptions, CredentialsError, Headers, paths};
 pub use error::{Error, FieldViolation, Reason, Refusal};
 pub use heeler_proto::v1;
+pub use input::{InputOptions, InputWriter};
+pub use key::key_bytes;
 pub use request::{
     CancelOptions, DetachOptions, Filter, Hosted, ListOptions, QueueUpdate, Spawn, Wait,
 };

@@ -1,7 +1,7 @@
 //! The options that set the fields which an error of the daemon names.
 
 /// The fields whose option has another name. Any other option has the name of its field.
-const OWN: [(&str, &str); 43] = [
+const OWN: [(&str, &str); 53] = [
     ("spec.command", "shell or argv"),
     ("spec.shell.script", "shell"),
     ("spec.shell.program", "shell_program"),
@@ -28,9 +28,17 @@ const OWN: [(&str, &str); 43] = [
     ("spec.output.on_limit", "on_output_limit"),
     ("spec.output.patterns", "pattern"),
     ("spec.input.notify_after", "notify_input_after"),
+    ("spec.terminal.columns", "terminal"),
+    ("spec.terminal.rows", "terminal"),
+    ("spec.terminal.term", "terminal_type"),
     ("spec.ready.port", "ready_when_listening"),
     ("spec.ready.http_url", "ready_when_answered"),
     ("spec.ready.command.args", "ready_when_succeeds"),
+    ("spec.ready.pattern", "ready_when_matched"),
+    ("spec.restart.delay", "restart_delay"),
+    ("spec.restart.max_delay", "max_restart_delay"),
+    ("spec.restart.max_restarts", "max_restarts"),
+    ("spec.restart.reset_after", "restart_reset_after"),
     ("spec.ready.interval", "ready_interval"),
     ("spec.ready.timeout", "ready_timeout"),
     ("spec.ready.on_timeout", "on_ready_timeout"),
@@ -40,6 +48,8 @@ const OWN: [(&str, &str); 43] = [
     ("filter.states", "state"),
     ("filter.labels", "label"),
     ("filter.parent_id", "parent"),
+    ("own_session.session_id", "own_session"),
+    ("own_session.reattach_window", "own_session"),
     ("graceful.grace", "grace"),
     ("graceful.signal", "signal"),
     ("after_revision", "after"),
@@ -84,7 +94,9 @@ mod tests {
 
     const SPAWN: &str = concat!(
         include_str!("request/spawn.rs"),
+        include_str!("request/spawn/input.rs"),
         include_str!("request/spawn/ready.rs"),
+        include_str!("request/spawn/restart.rs"),
     );
     const BUILDERS: [(&str, &str, &str); 2] = [
         ("TaskSpec", "spec", SPAWN),

@@ -9,13 +9,14 @@ use std::{
 
 use heeler_proto::v1::{
     BackgroundTask, CancelResult, DetachResult, InspectRequest, InspectResponse, RemoveRequest,
-    TaskEvent, TaskEventType,
+    ResizeTerminalRequest, Screen, TaskEvent, TaskEventType,
 };
 use tokio_stream::Stream;
 
 use crate::{
     client::Client,
     error::Error,
+    input::{InputOptions, InputWriter},
     request::{CancelOptions, DetachOptions, Filter, Wait},
     stream::{Attach, AttachOptions, Output, Watch, WatchItem, WatchOptions},
 };
@@ -117,6 +118,39 @@ impl Task {
                 ..InspectRequest::default()
             })
             .await
+    }
+
+    /// A writer to the task's stdin or terminal. It has the input from its first write on, as a writer with a
+    /// random id: another writer is refused.
+    pub fn input(&self) -> InputWriter {
+        self.input_with(InputOptions::default())
+    }
+
+    /// As [`Task::input`], with options.
+    pub fn input_with(&self, options: InputOptions) -> InputWriter {
+        InputWriter::new(self.client.clone(), &self.id, options)
+    }
+
+    /// Changes the size of the task's terminal, from 1 to 1000 columns and rows.
+    pub async fn resize_terminal(&self, columns: u32, rows: u32) -> Result<(), Error> {
+        let task_id = self.id.to_string();
+        let request = ResizeTerminalRequest {
+            task_id,
+            columns,
+            rows,
+        };
+        self.client.resize_terminal(request).await.map(drop)
+    }
+
+    /// Returns the text on the screen of the task's terminal; `None` without a terminal.
+    pub async fn screen(&self) -> Result<Option<Screen>, Error> {
+        let request = InspectRequest {
+            task_id: self.id.to_string(),
+            output_tail_bytes: Some(0),
+            block_count: Some(0),
+            include_screen: true,
+        };
+        Ok(self.client.inspect(request).await?.screen)
     }
 
     /// Streams the events of the task, from the oldest that is kept to its end.

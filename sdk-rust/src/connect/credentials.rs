@@ -44,6 +44,7 @@ pub struct ConnectOptions {
     token_file: Option<PathBuf>,
     tls_ca: Option<PathBuf>,
     program: Option<PathBuf>,
+    trace_parent: Option<String>,
 }
 
 /// The reason why a token or an authority cannot be used.
@@ -69,6 +70,7 @@ impl fmt::Debug for ConnectOptions {
             .field("token_file", &self.token_file)
             .field("tls_ca", &self.tls_ca)
             .field("program", &self.program)
+            .field("trace_parent", &self.trace_parent)
             .finish()
     }
 }
@@ -76,12 +78,14 @@ impl fmt::Debug for ConnectOptions {
 impl ConnectOptions {
     /// The environment variable that names the file with the token.
     pub const TOKEN_FILE_ENV: &'static str = "HEELER_TOKEN_FILE";
+    /// The environment variable with the token of the task that a program runs in. The daemon sets it.
+    pub const TASK_TOKEN_ENV: &'static str = "HEELER_TOKEN";
     /// The environment variable that names the file with the authority's certificate.
     pub const TLS_CA_ENV: &'static str = "HEELER_TLS_CA";
 
-    /// The defaults: the token in the file that `HEELER_TOKEN_FILE` names, else, for a loopback address,
-    /// the token of this user's own daemon; the authority in the file that `HEELER_TLS_CA` names, else
-    /// those of the system.
+    /// The defaults: the token in the file that `HEELER_TOKEN_FILE` names, else that of the task that the
+    /// program runs in, else, for a loopback address, the token of this user's own daemon; the authority in
+    /// the file that `HEELER_TLS_CA` names, else those of the system.
     pub fn new() -> Self {
         Self::default()
     }
@@ -114,29 +118,50 @@ impl ConnectOptions {
         self
     }
 
+    /// The span that every call is made in, as a W3C `traceparent`: a daemon that exports traces puts its spans
+    /// below it. A text that is no `traceparent` is ignored.
+    pub fn trace_parent(mut self, text: impl Into<String>) -> Self {
+        self.trace_parent = Some(text.into());
+        self
+    }
+
     pub(crate) fn chosen_program(&self) -> Option<&Path> {
         self.program.as_deref()
     }
 
+    /// The headers of every call to this address.
+    pub(crate) fn headers(&self, address: &Address) -> Result<Headers, CredentialsError> {
+        let trace_parent = self.trace_parent.as_deref();
+        Ok(Headers {
+            bearer: self.bearer(address)?,
+            trace_parent: trace_parent.and_then(|text| text.parse().ok()),
+        })
+    }
+
     /// The token for this address.
-    pub(crate) fn bearer(&self, address: &Address) -> Result<Bearer, CredentialsError> {
+    fn bearer(&self, address: &Address) -> Result<Option<Value>, CredentialsError> {
         if address.path().is_some() {
-            return Ok(Bearer(None));
+            return Ok(None);
         }
         if let Some(token) = &self.token {
-            return Bearer::new(token);
+            return bearer(token).map(Some);
         }
         let named = self.token_file.clone();
         if let Some(path) = named.or_else(|| from_env(Self::TOKEN_FILE_ENV)) {
             return match fs::read_to_string(&path) {
-                Ok(token) => Bearer::new(token.trim()),
+                Ok(token) => bearer(token.trim()).map(Some),
                 Err(source) => Err(CredentialsError::TokenFile { path, source }),
             };
         }
+        if let Ok(token) = env::var(Self::TASK_TOKEN_ENV)
+            && !token.is_empty()
+        {
+            return bearer(&token).map(Some);
+        }
         // Without a token, the daemon's refusal says what to do.
         match paths::token_file().map(fs::read_to_string) {
-            Ok(Ok(token)) if address.is_loopback() => Bearer::new(token.trim()),
-            Ok(_) | Err(_) => Ok(Bearer(None)),
+            Ok(Ok(token)) if address.is_loopback() => bearer(token.trim()).map(Some),
+            Ok(_) | Err(_) => Ok(None),
         }
     }
 
@@ -193,35 +218,40 @@ fn system_authorities() -> Result<RootCertStore, CredentialsError> {
     }
 }
 
-/// Adds the token, if there is one, to every call.
+type Value = MetadataValue<Ascii>;
+
+/// Adds the token and the span, if there are any, to every call.
 #[derive(Clone)]
-pub struct Bearer(Option<MetadataValue<Ascii>>);
-
-impl Bearer {
-    fn new(token: &str) -> Result<Self, CredentialsError> {
-        if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(CredentialsError::Token);
-        }
-        let value = MetadataValue::try_from(format!("Bearer {token}"));
-        let mut value = value.map_err(|_| CredentialsError::Token)?;
-        // Keeps it out of logs and of the header compression table.
-        value.set_sensitive(true);
-        Ok(Self(Some(value)))
-    }
+pub struct Headers {
+    bearer: Option<Value>,
+    trace_parent: Option<Value>,
 }
 
-impl fmt::Debug for Bearer {
+fn bearer(token: &str) -> Result<Value, CredentialsError> {
+    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(CredentialsError::Token);
+    }
+    let value = MetadataValue::try_from(format!("Bearer {token}"));
+    let mut value = value.map_err(|_| CredentialsError::Token)?;
+    // Keeps it out of logs and of the header compression table.
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+impl fmt::Debug for Headers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Bearer(..)")
+        f.write_str("Headers(..)")
     }
 }
 
-impl Interceptor for Bearer {
+impl Interceptor for Headers {
     fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
-        if let Some(value) = &self.0 {
-            request
-                .metadata_mut()
-                .insert("authorization", value.clone());
+        let headers = request.metadata_mut();
+        if let Some(value) = &self.bearer {
+            headers.insert("authorization", value.clone());
+        }
+        if let Some(value) = &self.trace_parent {
+            headers.insert("traceparent", value.clone());
         }
         Ok(request)
     }
@@ -229,15 +259,25 @@ impl Interceptor for Bearer {
 
 #[cfg(test)]
 mod tests {
+    use tonic::metadata::KeyAndValueRef;
+
     use super::*;
 
     fn tcp() -> Address {
         "tcp:127.0.0.1:7117".parse().unwrap()
     }
 
-    fn shown(bearer: Bearer) -> Option<String> {
-        let value = bearer.0?;
-        Some(value.to_str().unwrap().to_owned())
+    /// The headers that a call gets.
+    fn headers(options: &ConnectOptions, address: &Address) -> Vec<(String, String)> {
+        let mut headers = options.headers(address).unwrap();
+        let call = headers.call(Request::new(())).unwrap();
+        let text = |header: KeyAndValueRef<'_>| match header {
+            KeyAndValueRef::Ascii(name, value) => {
+                (name.to_string(), value.to_str().unwrap().to_owned())
+            }
+            KeyAndValueRef::Binary(name, _) => panic!("{name} is binary"),
+        };
+        call.metadata().iter().map(text).collect()
     }
 
     /// N2
@@ -247,21 +287,31 @@ mod tests {
         let file = root.path().join("token");
         fs::write(&file, "abc\n").unwrap();
         let options = ConnectOptions::new().token_file(&file);
-        let bearer = options.bearer(&tcp()).unwrap();
-        assert_eq!(shown(bearer).as_deref(), Some("Bearer abc"));
-        let bearer = options.bearer(&"unix:/x".parse().unwrap()).unwrap();
-        assert_eq!(shown(bearer), None);
+        let authorization = ("authorization".to_owned(), "Bearer abc".to_owned());
+        assert_eq!(headers(&options, &tcp()), [authorization]);
+        assert_eq!(headers(&options, &"unix:/x".parse().unwrap()), []);
+    }
+
+    /// H8
+    #[test]
+    fn the_span_is_sent_to_every_address() {
+        let span = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        let options = ConnectOptions::new().trace_parent(span);
+        let expected = [("traceparent".to_owned(), span.to_owned())];
+        assert_eq!(headers(&options, &"unix:/x".parse().unwrap()), expected);
+        let options = ConnectOptions::new().trace_parent("a\nb");
+        assert_eq!(headers(&options, &"unix:/x".parse().unwrap()), []);
     }
 
     #[test]
     fn a_token_that_cannot_be_read_names_its_file() {
         let options = ConnectOptions::new().token_file("/nowhere/token");
-        let error = options.bearer(&tcp()).unwrap_err().to_string();
+        let error = options.headers(&tcp()).unwrap_err().to_string();
         assert!(error.contains("/nowhere/token"), "{error}");
         for bad in ["", "a b", "a\nb", "é"] {
             let options = ConnectOptions::new().token(bad);
             assert!(matches!(
-                options.bearer(&tcp()),
+                options.headers(&tcp()),
                 Err(CredentialsError::Token)
             ));
         }
@@ -287,7 +337,7 @@ mod tests {
     #[test]
     fn the_debug_text_does_not_contain_the_token() {
         let options = ConnectOptions::new().token("secret");
-        let bearer = options.bearer(&tcp()).unwrap();
-        assert!(!format!("{options:?}{bearer:?}{:?}", bearer.0).contains("secret"));
+        let headers = options.headers(&tcp()).unwrap();
+        assert!(!format!("{options:?}{headers:?}{:?}", headers.bearer).contains("secret"));
     }
 }

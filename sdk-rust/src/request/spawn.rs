@@ -1,6 +1,8 @@
 //! The task to start.
 
+mod input;
 mod ready;
+mod restart;
 
 use std::{path::Path, time::Duration};
 
@@ -8,7 +10,7 @@ use heeler_proto::v1::{
     ArgvCommand, DisconnectAction, EnvironmentDefaults, ExclusiveMode, ExclusivePolicy,
     ForegroundPolicy, ForegroundTimeoutAction, OrphanPolicy, OutputLimitAction, OutputPattern,
     OutputPolicy, ShellCommand, SilencePolicy, SpawnRequest, StaleAction, StopPolicy,
-    TaskEnvironment, TaskKind, TaskSpec, task_spec::Command,
+    TaskEnvironment, TaskKind, TaskRights, TaskSpec, task_spec::Command,
 };
 use uuid::Uuid;
 
@@ -98,7 +100,7 @@ impl Spawn {
         self
     }
 
-    /// The default variables: NON_INTERACTIVE unless set.
+    /// The default variables: NON_INTERACTIVE unless set, NONE for a task with a terminal.
     pub fn env_defaults(mut self, defaults: EnvironmentDefaults) -> Self {
         self.environment().defaults = defaults.into();
         self
@@ -147,6 +149,12 @@ impl Spawn {
     /// Treatment of processes that outlive the leader: TRACK unless set.
     pub fn orphan_policy(mut self, policy: OrphanPolicy) -> Self {
         self.spec.orphan_policy = policy.into();
+        self
+    }
+
+    /// The calls that processes of the task may make: CHILDREN unless set.
+    pub fn rights(mut self, rights: TaskRights) -> Self {
+        self.spec.rights = rights.into();
         self
     }
 

@@ -33,6 +33,8 @@ pub struct Chunk {
     pub data: Bytes,
     /// Present if output is missing from `offset` on.
     pub gap: Option<OutputGap>,
+    /// A filter with lines of context has left out the line before this one.
+    pub begins_group: bool,
 }
 
 impl Chunk {
@@ -61,6 +63,7 @@ impl From<OutputChunk> for Chunk {
             read_time,
             data,
             gap,
+            begins_group: chunk.begins_group.unwrap_or(false),
         }
     }
 }
@@ -76,6 +79,7 @@ impl From<Chunk> for OutputChunk {
             stream: chunk.stream.into(),
             read_time,
             content: Some(content),
+            begins_group: chunk.begins_group.then_some(true),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The rule by which a task is ready, and the look for input that it waits for.
+//! The rule by which a task is ready.
 
 use std::time::Duration;
 
@@ -33,12 +33,17 @@ impl Spawn {
         self.ready_when(Probe::Command(ArgvCommand { args }))
     }
 
+    /// Ready when a line of the output matches this regular expression.
+    pub fn ready_when_matched(self, regex: impl Into<String>) -> Self {
+        self.ready_when(Probe::Pattern(regex.into()))
+    }
+
     fn ready_when(mut self, probe: Probe) -> Self {
         self.ready().probe = Some(probe);
         self
     }
 
-    /// Time between two looks: 1 s unless set. The first ones follow faster.
+    /// Time between two looks: 1 s unless set. The first ones follow faster. A pattern has none.
     pub fn ready_interval(mut self, interval: Duration) -> Self {
         self.ready().interval = Some(time::to_proto(interval));
         self
@@ -53,14 +58,6 @@ impl Spawn {
     /// Action when that time is over, besides the NOT_READY event: NOTIFY unless set.
     pub fn on_ready_timeout(mut self, action: ReadyTimeoutAction) -> Self {
         self.ready().on_timeout = action.into();
-        self
-    }
-
-    /// Time without output after which NEEDS_INPUT is looked for. Unless set, only when the task becomes
-    /// stale.
-    pub fn notify_input_after(mut self, span: Duration) -> Self {
-        let input = self.spec.input.get_or_insert_default();
-        input.notify_after = Some(time::to_proto(span));
         self
     }
 

@@ -10,7 +10,8 @@ use std::{
 };
 
 use heeler_proto::v1::{
-    FollowOutputRequest, FollowOutputResponse, OutputCursor, follow_output_response::Item,
+    BackgroundTask, FollowOutputRequest, FollowOutputResponse, OutputCursor,
+    follow_output_response::Item,
 };
 
 use super::FollowItem;
@@ -29,7 +30,7 @@ pub(super) struct Cursor {
     first: FollowOutputRequest,
     /// The revision and the epoch to resume after. `None` until the first bookmark.
     seen: Option<(u64, String)>,
-    /// The tasks that are followed, and the offset of each; `None` until its first output.
+    /// The tasks that are followed, and the offset of each; `None` where it was to begin.
     tasks: BTreeMap<String, Option<u64>>,
     ready: VecDeque<FollowItem>,
     is_over: bool,
@@ -46,14 +47,14 @@ impl Cursor {
         }
     }
 
-    /// The next request. A task without output so far is followed from where it was to begin.
+    /// The next request.
     fn request(&self) -> FollowOutputRequest {
         let Some((revision, epoch)) = &self.seen else {
             return self.first.clone();
         };
         let cursor = |(id, offset): (&String, &Option<u64>)| OutputCursor {
             task_id: id.clone(),
-            offset: offset.or_else(|| self.first_offset(id)),
+            offset: *offset,
         };
         FollowOutputRequest {
             cursors: self.tasks.iter().map(cursor).collect(),
@@ -64,9 +65,13 @@ impl Cursor {
         }
     }
 
-    fn first_offset(&self, id: &str) -> Option<u64> {
-        let given = self.first.cursors.iter().find(|of| of.task_id == id);
-        given.and_then(|cursor| cursor.offset)
+    /// The offset at which a task begins, if it is known before the first output. A task that has not
+    /// started begins with its first byte, also if it has written more by the time of a break.
+    fn first_offset(&self, task: &BackgroundTask) -> Option<u64> {
+        let mut given = self.first.cursors.iter();
+        let given = given.find(|of| of.task_id == task.id);
+        let given = given.and_then(|cursor| cursor.offset);
+        given.or(task.start_time.is_none().then_some(0))
     }
 
     fn take(&mut self, message: FollowOutputResponse) {
@@ -77,7 +82,8 @@ impl Cursor {
             // It is sent again after a break.
             Some(Item::Task(task)) if self.tasks.contains_key(&task.id) => {}
             Some(Item::Task(task)) => {
-                self.tasks.insert(task.id.clone(), None);
+                let offset = self.first_offset(&task);
+                self.tasks.insert(task.id.clone(), offset);
                 self.ready.push_back(FollowItem::Task(task));
             }
             Some(Item::Output(output)) => {
@@ -145,9 +151,9 @@ impl resume::Cursor for Cursor {
 #[cfg(test)]
 mod tests {
     use heeler_proto::v1::{
-        BackgroundTask, FollowBookmark, FollowFinished, FollowedOutput, OutputChunk,
-        output_chunk::Content,
+        FollowBookmark, FollowFinished, FollowedOutput, OutputChunk, output_chunk::Content,
     };
+    use prost_types::Timestamp;
 
     use super::*;
 
@@ -161,6 +167,7 @@ mod tests {
     fn task(id: &str) -> BackgroundTask {
         BackgroundTask {
             id: id.to_owned(),
+            start_time: Some(Timestamp::default()),
             ..BackgroundTask::default()
         }
     }
@@ -206,6 +213,19 @@ mod tests {
         assert_eq!(places, [("a", Some(7)), ("c", None)]);
         assert_eq!((request.after_revision, &*request.epoch), (Some(8), "here"));
         assert!(!request.include_finished);
+    }
+
+    /// O15
+    #[test]
+    fn a_task_that_has_not_started_is_resumed_at_its_first_byte() {
+        let mut cursor = Cursor::new(FollowOutputRequest::default());
+        cursor.take(message(1, bookmark()));
+        let created = BackgroundTask {
+            start_time: None,
+            ..task("a")
+        };
+        cursor.take(message(2, Item::Task(created)));
+        assert_eq!(cursor.request().cursors[0].offset, Some(0));
     }
 
     /// O15

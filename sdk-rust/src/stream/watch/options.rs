@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use heeler_proto::v1::{BackgroundTask, Bookmark, TaskEvent, TaskEventType, WatchEventsRequest};
+use heeler_proto::v1::{
+    BackgroundTask, Bookmark, SessionOwnership, TaskEvent, TaskEventType, WatchEventsRequest,
+};
 
 use crate::{request::Filter, time};
 
@@ -31,6 +33,10 @@ pub struct WatchOptions {
 
 /// An item of a watch.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "an item is used at once, and most of them are events"
+)]
 pub enum WatchItem {
     /// A live task of the initial state. All of them come before the first bookmark.
     Initial(BackgroundTask),
@@ -99,6 +105,21 @@ impl WatchOptions {
     /// Adds a summary to ENDED events.
     pub fn summaries(mut self) -> Self {
         self.message.summaries = true;
+        self
+    }
+
+    /// Makes this client an owner of a session as long as the watch lasts, from its first item on. When the last
+    /// owner of a session is gone for the reattach window, 10 s unless set, its live tasks are cancelled: also
+    /// if the owner was killed, and the daemon with it.
+    pub fn own_session(
+        mut self,
+        session: impl Into<String>,
+        reattach_window: Option<Duration>,
+    ) -> Self {
+        self.message.own_session = Some(SessionOwnership {
+            session_id: session.into(),
+            reattach_window: reattach_window.map(time::to_proto),
+        });
         self
     }
 
