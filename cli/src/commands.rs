@@ -7,17 +7,20 @@ mod events;
 mod follow;
 mod inspect;
 mod logs;
+mod mcp;
 mod ps;
 mod queue;
 mod report;
 mod send;
+mod sessions;
 mod tasks;
+mod top;
 
 use clap::Subcommand;
 use tokio::runtime;
 
 use about::{completions, man, version};
-use daemon::{doctor, serve, shutdown, start};
+use daemon::{dashboard, doctor, serve, shutdown, start};
 use tasks::{attach, cancel, detach, kill, restart, rm, run, spawn, update, wait};
 
 use crate::{
@@ -41,6 +44,8 @@ pub(crate) enum Command {
     /// List live tasks
     #[command(visible_aliases = ["ls", "list", "status"])]
     Ps(DeferredArgs<ps::Ps>),
+    /// Show the live tasks on a screen, with the output of one
+    Top(DeferredArgs<top::Top>),
     /// Show everything about tasks
     Inspect(DeferredArgs<inspect::Inspect>),
     /// Print the output of tasks
@@ -71,10 +76,16 @@ pub(crate) enum Command {
     Update(DeferredArgs<update::Update>),
     /// Delete finished tasks and their output
     Rm(DeferredArgs<rm::Rm>),
+    /// List the sessions that have live tasks
+    Sessions(DeferredArgs<sessions::Sessions>),
     /// List queues, or change one
     Queue(DeferredArgs<queue::Queue>),
     /// Print events
     Events(DeferredArgs<events::Events>),
+    /// Show the tasks in a browser
+    Dashboard(DeferredArgs<dashboard::Dashboard>),
+    /// Serve the Model Context Protocol on stdin and stdout, for agents
+    Mcp(DeferredArgs<mcp::Mcp>),
     /// Check the daemon, and find processes whose daemon is gone
     #[command(visible_alias = "info")]
     Doctor(DeferredArgs<doctor::Doctor>),
@@ -103,6 +114,7 @@ impl Command {
             Self::Spawn(DeferredArgs(args)) => block_on(args.run()),
             Self::Run(DeferredArgs(args)) => block_on(args.run()),
             Self::Ps(DeferredArgs(args)) => block_on(args.run()),
+            Self::Top(DeferredArgs(args)) => block_on(args.run()),
             Self::Inspect(DeferredArgs(args)) => block_on(args.run()),
             Self::Cancel(DeferredArgs(args)) => block_on(args.run()),
             Self::Kill(DeferredArgs(PresetArgs(args))) => block_on(args.forced()?.run()),
@@ -116,10 +128,13 @@ impl Command {
             Self::Logs(DeferredArgs(args)) => block_on(args.run()),
             Self::Follow(DeferredArgs(PresetArgs(args))) => block_on(args.following().run()),
             Self::Attach(DeferredArgs(args)) => block_on(args.run()),
+            Self::Sessions(DeferredArgs(args)) => block_on(args.run()),
             Self::Queue(DeferredArgs(args)) => block_on(args.run()),
             Self::Events(DeferredArgs(args)) => block_on(args.run()),
             Self::Rm(DeferredArgs(args)) => block_on(args.run()),
             Self::Shutdown(DeferredArgs(args)) => block_on(args.run()),
+            Self::Dashboard(DeferredArgs(args)) => block_on(args.run()),
+            Self::Mcp(DeferredArgs(args)) => block_on(args.run()),
             Self::Doctor(DeferredArgs(args)) => block_on(args.run()),
         }
     }
@@ -132,6 +147,7 @@ impl Command {
             Self::Spawn(DeferredArgs(args)) => Some(&args.client),
             Self::Run(DeferredArgs(args)) => Some(&args.client),
             Self::Ps(DeferredArgs(args)) => Some(&args.client),
+            Self::Top(DeferredArgs(args)) => Some(&args.client),
             Self::Inspect(DeferredArgs(args)) => Some(&args.client),
             Self::Cancel(DeferredArgs(args)) | Self::Kill(DeferredArgs(PresetArgs(args))) => {
                 Some(&args.client)
@@ -147,10 +163,13 @@ impl Command {
                 Some(&args.client)
             }
             Self::Attach(DeferredArgs(args)) => Some(&args.client),
+            Self::Sessions(DeferredArgs(args)) => Some(&args.client),
             Self::Queue(DeferredArgs(args)) => Some(&args.client),
             Self::Events(DeferredArgs(args)) => Some(&args.client),
             Self::Rm(DeferredArgs(args)) => Some(&args.client),
             Self::Shutdown(DeferredArgs(args)) => Some(&args.client),
+            Self::Dashboard(DeferredArgs(args)) => Some(&args.client),
+            Self::Mcp(DeferredArgs(args)) => Some(&args.client),
             Self::Doctor(DeferredArgs(args)) => Some(&args.client),
         }
     }

@@ -1,6 +1,6 @@
 //! The context of a client command: the connection to the daemon, the output format and the output.
 
-use std::{path::PathBuf, time::Duration};
+use std::{env, ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::Args;
 use heeler_client::{Address, Client, ConnectOptions, Error};
@@ -14,6 +14,9 @@ use crate::{
 
 /// Time limit for a daemon that went away to come back, for commands that survive its restart.
 pub(crate) const RECONNECT_LIMIT: Duration = Duration::from_secs(30);
+
+/// The variable with the span that a command runs in.
+const TRACE_PARENT: &str = "TRACEPARENT";
 
 /// The flags of every client command.
 #[derive(Debug, Clone, Args)]
@@ -48,15 +51,36 @@ impl ClientArgs {
     }
 
     /// The address that was given by flag or environment.
-    fn address(&self) -> Result<Option<Address>, Failure> {
+    pub(crate) fn address(&self) -> Result<Option<Address>, Failure> {
         match &self.addr {
             Some(address) => Ok(Some(address.clone())),
             None => Ok(Address::from_env().map_err(Error::from)?),
         }
     }
 
-    fn options(&self) -> ConnectOptions {
+    /// The flags that another command needs to reach the same daemon.
+    pub(crate) fn to_arguments(&self) -> Vec<OsString> {
+        let flags = [
+            (
+                "--addr",
+                self.addr.as_ref().map(|addr| addr.to_string().into()),
+            ),
+            ("--token-file", self.token_file.as_ref().map(OsString::from)),
+            ("--tls-ca", self.tls_ca.as_ref().map(OsString::from)),
+        ];
+        let given = flags
+            .into_iter()
+            .filter_map(|(flag, value)| Some((flag, value?)));
+        given
+            .flat_map(|(flag, value)| [flag.into(), value])
+            .collect()
+    }
+
+    pub(crate) fn options(&self) -> ConnectOptions {
         let mut options = ConnectOptions::new();
+        if let Ok(span) = env::var(TRACE_PARENT) {
+            options = options.trace_parent(span);
+        }
         if let Some(path) = &self.token_file {
             options = options.token_file(path);
         }
@@ -80,7 +104,7 @@ impl Context {
     pub(crate) async fn open(args: &ClientArgs) -> Result<Self, Failure> {
         let client = match args.address()? {
             Some(address) => Client::connect_with(address, args.options()).await?,
-            None => start::connect_or_start().await?,
+            None => start::connect_or_start(args.options()).await?,
         };
         Ok(Self::new(client, args))
     }

@@ -9,10 +9,14 @@
 //! ```
 
 mod closing_message;
+pub(crate) mod input;
 pub(crate) mod keyboard;
 mod late_output;
 pub(crate) mod output;
+mod query_filter;
 pub(crate) mod queue_notes;
+pub(crate) mod relay;
 pub(crate) mod session;
 pub(crate) mod signals;
+mod terminal_modes;
 mod writer_thread;

@@ -100,6 +100,17 @@ pub(crate) async fn last_lines(client: &Client, id: &str, count: u64) -> Result<
     Ok(first.map_or(page.next_offset, |chunk| chunk.offset))
 }
 
+/// The offset after the last byte so far.
+pub(crate) async fn present_end(client: &Client, id: &str) -> Result<u64, Error> {
+    let request = ReadOutputRequest {
+        task_id: id.to_owned(),
+        start: Some(Start::TailBytes(1)),
+        max_bytes: 1,
+        ..ReadOutputRequest::default()
+    };
+    Ok(client.read_output(request).await?.end_offset)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,6 +4,7 @@
 //! Text that comes from a task is hostile until [`text::visible`] has escaped it. Tables and cards do so
 //! themselves; the caller of any other function does it when it prints.
 
+pub(crate) mod attempts;
 pub(crate) mod card;
 mod ending;
 pub(crate) mod event;

@@ -5,10 +5,10 @@ use std::time::Duration;
 use clap::{ArgGroup, Args};
 use heeler_client::{Spawn, v1::ReadyTimeoutAction};
 
-use super::{duration, selection};
+use super::{selection, value::duration};
 
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("ready").args(["ready_port", "ready_url", "ready_command"]))]
+#[command(group = ArgGroup::new("ready").args(["ready_port", "ready_url", "ready_command", "ready_match"]))]
 pub(crate) struct ReadyArgs {
     /// Ready when a process of the task listens on this TCP port; 0 for any port
     #[arg(long, value_name = "N")]
@@ -22,8 +22,12 @@ pub(crate) struct ReadyArgs {
     #[arg(long, value_name = "SCRIPT", value_parser = selection::not_empty(), allow_hyphen_values = true)]
     ready_command: Option<String>,
 
+    /// Ready when a line of the output matches this regular expression
+    #[arg(long, value_name = "RE", value_parser = selection::not_empty(), allow_hyphen_values = true)]
+    ready_match: Option<String>,
+
     /// Time between two looks; the first ones follow faster [default: 1s]
-    #[arg(long, value_name = "T", value_parser = duration::parse, requires = "ready")]
+    #[arg(long, value_name = "T", value_parser = duration::parse, requires = "ready", conflicts_with = "ready_match")]
     ready_interval: Option<Duration>,
 
     /// Longest time until the task is ready [default: no limit]
@@ -46,6 +50,8 @@ impl ReadyArgs {
         let spawn = script.fold(spawn, |spawn, script| {
             spawn.ready_when_succeeds(["/bin/sh", "-c", script])
         });
+        let pattern = self.ready_match.iter();
+        let spawn = pattern.fold(spawn, Spawn::ready_when_matched);
         let interval = self.ready_interval.into_iter();
         let spawn = interval.fold(spawn, Spawn::ready_interval);
         let timeout = self.ready_timeout.into_iter();

@@ -12,8 +12,8 @@ use heeler_client::{
 };
 
 use super::{
-    key_value::KeyValue,
     task::{AdmissionArgs, ForegroundArgs, TaskArgs},
+    value::key_value::KeyValue,
 };
 use crate::{failure::Failure, task_ref};
 
@@ -42,6 +42,8 @@ pub(crate) fn background(args: &TaskArgs) -> Result<Spawn, Failure> {
         spawn = spawn.env_defaults(EnvironmentDefaults::None);
     }
     let spawn = args.ready.add_to(options(args, spawn));
+    let spawn = args.restart.add_to(spawn);
+    let spawn = args.input.add_to(spawn);
     Ok(admission(&args.admission, spawn))
 }
 
@@ -92,6 +94,7 @@ fn options(args: &TaskArgs, spawn: Spawn) -> Spawn {
     let spawn = with(spawn, args.stop_signal.as_ref(), Spawn::stop_signal);
     let spawn = with(spawn, args.kind.map(Into::into), Spawn::kind);
     let spawn = with(spawn, args.orphans.map(Into::into), Spawn::orphan_policy);
+    let spawn = with(spawn, args.rights.map(Into::into), Spawn::rights);
     let spawn = with(spawn, args.idle_timeout, Spawn::idle_timeout);
     let spawn = with(spawn, args.stale_after, Spawn::stale_after);
     let spawn = with(spawn, args.max_output, Spawn::max_output);

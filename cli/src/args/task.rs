@@ -5,11 +5,16 @@ use std::{path::PathBuf, time::Duration};
 use clap::{ArgGroup, Args};
 
 use super::{
-    choices::{Kind, OnDisconnect, OnForegroundTimeout, OnHeld, OnOutputLimit, Orphans},
-    duration,
-    key_value::{self, KeyValue},
+    input::InputArgs,
     ready::ReadyArgs,
-    signal, size,
+    restart::RestartArgs,
+    value::choices::{
+        Kind, OnDisconnect, OnForegroundTimeout, OnHeld, OnOutputLimit, Orphans, Rights,
+    },
+    value::duration,
+    value::key_value::{self, KeyValue},
+    value::signal,
+    value::size,
 };
 use crate::{completion, render::units};
 
@@ -99,6 +104,10 @@ pub(crate) struct TaskArgs {
     #[arg(long, value_name = "POLICY")]
     pub(super) orphans: Option<Orphans>,
 
+    /// The calls that the task's processes may make [default: children]
+    #[arg(long, value_name = "RIGHTS")]
+    pub(super) rights: Option<Rights>,
+
     /// The live task that this one is a child of
     #[arg(long, value_name = "ID", add = completion::tasks())]
     pub(super) parent: Option<String>,
@@ -112,7 +121,13 @@ pub(crate) struct TaskArgs {
     pub(super) request_id: Option<String>,
 
     #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    #[command(flatten)]
     pub(super) ready: ReadyArgs,
+
+    #[command(flatten)]
+    pub(super) restart: RestartArgs,
 
     #[command(flatten)]
     pub(super) admission: AdmissionArgs,

@@ -4,8 +4,8 @@ use clap::ValueEnum;
 use heeler_client::{Filter, v1::Placement};
 
 use super::{
-    choices::{AnyKind, State},
-    key_value::{self, KeyValue},
+    value::choices::{AnyKind, State},
+    value::key_value::{self, KeyValue},
 };
 
 const KEYS: &str = "expected KEY=VALUE with one of the keys session, name, label, state, kind, queue, parent, \

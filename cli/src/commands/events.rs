@@ -12,7 +12,7 @@ use heeler_client::{
 };
 
 use crate::{
-    args::{choices::EventType, duration, selection},
+    args::{selection, value::choices::EventType, value::duration},
     completion,
     context::{ClientArgs, Context, Printed, RECONNECT_LIMIT},
     exit::Exit,
@@ -30,6 +30,7 @@ Examples:
   heeler events -f --since 10m
   heeler events -f --after now --type ended
   heeler events -f --after now --type session-idle
+  heeler events -f --session s1 --end-session
   heeler events -f --json --after 1 | jq -c .event
 
 A line has the revision, the time, the task's id, the event type, the task's state after the event \
@@ -56,6 +57,14 @@ pub(crate) struct Events {
     /// Print new events as they happen
     #[arg(short, long)]
     follow: bool,
+
+    /// Own the session: when this command and its other owners are gone, also by a kill, cancel its live tasks
+    #[arg(long, requires = "session", requires = "follow")]
+    end_session: bool,
+
+    /// The time for an owner to come back before the session ends [default: 10s]
+    #[arg(long, value_name = "T", value_parser = duration::parse, requires = "end_session")]
+    reattach_window: Option<Duration>,
 
     /// Only the last N of the past events
     #[arg(short = 'n', long, value_name = "N", allow_hyphen_values = true)]
@@ -137,6 +146,10 @@ impl Events {
         let options = options
             .matching(selection::filter(self.session.as_deref(), &[]))
             .give_up_after(RECONNECT_LIMIT);
+        let options = match &self.session {
+            Some(session) if self.end_session => options.own_session(session, self.reattach_window),
+            Some(_) | None => options,
+        };
         let options = match (self.follow, self.tail) {
             (true, None) => options,
             (false, _) | (true, Some(_)) => options.bookmark_interval(CATCH_UP_BOOKMARKS),

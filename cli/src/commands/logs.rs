@@ -11,7 +11,10 @@ mod targets;
 use std::time::Duration;
 
 use clap::Args;
-use heeler_client::{Error, FollowItem, StreamExt, v1::FollowOutputRequest};
+use heeler_client::{
+    Error, FollowItem, StreamExt,
+    v1::{FollowOutputRequest, follow_output_response::Item},
+};
 use tokio::time::timeout;
 
 use crate::{
@@ -46,10 +49,11 @@ several tasks, output is printed in whole lines, each with its time or the id of
 that is not kept is named on stderr.
 
 A search goes through the output in the daemon. Its expressions are those of the Rust crate regex. \
--n and --head then count the lines that are found.
+-n and --head then count the lines that are found. With -A, -B and -C, groups of lines that do not \
+follow one another have a line -- between them.
 
-With --json the responses of ReadOutput are printed, and for several tasks, without -f, objects \
-with taskId, chunks and nextOffset.";
+With --json the responses of ReadOutput are printed; for several tasks, objects with taskId, chunks \
+and nextOffset, and with -f the messages of FollowOutput.";
 
 /// Print the output of tasks
 #[derive(Debug, Args)]
@@ -109,10 +113,6 @@ impl Logs {
         match (self.follow, targets) {
             (true, Targets::One(id)) => read(&mut cx, &mut printer, &part, &id, Until::End).await,
             (true, targets @ (Targets::Several(_) | Targets::Matching(_))) => {
-                if cx.json.is_some() {
-                    let text = "--json with -f accepts one task only; leave -f out, or use FollowOutput by gRPC";
-                    return Err(Failure::Usage(text.to_owned()));
-                }
                 let request = targets.follow(&cx, part.of_many()).await?;
                 follow(&mut cx, &mut printer, request).await
             }
@@ -193,10 +193,13 @@ async fn follow(
             }
         };
         match item.transpose()? {
-            Some(FollowItem::Task(_)) => {}
+            Some(FollowItem::Task(task)) => {
+                printer.message(cx, Item::Task(task))?;
+            }
             Some(FollowItem::Output { task_id, chunk }) => printer.chunk(cx, &task_id, chunk)?,
             Some(FollowItem::Ended(task)) => {
                 printer.end(cx, &task.id)?;
+                printer.message(cx, Item::Ended(task.clone()))?;
                 cx.out.flush()?;
                 exit = exit.and(note_missing(status::missing_output(&task)));
             }

@@ -12,10 +12,10 @@ use heeler_client::{
 
 use crate::{
     args::{
-        choices::{AnyKind, State},
-        key_value::{self, KeyValue},
         selection,
         task_filter::{self, Condition},
+        value::choices::{AnyKind, State},
+        value::key_value::{self, KeyValue},
     },
     completion,
     context::{ClientArgs, Context, Printed},

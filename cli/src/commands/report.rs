@@ -7,8 +7,8 @@ use heeler_client::{Progress, v1::ReportProgressRequest};
 
 use crate::{
     args::{
-        key_value::{self, KeyValue},
         own_task::OwnTask,
+        value::key_value::{self, KeyValue},
     },
     context::{ClientArgs, Context},
     exit::Exit,

@@ -57,6 +57,8 @@ pub(crate) fn run(config: Config, session: ProcessSession) -> Result<Exit, Failu
                 | RunError::Containment(_)
                 | RunError::JournalMissing { .. }
                 | RunError::Listen(_)
+                | RunError::Webhook(_)
+                | RunError::Trace(_)
                 | RunError::Transport(_) => Failure::Other(error.to_string()),
                 RunError::Journal(error) => Failure::Other(with_causes(&error)),
             })

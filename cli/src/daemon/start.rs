@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use heeler_client::{Address, Client, Error, paths};
+use heeler_client::{Address, Client, ConnectOptions, Error, paths};
 use nix::sys::socket::{getsockopt, sockopt};
 use tokio::time::sleep;
 
@@ -31,10 +31,10 @@ const LARGEST_LOG: u64 = 1 << 20;
 const SHOWN_LOG: usize = 4096;
 
 /// Connects to this user's daemon, and starts it first if none is running.
-pub(crate) async fn connect_or_start() -> Result<Client, Failure> {
+pub(crate) async fn connect_or_start(options: ConnectOptions) -> Result<Client, Failure> {
     let address = Address::default_for_user().map_err(Error::from)?;
-    match Client::connect(address.clone()).await {
-        Err(Error::NotRunning { .. }) => StartedDaemon::spawn()?.wait(address).await,
+    match Client::connect_with(address.clone(), options.clone()).await {
+        Err(Error::NotRunning { .. }) => StartedDaemon::spawn()?.wait(address, options).await,
         Ok(client) => Ok(client),
         Err(error) => Err(error.into()),
     }
@@ -67,13 +67,13 @@ impl StartedDaemon {
         })
     }
 
-    async fn wait(mut self, address: Address) -> Result<Client, Failure> {
+    async fn wait(mut self, address: Address, options: ConnectOptions) -> Result<Client, Failure> {
         let deadline = Instant::now() + LISTEN_LIMIT;
         let mut pause = FIRST_PAUSE;
         loop {
             // Read before connecting: if this daemon lost the race, the winner may listen by now.
             let exited = self.exited()?;
-            match Client::connect(address.clone()).await {
+            match Client::connect_with(address.clone(), options.clone()).await {
                 Ok(client) => {
                     if self.is_serving(&address) {
                         out::note(&format!("started the daemon (log: {})", self.log.display()));

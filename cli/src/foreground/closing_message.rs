@@ -2,7 +2,7 @@
 
 use heeler_client::{
     AttachEnded,
-    v1::{AttachEndReason, BackgroundTask, TaskState},
+    v1::{AttachEndReason, BackgroundTask, EndReason, TaskState},
 };
 
 use crate::render::{causes, outcome, status};
@@ -28,7 +28,10 @@ pub(crate) fn closing_message(ended: &AttachEnded, stop_requests: u32) -> Option
                 Some(format!("{id} was stopped: {}", stop_cause(task)))
             }
             TaskState::Lost => Some(format!("{id}: {}", status::state_and_outcome(task))),
-            TaskState::Failed if outcome::exit_code(task).is_none() => {
+            TaskState::Failed
+                if outcome::exit_code(task).is_none()
+                    || task.end_reason() == EndReason::OutputLimit =>
+            {
                 Some(format!("{id}: {}", status::state_and_outcome(task)))
             }
             TaskState::Unspecified
@@ -51,7 +54,7 @@ fn stop_cause(task: &BackgroundTask) -> String {
 
 #[cfg(test)]
 mod tests {
-    use heeler_client::v1::{EndReason, Outcome, StopRecord, UnknownOutcome, outcome};
+    use heeler_client::v1::{Outcome, StopRecord, UnknownOutcome, outcome};
 
     use super::*;
 

@@ -1,4 +1,5 @@
-//! The keyboard of a session: waits for the detach key. Ctrl-C and the like stay signals.
+//! The keyboard of a session: waits for the detach key. Ctrl-C and the like stay signals, unless the task
+//! has a terminal of its own: then every other key is for the task.
 //!
 //! The terminal's modes are restored at the end, on a panic, and before the command is suspended. They are
 //! changed only while this process group has the terminal: the kernel would stop any other group.
@@ -10,25 +11,28 @@ use std::{
     time::Duration,
 };
 
+use heeler_client::Bytes;
 use nix::{
     errno::Errno,
     poll::{PollFd, PollFlags, PollTimeout, poll},
     sys::{
         signal::{Signal, raise},
-        termios::{LocalFlags, SetArg, SpecialCharacterIndices, Termios, tcgetattr, tcsetattr},
+        termios::{
+            LocalFlags, SetArg, SpecialCharacterIndices, Termios, cfmakeraw, tcgetattr, tcsetattr,
+        },
     },
     unistd::{getpgrp, read, tcgetpgrp},
 };
 use tokio::sync::mpsc;
 
-use crate::args::detach_key::DetachKey;
+use crate::args::value::detach_key::DetachKey;
 
 /// The interval of checks while another process group has the terminal.
 const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
 #[derive(Debug)]
 pub(crate) enum Keyboard {
-    /// Stdin is no terminal, or there is no detach key.
+    /// Stdin is no terminal, or no key is read.
     None,
     Terminal(Terminal),
 }
@@ -37,27 +41,55 @@ pub(crate) enum Keyboard {
 #[derive(Debug)]
 pub(crate) struct Terminal {
     original: Termios,
+    mode: KeyMode,
     presses: mpsc::Receiver<()>,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum KeyMode {
+    /// The terminal still turns Ctrl-C and the like into signals.
+    DetachKey,
+    /// Every key is a byte, and output is not changed.
+    Raw,
+}
+
+/// The pieces of typed text that wait for the daemon.
+const PIECES: usize = 16;
+
 impl Keyboard {
-    /// Changes the mode of the terminal, if stdin is one and this process group has it.
+    /// Reads the detach key alone, if stdin is a terminal and this process group has it.
     pub(crate) fn open(key: DetachKey) -> io::Result<Self> {
-        let DetachKey::Byte(key) = key else {
-            return Ok(Self::None);
-        };
-        if !io::stdin().is_terminal() || !has_terminal() {
-            return Ok(Self::None);
+        match key {
+            DetachKey::Byte(_) if is_ours() => Self::start(key, KeyMode::DetachKey, None),
+            DetachKey::Byte(_) | DetachKey::None => Ok(Self::None),
         }
+    }
+
+    /// Reads every key. All but the detach key are returned.
+    pub(crate) fn open_raw(key: DetachKey) -> io::Result<(Self, mpsc::Receiver<Bytes>)> {
+        let (typed, keys) = mpsc::channel(PIECES);
+        Ok((Self::start(key, KeyMode::Raw, Some(typed))?, keys))
+    }
+
+    fn start(
+        key: DetachKey,
+        mode: KeyMode,
+        typed: Option<mpsc::Sender<Bytes>>,
+    ) -> io::Result<Self> {
         let original = tcgetattr(io::stdin())?;
         // One press is enough until it is handled.
         let (press, presses) = mpsc::channel(1);
-        let terminal = Terminal { original, presses };
+        let terminal = Terminal {
+            original,
+            mode,
+            presses,
+        };
         terminal.set_key_mode();
+        let keys = Keys { key, press, typed };
         // The thread ends with the process.
         thread::Builder::new()
             .name("keys".to_owned())
-            .spawn(move || read_keys(key, &press))?;
+            .spawn(move || keys.read())?;
         Ok(Self::Terminal(terminal))
     }
 
@@ -95,9 +127,12 @@ impl Keyboard {
 impl Terminal {
     fn set_key_mode(&self) {
         let mut wanted = self.original.clone();
-        wanted
-            .local_flags
-            .remove(LocalFlags::ICANON | LocalFlags::ECHO);
+        match self.mode {
+            KeyMode::DetachKey => wanted
+                .local_flags
+                .remove(LocalFlags::ICANON | LocalFlags::ECHO),
+            KeyMode::Raw => cfmakeraw(&mut wanted),
+        }
         // A read returns at once with the bytes that there are.
         wanted.control_chars[SpecialCharacterIndices::VMIN as usize] = 0;
         wanted.control_chars[SpecialCharacterIndices::VTIME as usize] = 0;
@@ -122,32 +157,61 @@ impl Drop for Terminal {
     }
 }
 
+/// Returns whether stdin is a terminal that this process group has.
+pub(crate) fn is_ours() -> bool {
+    io::stdin().is_terminal() && has_terminal()
+}
+
 /// Returns whether this process group has the terminal.
 fn has_terminal() -> bool {
     // A terminal that controls no session can be used by any process.
     tcgetpgrp(io::stdin()).map_or(true, |group| group == getpgrp())
 }
 
-/// Reports every press of the key until the terminal is gone or the session has ended.
-fn read_keys(key: u8, press: &mpsc::Sender<()>) {
-    let stdin = io::stdin();
-    while !press.is_closed() {
-        let mut wanted = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
-        match poll(&mut wanted, PollTimeout::NONE) {
-            Ok(_) => {}
-            Err(Errno::EINTR) => continue,
-            Err(_) => return,
+/// The receivers of the keys.
+struct Keys {
+    key: DetachKey,
+    press: mpsc::Sender<()>,
+    /// `None`: keys other than the detach key are dropped.
+    typed: Option<mpsc::Sender<Bytes>>,
+}
+
+impl Keys {
+    /// Reports the keys until the terminal is gone or the session has ended.
+    fn read(&self) {
+        let stdin = io::stdin();
+        while !self.press.is_closed() {
+            let mut wanted = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
+            match poll(&mut wanted, PollTimeout::NONE) {
+                Ok(_) => {}
+                Err(Errno::EINTR) => continue,
+                Err(_) => return,
+            }
+            if !has_terminal() {
+                thread::sleep(CHECK_INTERVAL);
+                continue;
+            }
+            let mut typed = [0; 1024];
+            match read(&stdin, &mut typed) {
+                Ok(0) if hung_up(&wanted[0]) => return,
+                Ok(count) => self.report(&typed[..count]),
+                Err(Errno::EINTR) => {}
+                Err(_) => return,
+            }
         }
-        if !has_terminal() {
-            thread::sleep(CHECK_INTERVAL);
-            continue;
+    }
+
+    /// Drops the keys behind the detach key with it.
+    fn report(&self, typed: &[u8]) {
+        let is_key = |byte: &u8| self.key == DetachKey::Byte(*byte);
+        let end = typed.iter().position(is_key);
+        let text = &typed[..end.unwrap_or(typed.len())];
+        if let Some(sender) = self.typed.as_ref().filter(|_| !text.is_empty()) {
+            // The task may not read any more.
+            let _ = sender.blocking_send(Bytes::copy_from_slice(text));
         }
-        let mut typed = [0; 64];
-        match read(&stdin, &mut typed) {
-            Ok(0) if hung_up(&wanted[0]) => return,
-            Ok(count) if typed[..count].contains(&key) => drop(press.try_send(())),
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(_) => return,
+        if end.is_some() {
+            let _ = self.press.try_send(());
         }
     }
 }

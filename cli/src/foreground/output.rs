@@ -1,11 +1,16 @@
 //! The output of a session: formats items and hands them to the writer thread. It keeps one piece at a
 //! time, and the session reads nothing while that one waits.
 
-use std::io;
+use std::io::{self, IsTerminal};
 
-use heeler_client::{AttachItem, Bytes, Chunk, v1};
+use heeler_client::{AttachEnded, AttachItem, Bytes, Chunk, v1};
 
-use super::writer_thread::{Piece, Target, WriterThread};
+use super::{
+    keyboard::Keyboard,
+    query_filter::QueryFilter,
+    terminal_modes::TerminalModes,
+    writer_thread::{Piece, Target, WriterThread},
+};
 use crate::render::{gap, json::Json};
 
 #[derive(Debug)]
@@ -15,6 +20,10 @@ pub(crate) struct ForegroundOutput {
     waiting: Option<Piece>,
     json: Option<Json>,
     column: Column,
+    /// The modes of this terminal that the output of a task with a terminal has changed.
+    modes: Option<TerminalModes>,
+    /// Holds the queries of earlier output back from this terminal.
+    filter: Option<QueryFilter>,
 }
 
 /// The position on stdout after the last piece.
@@ -31,12 +40,50 @@ impl ForegroundOutput {
             waiting: None,
             json,
             column: Column::LineStart,
+            modes: None,
+            filter: None,
         })
+    }
+
+    /// Follows what the output of a task with a terminal changes on this one, to change it back.
+    pub(crate) fn follow_modes(mut self) -> Self {
+        self.modes =
+            (self.json.is_none() && io::stdout().is_terminal()).then(TerminalModes::default);
+        self
+    }
+
+    /// Holds back the queries to a terminal in the output before an offset. They would be answered again.
+    pub(crate) fn hold_queries_before(mut self, live: u64) -> Self {
+        let has_terminal = io::stdout().is_terminal() || io::stdin().is_terminal();
+        let is_text = self.json.is_none();
+        self.filter = (is_text && has_terminal).then(|| QueryFilter::before(live));
+        self
     }
 
     /// Returns whether a piece waits for the writer.
     pub(crate) fn is_full(&self) -> bool {
         self.waiting.is_some()
+    }
+
+    /// Puts a piece of output.
+    pub(crate) fn put_chunk(&mut self, chunk: Chunk) -> io::Result<()> {
+        self.put(&AttachItem::Output(chunk))
+    }
+
+    /// Waits until all pieces so far are written.
+    pub(crate) async fn written(&mut self) -> io::Result<()> {
+        self.make_room().await?;
+        let Some(writer) = &self.writer else {
+            return Err(broken_pipe());
+        };
+        // The writer has a place for one piece: it takes this one after it has written those before.
+        if let Some(permit) = writer.reserve().await {
+            permit.send(stdout(Vec::new()));
+        }
+        match writer.reserve().await {
+            Some(_) => Ok(()),
+            None => Err(broken_pipe()),
+        }
     }
 
     /// Formats an item: output as it is, or any item as a line of JSON.
@@ -55,6 +102,9 @@ impl ForegroundOutput {
                     ..
                 }),
             ) => {
+                if let Some(filter) = &mut self.filter {
+                    filter.skip_gap();
+                }
                 let text = format!("heeler: {}\n", gap::clause(*offset, missing));
                 Piece {
                     target: Target::Stderr,
@@ -66,7 +116,10 @@ impl ForegroundOutput {
                     v1::OutputStream::Stderr => Target::Stderr,
                     v1::OutputStream::Stdout | v1::OutputStream::Unspecified => Target::Stdout,
                 },
-                bytes: chunk.data.clone(),
+                bytes: match &mut self.filter {
+                    Some(filter) => filter.pass(chunk.offset, chunk.data.clone()),
+                    None => chunk.data.clone(),
+                },
             },
             (None, AttachItem::Attached(_) | AttachItem::Ended(_)) => return Ok(()),
         };
@@ -86,6 +139,9 @@ impl ForegroundOutput {
     }
 
     fn push(&mut self, piece: Piece) {
+        if let (Target::Stdout, Some(modes)) = (piece.target, &mut self.modes) {
+            modes.read(&piece.bytes);
+        }
         if let (Target::Stdout, Some(last)) = (piece.target, piece.bytes.last()) {
             self.column = match last {
                 b'\n' => Column::LineStart,
@@ -118,11 +174,40 @@ impl ForegroundOutput {
             .map_or_else(broken_pipe, WriterThread::error))
     }
 
-    /// Waits until everything is written.
-    pub(crate) async fn finish(mut self) -> io::Result<()> {
+    async fn make_room(&mut self) -> io::Result<()> {
         while self.is_full() {
             self.advance().await?;
         }
+        Ok(())
+    }
+
+    /// Writes what is left, leaves the terminal as it was, and puts the end of the session.
+    pub(crate) async fn close(
+        mut self,
+        keyboard: Keyboard,
+        ended: Option<&AttachEnded>,
+    ) -> io::Result<()> {
+        self.make_room().await?;
+        if let Some(modes) = self.modes.take() {
+            self.push(stdout(modes.restore()));
+        }
+        if self.writer.is_some() {
+            self.written().await?;
+        }
+        // With it go the modes that keys are read in.
+        drop(keyboard);
+        if let Some(ended) = ended {
+            self.put(&AttachItem::Ended(ended.clone()))?;
+            if ended.reason == v1::AttachEndReason::Detached {
+                self.put_id(&ended.task.id);
+            }
+        }
+        self.finish().await
+    }
+
+    /// Waits until everything is written.
+    pub(crate) async fn finish(mut self) -> io::Result<()> {
+        self.make_room().await?;
         match self.writer {
             Some(writer) => writer.finish().await,
             None => Ok(()),

@@ -3,28 +3,43 @@
 
 mod incoming;
 
-use std::io;
+use std::{io, time::Duration};
 
 use heeler_client::{
-    Attach, AttachEnded, AttachItem, CancelOptions, DetachOptions, Error, StreamExt, Task,
-    v1::{AttachEndReason, BackgroundTask, CancelResult, DetachOutcome, DetachResult},
+    Attach, AttachEnded, AttachItem, AttachOptions, CancelOptions, Client, DetachOptions, Error,
+    InputOptions, StreamExt, Task,
+    v1::{
+        AttachEndReason, BackgroundTask, CancelResult, DetachOutcome, DetachResult,
+        WriteInputRequest, WriteInputResponse,
+    },
 };
 use nix::sys::signal::Signal;
-use tokio::task::JoinSet;
+use tokio::{io::AsyncWriteExt, task::JoinSet, time::timeout};
 
 use super::{
     closing_message::closing_message,
+    input::{Input, InputEvent, PassedInput, watch_caller},
     keyboard::Keyboard,
-    late_output::LateOutput,
+    late_output::{LateOutput, ReadUntil},
     output::ForegroundOutput,
+    relay::Relay,
     signals::{Received, Signals},
 };
 use crate::{
+    args::value::terminal_size,
     exit::Exit,
     failure::Failure,
     out,
     render::{outcome, proof, status},
 };
+
+/// An offset beyond any output.
+const NO_OUTPUT: u64 = 1 << 62;
+/// The time that a shim has to end a relay.
+const RELAY_ENDS_WITHIN: Duration = Duration::from_secs(2);
+
+/// The time that the terminal has to take the last output of a command that a signal ends.
+const CLOSES_WITHIN: Duration = Duration::from_millis(200);
 
 /// The command that the session belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +59,14 @@ pub(crate) enum StopSignal {
     AsConfigured,
 }
 
+/// The terminal of the task.
+#[derive(Debug, Clone)]
+pub(crate) enum TaskTerminal {
+    None,
+    /// It has the size of this command's own terminal, unless another client has the input.
+    SameSize(Box<Client>),
+}
+
 #[derive(Debug)]
 pub(crate) struct ForegroundSession {
     task: Task,
@@ -51,11 +74,23 @@ pub(crate) struct ForegroundSession {
     output: ForegroundOutput,
     keyboard: Keyboard,
     signals: Signals,
+    input: Option<PassedInput>,
+    terminal: TaskTerminal,
+    /// The shim reads and writes this command's streams itself.
+    relay: Option<Relayed>,
     /// Calls to the daemon without a response yet.
     calls: JoinSet<Response>,
     progress: Progress,
     /// Output that follows the leader's exit.
     late_output: Option<LateOutput>,
+}
+
+/// A relay, and what goes on where it ends.
+#[derive(Debug)]
+struct Relayed {
+    relay: Relay,
+    writer_id: String,
+    options: fn(u64) -> AttachOptions,
 }
 
 #[derive(Debug, Default)]
@@ -80,6 +115,7 @@ enum Response {
     Cancelled(Result<CancelResult, Error>),
     Finished(Result<BackgroundTask, Error>),
     Detached(Result<DetachResult, Error>),
+    Resized,
 }
 
 impl ForegroundSession {
@@ -96,10 +132,50 @@ impl ForegroundSession {
             output,
             keyboard,
             signals,
+            input: None,
+            terminal: TaskTerminal::None,
+            relay: None,
             calls: JoinSet::new(),
             progress: Progress::default(),
             late_output: None,
         }
+    }
+
+    /// Passes input on to the task.
+    pub(crate) fn pass_input(mut self, input: Option<Input>, terminal: TaskTerminal) -> Self {
+        self.input = input.map(|input| input.pass_to(&self.task));
+        self.terminal = terminal;
+        self
+    }
+
+    /// Passes stdin on to the task: lets its shim read and write this command's streams, if it can, or passes them on
+    /// itself. Returns the Attach stream for the rest. `options`: those of an Attach from an offset on.
+    pub(crate) async fn pass_stdin(
+        &mut self,
+        uid: &str,
+        options: fn(u64) -> AttachOptions,
+    ) -> io::Result<Attach> {
+        let writer_id = format!("heeler-run-{}", std::process::id());
+        let claim = InputOptions::default().writer_id(&*writer_id).take_over();
+        let relay = match self.task.input_with(claim).flush().await {
+            Ok(()) => {
+                let (output, at) = (&mut self.output, &mut self.progress.offset);
+                Relay::begin(&self.task, uid, output, at).await
+            }
+            Err(_) => None,
+        };
+        let Some(relay) = relay else {
+            let input = Input::stdin()?.writer_id(&writer_id);
+            self.input = Some(input.pass_to(&self.task));
+            return Ok(self.task.attach_with(options(self.progress.offset)));
+        };
+        self.input = Some(watch_caller(&writer_id)?);
+        self.relay = Some(Relayed {
+            relay,
+            writer_id,
+            options,
+        });
+        Ok(self.task.attach_with(options(NO_OUTPUT)))
     }
 
     /// Runs until the Attach stream has ended, or until a signal or a key ends the command before.
@@ -110,17 +186,62 @@ impl ForegroundSession {
             tokio::select! {
                 received = self.signals.next() => {
                     if let Some(exit) = self.handle_signal(received) {
+                        let close = self.output.close(self.keyboard, None);
+                        // The terminal may be stopped or gone.
+                        let _ = timeout(CLOSES_WITHIN, close).await;
                         return Ok(exit);
                     }
                 }
                 () = self.keyboard.pressed(), if self.calls.is_empty() => self.detach(),
+                event = next_of_input(&mut self.input) => match event {
+                    InputEvent::Claimed => self.resize(),
+                    InputEvent::CallerGone if self.mode == Mode::Attach => {}
+                    InputEvent::CallerGone => {
+                        self.stop(CancelOptions::graceful().reason("the caller is gone"));
+                    }
+                },
                 Some(response) = self.calls.join_next() => self.handle_response(response.ok()),
                 written = self.output.advance() => self.handle_written(written)?,
-                item = attach.next(), if is_open => self.handle_item(item)?,
+                end = relay_ended(&mut self.relay), if self.relay.is_some() => {
+                    attach = self.go_on(end)?;
+                }
+                item = attach.next(), if is_open => {
+                    if let Some(Ok(AttachItem::Ended(ended))) = &item {
+                        self.end_relay(ended).await;
+                    }
+                    self.handle_item(item)?;
+                }
                 late = incoming::next(&mut self.late_output), if has_room => self.handle_late(late)?,
             }
         }
         self.finish().await
+    }
+
+    /// Passes the streams on by itself, from where a relay has ended.
+    fn go_on(&mut self, end: Option<u64>) -> io::Result<Attach> {
+        let offset = end.unwrap_or(NO_OUTPUT);
+        self.progress.offset = offset;
+        let Some(relayed) = self.relay.take() else {
+            return Ok(self.task.attach_with(AttachOptions::from_offset(offset)));
+        };
+        let input = Input::stdin()?.writer_id(&relayed.writer_id);
+        self.input = Some(input.pass_to(&self.task));
+        Ok(self.task.attach_with((relayed.options)(offset)))
+    }
+
+    /// Ends a relay with the Attach stream. Output that it has left is read like late output.
+    async fn end_relay(&mut self, ended: &AttachEnded) {
+        let Some(mut relayed) = self.relay.take() else {
+            return;
+        };
+        relayed.relay.leave().await;
+        let end = timeout(RELAY_ENDS_WITHIN, relayed.relay.ended()).await;
+        let Ok(Some(offset)) = end else { return };
+        self.progress.offset = offset;
+        if ended.reason == AttachEndReason::Finished && offset < ended.task.output_bytes {
+            let late = LateOutput::open(&self.task, offset, ReadUntil::TaskEnd);
+            self.late_output = Some(late);
+        }
     }
 
     fn is_done(&self) -> bool {
@@ -133,6 +254,7 @@ impl ForegroundSession {
         match (received, self.mode) {
             (Received::Suspend, _) => self.keyboard.suspend(),
             (Received::Continue, _) => self.keyboard.resume(),
+            (Received::Resize, _) => self.resize(),
             // The task's on_disconnect decides what follows.
             (Received::HangUp, _) => return Some(Exit::Signalled(Signal::SIGHUP)),
             (Received::End(signal), Mode::Attach) => return Some(Exit::Signalled(signal)),
@@ -164,6 +286,31 @@ impl ForegroundSession {
             .spawn(async move { Response::Cancelled(task.cancel(options).await) });
     }
 
+    /// Gives the task's terminal the size of this one, unless it follows that of another client, which has the input.
+    fn resize(&mut self) {
+        let TaskTerminal::SameSize(client) = &self.terminal else {
+            return;
+        };
+        let (Some(input), Some(size)) = (&self.input, terminal_size::own()) else {
+            return;
+        };
+        let (client, task) = (client.clone(), self.task.clone());
+        let own = input.writer_id().to_owned();
+        self.calls.spawn(async move {
+            let question = WriteInputRequest {
+                task_id: task.id().to_owned(),
+                ..WriteInputRequest::default()
+            };
+            // The task may have ended.
+            if let Ok(WriteInputResponse { writer_id, .. }) = client.write_input(question).await
+                && (writer_id.is_empty() || writer_id == own)
+            {
+                let _ = task.resize_terminal(size.columns, size.rows).await;
+            }
+            Response::Resized
+        });
+    }
+
     fn detach(&mut self) {
         let options = DetachOptions::new().actor("heeler").reason("detach key");
         let task = self.task.clone();
@@ -188,7 +335,7 @@ impl ForegroundSession {
             ) => {
                 out::report(&error.into());
             }
-            None => {}
+            Some(Response::Resized) | None => {}
         }
     }
 
@@ -227,19 +374,19 @@ impl ForegroundSession {
 
     /// Writes the rest of the output and the closing message.
     async fn finish(mut self) -> Result<Exit, Failure> {
-        let Some(ended) = self.progress.ended.take() else {
-            return Ok(Exit::Success);
-        };
-        self.output.put(&AttachItem::Ended(ended.clone()))?;
-        if ended.reason == AttachEndReason::Detached {
-            self.output.put_id(&ended.task.id);
+        let is_finished = |ended: &AttachEnded| ended.reason == AttachEndReason::Finished;
+        let continues = !self.progress.ended.as_ref().is_some_and(is_finished);
+        if let Some(input) = self.input.take().filter(|_| continues) {
+            input.release(&self.task).await;
         }
+        let ended = self.progress.ended.take();
         tokio::select! {
-            written = self.output.finish() => written?,
+            written = self.output.close(self.keyboard, ended.as_ref()) => written?,
             _ = self.signals.next() => {}
         }
-        // Restores the terminal before the message appears on it.
-        drop(self.keyboard);
+        let Some(ended) = ended else {
+            return Ok(Exit::Success);
+        };
         if let Some(error) = self.progress.output_error {
             return Err(Failure::TaskOutput(error));
         }
@@ -251,6 +398,22 @@ impl ForegroundSession {
             true => Ok(Exit::Failed),
             false => Ok(exit(&ended, self.progress.first_signal)),
         }
+    }
+}
+
+/// The end of a relay, and the offset of the first byte that is left; never returns without one.
+async fn relay_ended(relayed: &mut Option<Relayed>) -> Option<u64> {
+    match relayed {
+        Some(relayed) => relayed.relay.ended().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The next event of the input; never returns without one.
+async fn next_of_input(input: &mut Option<PassedInput>) -> InputEvent {
+    match input {
+        Some(input) => input.next().await,
+        None => std::future::pending().await,
     }
 }
 

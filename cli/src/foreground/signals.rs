@@ -16,6 +16,8 @@ pub(crate) enum Received {
     Suspend,
     /// SIGCONT.
     Continue,
+    /// SIGWINCH: the terminal has another size.
+    Resize,
 }
 
 #[derive(Debug)]
@@ -26,6 +28,7 @@ pub(crate) struct Signals {
     hang_up: Option<unix::Signal>,
     suspend: Option<unix::Signal>,
     resume: Option<unix::Signal>,
+    resize: Option<unix::Signal>,
 }
 
 impl Signals {
@@ -45,6 +48,7 @@ impl Signals {
             hang_up: listen(Signal::SIGHUP)?,
             suspend: listen(Signal::SIGTSTP)?,
             resume: listen(Signal::SIGCONT)?,
+            resize: listen(Signal::SIGWINCH)?,
         })
     }
 
@@ -56,6 +60,7 @@ impl Signals {
             () = next(&mut self.hang_up) => Received::HangUp,
             () = next(&mut self.suspend) => Received::Suspend,
             () = next(&mut self.resume) => Received::Continue,
+            () = next(&mut self.resize) => Received::Resize,
         }
     }
 }

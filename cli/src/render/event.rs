@@ -2,7 +2,7 @@
 
 use heeler_client::v1::{BackgroundTask, OutputLimit, OutputMatch, TaskEvent, TaskEventType};
 
-use super::{causes, outcome, policies, progress, proof, spec, status, units};
+use super::{attempts, causes, outcome, policies, progress, proof, spec, status, units};
 
 pub(crate) fn line(event: &TaskEvent) -> String {
     let at = event.event_time.map(units::timestamp).unwrap_or_default();
@@ -33,9 +33,11 @@ fn detail(event: &TaskEvent, task: &BackgroundTask) -> String {
     let detail = match event.r#type() {
         TaskEventType::Created => Some(spec::command(task)),
         TaskEventType::Admitted => Some(spec::admission(task)),
-        TaskEventType::Started => {
-            let leader = task.leader.as_ref();
-            leader.map(|leader| format!("pid {}", leader.pid))
+        TaskEventType::Started => pid(task),
+        TaskEventType::Restarting => Some(attempts::failed(task)),
+        TaskEventType::Restarted => {
+            let attempt = attempts::latest(task);
+            pid(task).map(|pid| format!("{attempt}, {pid}"))
         }
         TaskEventType::Detached => task.detachment.as_ref().map(causes::detach),
         TaskEventType::Stale => {
@@ -46,9 +48,7 @@ fn detail(event: &TaskEvent, task: &BackgroundTask) -> String {
         TaskEventType::Stopping => task.stop.as_ref().map(causes::stop),
         TaskEventType::KillOverdue => proof::of(task).map(proof::clause),
         TaskEventType::OutputLimit => task.output_limit.as_ref().map(limit),
-        TaskEventType::LeaderExited | TaskEventType::Ended => {
-            task.outcome.as_ref().map(outcome::clause)
-        }
+        TaskEventType::LeaderExited | TaskEventType::Ended => outcome::with_cause(task),
         TaskEventType::Matched => event.r#match.as_ref().map(matched),
         TaskEventType::NotReady => Some(policies::ready(task)),
         TaskEventType::Ready
@@ -59,6 +59,11 @@ fn detail(event: &TaskEvent, task: &BackgroundTask) -> String {
         | TaskEventType::Unspecified => None,
     };
     detail.unwrap_or_default()
+}
+
+fn pid(task: &BackgroundTask) -> Option<String> {
+    let leader = task.leader.as_ref();
+    leader.map(|leader| format!("pid {}", leader.pid))
 }
 
 /// The event has the time.

@@ -34,10 +34,12 @@ named!(
     AttachResponse,
     CancelResponse,
     DetachResponse,
+    FollowOutputResponse,
     FollowedOutput,
     InspectResponse,
     ListQueuesResponse,
     ListResponse,
+    ListSessionsResponse,
     ReadOutputResponse,
     RemoveResponse,
     ReportProgressResponse,
@@ -47,7 +49,8 @@ named!(
     UpdateQueueResponse,
     UpdateTaskResponse,
     WaitResponse,
-    WatchEventsResponse
+    WatchEventsResponse,
+    WriteInputResponse
 );
 
 impl Json {
@@ -162,6 +165,7 @@ mod tests {
         check::<v1::InspectResponse>(&json);
         check::<v1::ListQueuesResponse>(&json);
         check::<v1::ListResponse>(&json);
+        check::<v1::ListSessionsResponse>(&json);
         check::<ReadOutputResponse>(&json);
         check::<v1::RemoveResponse>(&json);
         check::<v1::ShutdownResponse>(&json);

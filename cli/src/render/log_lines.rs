@@ -118,6 +118,7 @@ mod tests {
             read_time,
             data: data.into(),
             gap: None,
+            begins_group: false,
         }
     }
 

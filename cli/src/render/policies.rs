@@ -8,11 +8,11 @@ use heeler_client::{
         BackgroundTask, DisconnectAction, ExclusiveMode, ExclusivePolicy, ForegroundPolicy,
         ForegroundTimeoutAction, OrphanPolicy, OutputLimit, OutputLimitAction, OutputLimitCause,
         OutputPattern, OutputPolicy, PatternMatches, Placement, Readiness, ReadyTimeoutAction,
-        SilencePolicy, StaleAction, ready_policy::Probe,
+        SilencePolicy, StaleAction, TaskRights, ready_policy::Probe,
     },
 };
 
-use super::{causes, spec, status, units};
+use super::{attempts, causes, spec, status, units};
 
 /// Durations from here on stand for "no limit": a thousand years.
 const NO_LIMIT: Duration = Duration::from_secs(1000 * 365 * 24 * 3600);
@@ -30,6 +30,10 @@ pub(crate) fn facts(task: &BackgroundTask) -> Vec<(&'static str, String)> {
         facts.push(("disconnect", disconnect(policy)));
     }
     facts.push(("orphans", orphans(spec::orphan_policy(task)).to_owned()));
+    match rights(spec::of(task).rights()) {
+        "" => {}
+        rights => facts.push(("rights", rights.to_owned())),
+    }
     for process in &task.abandoned {
         facts.push(("abandoned", format!("{} {}", process.pid, process.command)));
     }
@@ -47,6 +51,11 @@ pub(crate) fn facts(task: &BackgroundTask) -> Vec<(&'static str, String)> {
         facts.push(("dropped", dropped(limit)));
     }
     facts.push(("ready", ready(task)));
+    facts.push(("restart", attempts::describe(task)));
+    if let Some(terminal) = &spec::of(task).terminal {
+        let (columns, rows) = (terminal.columns, terminal.rows);
+        facts.push(("terminal", format!("{columns} columns, {rows} rows")));
+    }
     if task.needs_input {
         facts.push(("input", "waits for it".to_owned()));
     }
@@ -95,6 +104,16 @@ fn disconnect(policy: &ForegroundPolicy) -> String {
         }
         DisconnectAction::Detach => format!("detached after {after}"),
         DisconnectAction::Keep => "stays in the foreground".to_owned(),
+    }
+}
+
+fn rights(rights: TaskRights) -> &'static str {
+    match rights {
+        // The default.
+        TaskRights::Unspecified | TaskRights::Children => "",
+        TaskRights::Report => "report on the task itself",
+        TaskRights::None => "none",
+        TaskRights::All => "every call",
     }
 }
 
@@ -159,6 +178,7 @@ pub(crate) fn ready(task: &BackgroundTask) -> String {
         Some(Probe::Port(port)) => format!("port {port}"),
         Some(Probe::HttpUrl(url)) => url.clone(),
         Some(Probe::Command(command)) => command.args.join(" "),
+        Some(Probe::Pattern(pattern)) => format!("a line with {pattern}"),
         None => return now.to_owned(),
     };
     let within = policy.timeout.map(time::from_proto);

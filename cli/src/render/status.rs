@@ -1,8 +1,10 @@
 //! The present status of a task or a session, in a word or two.
 
-use heeler_client::v1::{BackgroundTask, Placement, Readiness, SessionActivity, TaskState};
+use heeler_client::v1::{
+    BackgroundTask, EndReason, Placement, Readiness, SessionActivity, TaskState,
+};
 
-use super::{outcome, spec};
+use super::{attempts, outcome, spec};
 
 /// `RUNNING`, `TIMED_OUT` and so on.
 pub(crate) fn state(task: &BackgroundTask) -> &'static str {
@@ -12,8 +14,8 @@ pub(crate) fn state(task: &BackgroundTask) -> &'static str {
 
 /// The state, and the outcome if the leader has exited.
 pub(crate) fn state_and_outcome(task: &BackgroundTask) -> String {
-    match &task.outcome {
-        Some(found) => format!("{}, {}", state(task), outcome::clause(found)),
+    match outcome::with_cause(task) {
+        Some(outcome) => format!("{}, {outcome}", state(task)),
         None => state(task).to_owned(),
     }
 }
@@ -48,6 +50,9 @@ pub(crate) fn note(task: &BackgroundTask) -> String {
     if !task.capture_error.is_empty() {
         notes.push("output missing".to_owned());
     }
+    if task.end_reason() == EndReason::OutputLimit {
+        notes.push("output limit".to_owned());
+    }
     if is_finished(task) {
         return notes.join(" ");
     }
@@ -59,6 +64,13 @@ pub(crate) fn note(task: &BackgroundTask) -> String {
     }
     if task.needs_input {
         notes.push("needs input".to_owned());
+    }
+    if task
+        .attempts
+        .as_ref()
+        .is_some_and(|attempts| attempts.latest > 1)
+    {
+        notes.push(attempts::latest(task));
     }
     notes.extend(readiness(task).map(str::to_owned));
     let percent = task.progress.as_ref().and_then(|progress| progress.percent);

@@ -17,7 +17,7 @@ Exit codes:
   4    no daemon is reachable
   5    serve: another daemon uses the state directory
   10   check: the task has been asked to stop
-  124  wait: the timeout passed first
+  124  wait, send: the timeout passed first
   126  run: the program cannot be executed
   127  run: no such program
   141  run: the reader of its output went away

@@ -30,6 +30,8 @@ pub(crate) enum Failure {
     DaemonStart(String),
     /// Another daemon uses the state directory.
     StateInUse(String),
+    /// The timeout of the command passed first.
+    TimedOut(String),
     /// The result could not be written.
     Write(io::Error),
     /// The output of the task of `heeler run` could not be written, and the task was stopped.
@@ -53,6 +55,7 @@ impl Failure {
             Self::NoSuchTask(_) => Exit::NotFound,
             Self::DaemonStart(_) => Exit::NoDaemon,
             Self::StateInUse(_) => Exit::StateInUse,
+            Self::TimedOut(_) => Exit::TimedOut,
             // The reader has enough, as in `heeler logs ID | head`.
             Self::Write(error) if is_broken_pipe(error) => Exit::Success,
             Self::TaskOutput(error) if is_broken_pipe(error) => Exit::Signalled(Signal::SIGPIPE),
@@ -79,6 +82,7 @@ impl Failure {
             | Self::AmbiguousTask(text)
             | Self::DaemonStart(text)
             | Self::StateInUse(text)
+            | Self::TimedOut(text)
             | Self::Other(text) => Some(text.clone()),
             Self::Write(error) | Self::TaskOutput(error) if is_broken_pipe(error) => None,
             Self::Write(error) => Some(format!("cannot write the result: {error}")),
@@ -112,6 +116,7 @@ impl Failure {
             | Self::Usage(_)
             | Self::DaemonStart(_)
             | Self::StateInUse(_)
+            | Self::TimedOut(_)
             | Self::Write(_)
             | Self::TaskOutput(_)
             | Self::Other(_) => (self.own_code(), message, Vec::new()),
@@ -126,10 +131,10 @@ impl Failure {
             Exit::NoDaemon => Code::Unavailable,
             Exit::StateInUse => Code::FailedPrecondition,
             Exit::Signalled(_) => Code::Cancelled,
+            Exit::TimedOut => Code::DeadlineExceeded,
             Exit::Success
             | Exit::Failed
             | Exit::Stop
-            | Exit::TimedOut
             | Exit::NotExecutable
             | Exit::NoProgram
             | Exit::AsTask(_) => Code::Unknown,

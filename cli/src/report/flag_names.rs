@@ -3,7 +3,7 @@
 use heeler_client::Refusal;
 
 /// The flag or argument of each field that a person can give a bad value.
-const FLAGS: [(&str, &str); 56] = [
+const FLAGS: [(&str, &str); 67] = [
     ("request_id", "--request-id"),
     ("spec.kind", "--kind"),
     ("spec.name", "--name"),
@@ -25,17 +25,28 @@ const FLAGS: [(&str, &str); 56] = [
     ("spec.foreground.on_timeout", "--on-foreground-timeout"),
     ("spec.foreground.on_disconnect", "--on-disconnect"),
     ("spec.foreground.reattach_window", "--reattach-window"),
+    ("own_session.session_id", "--session"),
+    ("own_session.reattach_window", "--reattach-window"),
     ("spec.silence.stale_after", "--stale-after"),
     ("spec.silence.on_stale", "--stale-cancel"),
     ("spec.exclusive.key", "--exclusive"),
     ("spec.exclusive.mode", "--on-held"),
     ("spec.queue", "--queue"),
     ("spec.orphan_policy", "--orphans"),
+    ("spec.rights", "--rights"),
     ("spec.ready.port", "--ready-port"),
     ("spec.ready.http_url", "--ready-url"),
     ("spec.ready.command", "--ready-command"),
+    ("spec.ready.pattern", "--ready-match"),
+    ("spec.restart", "--restart"),
+    ("spec.restart.max_restarts", "--restart"),
+    ("spec.restart.delay", "--restart-delay"),
     ("spec.ready.interval", "--ready-interval"),
     ("spec.ready.timeout", "--ready-timeout"),
+    ("spec.input", "-i"),
+    ("spec.input.notify_after", "--notify-input-after"),
+    ("spec.terminal.columns", "--size"),
+    ("spec.terminal.rows", "--size"),
     ("filter.port", "--port"),
     ("spec.output.max_bytes", "--max-output"),
     ("spec.output.patterns", "--match"),

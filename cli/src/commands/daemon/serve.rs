@@ -1,6 +1,9 @@
 //! `heeler serve`: the options of the daemon. [`crate::daemon::serve`] runs it.
 
+mod webhooks;
+
 use std::{
+    net::SocketAddr,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -8,14 +11,15 @@ use std::{
 use clap::{Args, ValueEnum, value_parser};
 use heeler_client::paths;
 use heeler_server::{
-    Config, ContainmentSetting, Durability, Limits, Listen, OnExit, ProbeHosts, Retention, TlsFiles,
+    AllowedHosts, Config, ContainmentSetting, Durability, Http, HttpAccess, Limits, Listen, OnExit,
+    Retention, TlsFiles,
 };
 
 use crate::{
     args::{
-        duration,
-        listen_address::{ListenAddress, Tls},
-        size,
+        value::duration,
+        value::listen_address::{self, ListenAddress, Tls},
+        value::size,
     },
     daemon::{
         serve::{self, ProcessSession},
@@ -33,6 +37,8 @@ Examples:
   heeler serve
   heeler serve --state-dir /srv/heeler --listen unix:/run/heeler.sock
   heeler serve --listen unix:/run/heeler.sock --listen tcp:127.0.0.1:0
+  heeler serve --http 127.0.0.1:7118
+  heeler serve --webhook http://127.0.0.1:8080/hook --webhook-events ended
   heeler serve --listen tcp:0.0.0.0:7117 --tls-cert cert.pem --tls-key key.pem
   heeler serve --keep-finished 1000 --max-output 500MiB --keep-for 72h
   HEELER_LOG=debug heeler serve
@@ -42,7 +48,7 @@ Above a limit the oldest finished tasks are deleted with their output; those who
 has received yet go last, and --keep-for does not apply to them. Live tasks are never deleted. A \
 watcher that asks for a deleted event gets an error that names the oldest one.
 
-Over TCP every call needs the token in the file `token` of the state directory, which the first \
+Over TCP and HTTP every call needs the token in the file `token` of the state directory, which the first \
 start creates. Beyond loopback the daemon requires TLS. With a certificate every TCP address uses \
 TLS; clients connect to tls:HOST:PORT.
 
@@ -64,6 +70,23 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDRESS")]
     listen: Vec<ListenAddress>,
 
+    /// An address for JSON over HTTP and the page, e.g. 127.0.0.1:7118; port 0 chooses a free one
+    #[arg(long, value_name = "IP:PORT", value_parser = listen_address::http)]
+    http: Option<SocketAddr>,
+
+    /// Refuse calls over HTTP that change something
+    #[arg(long, requires = "http")]
+    http_read_only: bool,
+
+    /// A name by which browsers reach the HTTP address, beside localhost and its own, with or without a
+    /// port; may be repeated
+    #[arg(long, value_name = "NAME", requires = "http")]
+    http_host: Vec<String>,
+
+    /// An origin whose pages may make calls over HTTP, e.g. `https://ide.example.com`; may be repeated
+    #[arg(long, value_name = "ORIGIN", requires = "http", value_parser = origin)]
+    http_origin: Vec<String>,
+
     /// The PEM certificate chain for TCP addresses
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
@@ -83,6 +106,10 @@ pub(crate) struct Serve {
     /// The most live tasks with the same value of this label; may be repeated
     #[arg(long, value_name = "KEY=N", value_parser = label_limit)]
     max_per_label: Vec<(String, usize)>,
+
+    /// The most ancestors of a task: tasks that spawn tasks that spawn tasks
+    #[arg(long, value_name = "N", default_value_t = Config::DEFAULT_MAX_DEPTH)]
+    max_depth: usize,
 
     /// The mechanism that keeps the processes of a task together
     #[arg(long, value_enum, default_value_t = Containment::Auto)]
@@ -127,6 +154,13 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "N", default_value_t = Retention::default().events,
           value_parser = value_parser!(u64).range(1..))]
     keep_events: u64,
+
+    #[command(flatten)]
+    webhooks: webhooks::Options,
+
+    /// Export traces to this collector, by OTLP over gRPC: a span for each task and each call
+    #[arg(long, value_name = "URL")]
+    otlp: Option<String>,
 
     /// Let ready policies request http URLs of any host, not of this machine alone
     #[arg(long)]
@@ -179,6 +213,15 @@ impl Serve {
                 None => paths::state_dir().map_err(|error| Failure::Usage(error.to_string()))?,
             },
             listen: self.addresses()?,
+            http: self.http.map(|address| Http {
+                address,
+                access: match self.http_read_only {
+                    true => HttpAccess::ReadOnly,
+                    false => HttpAccess::All,
+                },
+                hosts: self.http_host.clone(),
+                origins: self.http_origin.clone(),
+            }),
             tls: self.tls_files()?,
             containment: match self.containment {
                 Containment::Auto => ContainmentSetting::Auto,
@@ -193,6 +236,7 @@ impl Serve {
                 tasks: self.max_tasks,
                 per_session: self.max_per_session,
                 per_label: self.max_per_label.iter().cloned().collect(),
+                depth: self.max_depth,
             },
             working_directory: (self.working_directory.as_deref())
                 .map(|dir| absolute("--working-directory", dir))
@@ -208,9 +252,11 @@ impl Serve {
             },
             retention: self.retention(),
             probe_hosts: match self.allow_probe_hosts {
-                true => ProbeHosts::Any,
-                false => ProbeHosts::Loopback,
+                true => AllowedHosts::Any,
+                false => AllowedHosts::Loopback,
             },
+            webhooks: self.webhooks.read()?,
+            otlp: self.otlp.clone(),
         })
     }
 
@@ -236,7 +282,7 @@ impl Serve {
             let text = "a tls: address needs --tls-cert FILE and --tls-key FILE";
             return Err(Failure::Usage(text.to_owned()));
         }
-        let has_tcp = addresses.iter().any(|one| one.listen.tcp().is_some());
+        let has_tcp = self.http.is_some() || addresses.iter().any(|one| one.listen.tcp().is_some());
         if self.tls_cert.is_some() && !has_tcp {
             let text = "--tls-cert needs a TCP address, e.g. --listen tcp:0.0.0.0:7117";
             return Err(Failure::Usage(text.to_owned()));
@@ -259,6 +305,18 @@ fn limit(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) | Err(_) => Err("expected a number, 1 or more".to_owned()),
         Ok(limit) => Ok(limit),
+    }
+}
+
+fn origin(text: &str) -> Result<String, String> {
+    let host = text
+        .strip_prefix("http://")
+        .or_else(|| text.strip_prefix("https://"));
+    match host {
+        Some(host) if !host.is_empty() && !host.contains(['/', '*']) => Ok(text.to_owned()),
+        Some(_) | None => {
+            Err("expected https://HOST or http://HOST:PORT, without a path".to_owned())
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use heeler_client::{
 };
 
 use crate::{
-    args::duration,
+    args::value::duration,
     context::{ClientArgs, Context, Printed},
     daemon::exit_wait::ExitWait,
     exit::Exit,

@@ -10,7 +10,7 @@ use heeler_client::v1::{
 use prost_types::Timestamp;
 
 use crate::{
-    args::{duration, selection},
+    args::{selection, value::duration},
     failure::Failure,
 };
 

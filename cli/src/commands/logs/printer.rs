@@ -1,10 +1,16 @@
 //! Prints output: byte for byte, or in whole lines with the id of the task or the time.
 
-use std::{collections::HashMap, io};
+use std::{
+    collections::{HashMap, HashSet},
+    io,
+};
 
 use heeler_client::{
     Chunk,
-    v1::{FollowedOutput, OutputStream, ReadOutputResponse},
+    v1::{
+        FollowOutputResponse, FollowedOutput, OutputStream, ReadOutputResponse,
+        follow_output_response::Item,
+    },
 };
 use prost_types::Timestamp;
 
@@ -20,6 +26,9 @@ use crate::{
     },
 };
 
+/// The line between two groups of a search with context, as grep prints it.
+const SEPARATOR: &[u8] = b"--\n";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Names {
     /// There is one task: its output is not named.
@@ -34,6 +43,8 @@ pub(super) struct Printer {
     not_before: Option<Timestamp>,
     /// The unfinished lines of each task that has not ended.
     tasks: HashMap<String, LogLines>,
+    /// The tasks of which a line was printed.
+    begun: HashSet<String>,
     /// The number of tasks so far, which decides the colour of the next one.
     seen: usize,
 }
@@ -46,6 +57,7 @@ impl Printer {
             streams: part.streams,
             not_before: part.not_before,
             tasks: HashMap::new(),
+            begun: HashSet::new(),
             seen: 0,
         }
     }
@@ -80,10 +92,27 @@ impl Printer {
         id: &str,
         chunk: Chunk,
     ) -> Result<(), Failure> {
-        match chunk.gap.is_some() || self.is_recent(chunk.read_time.into()) {
-            true => self.put(cx, id, chunk),
-            false => Ok(()),
+        if chunk.gap.is_none() && !self.is_recent(chunk.read_time.into()) {
+            return Ok(());
         }
+        let output = FollowedOutput {
+            task_id: id.to_owned(),
+            next_offset: chunk.end(),
+            chunks: vec![chunk.clone().into()],
+        };
+        match self.message(cx, Item::Output(output))? {
+            Printed::Yes => Ok(()),
+            Printed::No => self.put(cx, id, chunk),
+        }
+    }
+
+    /// Prints a message of FollowOutput, with `--json`.
+    pub(super) fn message(&self, cx: &mut Context, item: Item) -> Result<Printed, Failure> {
+        let message = FollowOutputResponse {
+            item: Some(item),
+            ..FollowOutputResponse::default()
+        };
+        cx.print_json_line(&message)
     }
 
     fn is_recent(&self, at: Timestamp) -> bool {
@@ -100,6 +129,11 @@ impl Printer {
                 Names::Shown => format!("{id}: {clause}"),
             });
             return Ok(());
+        }
+        if !self.begun.contains(id) {
+            self.begun.insert(id.to_owned());
+        } else if chunk.begins_group {
+            self.write(cx, chunk.stream, SEPARATOR)?;
         }
         match (self.names, self.timestamps) {
             (Names::Hidden, Timestamps::Hidden) => self.write(cx, chunk.stream, &chunk.data),

@@ -18,6 +18,7 @@ pub(super) async fn print(cx: &mut Context, ids: &[String]) -> Result<Exit, Fail
             task_id: id.clone(),
             output_tail_bytes: Some(0),
             block_count: Some(0),
+            ..InspectRequest::default()
         };
         let response = match cx.client.inspect(request).await {
             Ok(response) => response,

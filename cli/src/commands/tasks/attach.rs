@@ -1,24 +1,29 @@
 //! `heeler attach`: prints a task's output as it comes, as an attached client of a foreground task.
 
+use std::io;
+
 use clap::Args;
 use heeler_client::AttachOptions;
 
 use crate::{
     args::{
-        detach_key::{self, DetachKey},
         selection,
+        value::detach_key::{self, DetachKey},
     },
     completion,
     context::{ClientArgs, Context, RECONNECT_LIMIT},
     exit::Exit,
     failure::Failure,
     foreground::{
-        keyboard::Keyboard,
+        input::Input,
+        keyboard::{self, Keyboard},
         output::ForegroundOutput,
-        session::{ForegroundSession, Mode},
+        session::{ForegroundSession, Mode, TaskTerminal},
         signals::Signals,
     },
-    output_reader, task_ref,
+    output_reader,
+    render::spec,
+    task_ref,
 };
 
 const EXAMPLES: &str = "\
@@ -33,6 +38,11 @@ killed it.
 Ctrl-C or another signal ends the command with 128+n, but not the task. If this was the last \
 client attached to a foreground task, the task's --on-disconnect applies: by default it is \
 stopped after 10s.
+
+If the task has a terminal and stdin is one, every key but Ctrl-B is for the task, and its terminal gets \
+the size of yours unless another client has its input. The questions that the task has asked its terminal before, such as that for the cursor's position, \
+are not asked again: your terminal's answers would be keys. With -i stdin is passed on to a task with a stdin. If another client has the \
+task's input, --take-over takes it; --read-only leaves it alone.
 
 Ctrl-B, if stdin is a terminal, moves a foreground task to the background, prints its id and \
 exits with 0, for all attached clients. On a background task it ends the command alone.";
@@ -53,6 +63,18 @@ pub(crate) struct Attach {
     #[arg(long, value_name = "KEY", default_value = "ctrl-b", value_parser = detach_key::parse)]
     detach_key: DetachKey,
 
+    /// Pass stdin on to the task
+    #[arg(short = 'i', long, conflicts_with = "read_only")]
+    interactive: bool,
+
+    /// Take the task's input from the client that has it
+    #[arg(long, conflicts_with = "read_only")]
+    take_over: bool,
+
+    /// Pass no key on to the task
+    #[arg(long)]
+    read_only: bool,
+
     #[command(flatten)]
     pub(crate) client: ClientArgs,
 }
@@ -67,13 +89,44 @@ impl Attach {
             None => 0,
         };
         let task = client.task(id);
-        let options = AttachOptions::from_offset(offset).give_up_after(RECONNECT_LIMIT);
-        let attach = task.attach_with(options);
+        let task_has_terminal = spec::of(&task.get().await?).terminal.is_some();
+        let has_terminal = task_has_terminal && keyboard::is_ours() && !self.read_only;
         let signals = Signals::listen().map_err(Failure::setup)?;
         let output = ForegroundOutput::open(cx.json).map_err(Failure::setup)?;
-        let keyboard = Keyboard::open(self.detach_key).map_err(Failure::setup)?;
-        ForegroundSession::new(task, Mode::Attach, output, keyboard, signals)
-            .run(attach)
-            .await
+        let output = match task_has_terminal {
+            true => {
+                let live = match has_terminal {
+                    true => output_reader::present_end(&client, task.id()).await?,
+                    // No answer is passed on.
+                    false => u64::MAX,
+                };
+                output.follow_modes().hold_queries_before(live)
+            }
+            false => output,
+        };
+        let options = AttachOptions::from_offset(offset).give_up_after(RECONNECT_LIMIT);
+        let attach = task.attach_with(options);
+        let (keyboard, input) = self.open(has_terminal).map_err(Failure::setup)?;
+        let terminal = match has_terminal {
+            true => TaskTerminal::SameSize(Box::new(client)),
+            false => TaskTerminal::None,
+        };
+        let session = ForegroundSession::new(task, Mode::Attach, output, keyboard, signals);
+        session.pass_input(input, terminal).run(attach).await
+    }
+
+    fn open(&self, has_terminal: bool) -> io::Result<(Keyboard, Option<Input>)> {
+        let (keyboard, input) = match (has_terminal, self.interactive) {
+            (true, _) => {
+                let (keyboard, keys) = Keyboard::open_raw(self.detach_key)?;
+                (keyboard, Some(Input::keys(keys)))
+            }
+            (false, true) => (Keyboard::None, Some(Input::stdin()?)),
+            (false, false) => (Keyboard::open(self.detach_key)?, None),
+        };
+        Ok(match self.take_over {
+            true => (keyboard, input.map(Input::take_over)),
+            false => (keyboard, input),
+        })
     }
 }

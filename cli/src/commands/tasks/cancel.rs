@@ -11,9 +11,10 @@ use tokio::task::JoinSet;
 
 use crate::{
     args::{
-        duration,
-        key_value::{self, KeyValue},
-        selection, signal, task_filter,
+        selection, task_filter,
+        value::duration,
+        value::key_value::{self, KeyValue},
+        value::signal,
     },
     completion,
     context::{ClientArgs, Context, Printed},
@@ -230,6 +231,12 @@ fn unrecorded(result: &CancelResult) -> Option<String> {
         "{id}: the stop took effect but is not recorded yet: {message}; \
          if the server ends before it is, the next one does not know who asked for it"
     ))
+}
+
+/// The result with the proof, and the warning about a stop that is not recorded.
+pub(crate) fn report(result: &CancelResult) -> String {
+    let lines = std::iter::once(line(result)).chain(unrecorded(result));
+    lines.collect::<Vec<_>>().join("; ")
 }
 
 fn line(result: &CancelResult) -> String {

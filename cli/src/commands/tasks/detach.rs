@@ -9,7 +9,7 @@ use heeler_client::{
 };
 
 use crate::{
-    args::{duration, selection},
+    args::{selection, value::duration},
     completion,
     context::{ClientArgs, Context, Printed},
     exit::Exit,
@@ -83,7 +83,7 @@ impl Detach {
     }
 }
 
-fn line(detached: &DetachResult) -> String {
+pub(crate) fn line(detached: &DetachResult) -> String {
     let Some(task) = &detached.task else {
         return "the response has no task".to_owned();
     };

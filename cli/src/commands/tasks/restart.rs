@@ -17,8 +17,8 @@ use heeler_client::{
 
 use crate::{
     args::{
-        key_value::{self, KeyValue},
         selection,
+        value::key_value::{self, KeyValue},
     },
     completion,
     context::{ClientArgs, Context, Printed},

@@ -1,5 +1,7 @@
 //! `heeler run`: runs a task in the foreground. It behaves like the program itself.
 
+use std::io;
+
 use clap::Args;
 use heeler_client::{
     AttachEnded, AttachItem, AttachOptions, Client, Error, Filter,
@@ -8,22 +10,24 @@ use heeler_client::{
     },
 };
 use nix::sys::signal::Signal;
+use tokio::io::AsyncWriteExt;
 
 use super::spawn;
 use crate::{
     args::{
-        detach_key::{self, DetachKey},
         spawn_request,
         task::{ForegroundArgs, TaskArgs},
+        value::detach_key::{self, DetachKey},
     },
     context::{ClientArgs, Context, RECONNECT_LIMIT},
     exit::Exit,
     failure::Failure,
     foreground::{
+        input::{Input, Source},
         keyboard::Keyboard,
         output::ForegroundOutput,
         queue_notes::QueueNotes,
-        session::{ForegroundSession, Mode, StopSignal},
+        session::{ForegroundSession, Mode, StopSignal, TaskTerminal},
         signals::{Received, Signals},
     },
     out,
@@ -37,9 +41,18 @@ Examples:
   heeler run --foreground-timeout 2m -c 'npm test'
   heeler run --queue build -- cargo test
   heeler run --on-disconnect detach --session s1 -- ./build.sh
+  printf '3\\n1\\n' | heeler run sort
+  heeler run -i -- some-stdio-server
 
-The task's stdout goes to stdout and its stderr to stderr. It has no stdin, and it inherits the \
-daemon's environment, not yours, apart from --env.
+The task's stdout goes to stdout and its stderr to stderr. It inherits the daemon's environment, \
+not yours, apart from --env.
+
+Stdin is passed on, byte for byte and with its end, if it is a pipe, a socket or a file, and with -i. \
+Otherwise the task has none. When stdin has ended and the reader of stdout is gone, so is the caller, \
+and the task is stopped: a stdio server does not outlive its client.
+
+With -t, as in `heeler run -t bash`, the task has a terminal of its own, of the size of yours, and every key but the detach key is \
+for the task, Ctrl-C included. `heeler attach` continues with a task that was detached.
 
 The exit code is the task's own, 128+n if signal n killed it, 127 if there is no such program, \
 126 if the program cannot be executed, and 141 if the reader of its output went away, which stops \
@@ -103,7 +116,12 @@ impl Run {
             };
             return spawn.run().await;
         }
+        let source = Source::of_run(&self.task.input)?;
         let spawn = spawn_request::foreground(&self.task, &self.foreground)?;
+        let spawn = match source {
+            Source::Stdin => spawn.input(),
+            Source::Nothing | Source::Keyboard => spawn,
+        };
         let cx = Context::open(&self.client).await?;
         let spawn = spawn_request::with_parent(&cx.client, &self.task, spawn).await?;
         // From here on signals are for the task, also while it is being spawned.
@@ -116,27 +134,55 @@ impl Run {
         }
         let is_own = !was_running(&response);
         let task = response.task.ok_or(Error::Incomplete { field: "task" })?;
+        let is_plain = cx.json.is_none();
         let output = ForegroundOutput::open(cx.json).map_err(Failure::setup)?;
+        let output = match (self.task.input.tty, is_own) {
+            (true, true) => output.follow_modes(),
+            // No key is passed on, and so no answer.
+            (true, false) => output.follow_modes().hold_queries_before(u64::MAX),
+            (false, _) => output,
+        };
         if !spec::is_foreground(&task) {
+            if is_own && source == Source::Stdin {
+                // As the shell gives a background job no input.
+                let _ = client.task(&*task.id).input().shutdown().await;
+            }
             return print_id(output, task).await;
         }
+        let source = match is_own {
+            true => source,
+            false => Source::Nothing,
+        };
         let _notes = match task.state() == TaskState::Queued {
             true => Some(QueueNotes::start(client.clone(), task.clone()).await),
             false => None,
         };
+        let may_relay = is_plain && source == Source::Stdin && task.state() == TaskState::Running;
+        let uid = task.uid;
         let task = client.task(task.id);
         let id = task.id().to_owned();
-        let options = AttachOptions::default()
-            .foreground_only()
-            .give_up_after(RECONNECT_LIMIT);
-        let attach = task.attach_with(options);
         let mode = match (is_own, self.task.has_stop_signal()) {
             (true, true) => Mode::Run(StopSignal::AsConfigured),
             (true, false) => Mode::Run(StopSignal::AsReceived),
             (false, _) => Mode::Attach,
         };
-        let keyboard = Keyboard::open(self.detach_key).map_err(Failure::setup)?;
-        let mut session = ForegroundSession::new(task, mode, output, keyboard, signals);
+        let (keyboard, input) = match may_relay {
+            true => (Keyboard::None, None),
+            false => self.open(source).map_err(Failure::setup)?,
+        };
+        let terminal = match source {
+            Source::Keyboard if self.task.input.size.is_none() => {
+                TaskTerminal::SameSize(Box::new(client.clone()))
+            }
+            Source::Keyboard | Source::Nothing | Source::Stdin => TaskTerminal::None,
+        };
+        let session = ForegroundSession::new(task.clone(), mode, output, keyboard, signals);
+        let mut session = session.pass_input(input, terminal);
+        let attach = match may_relay {
+            true => session.pass_stdin(&uid, attach_from).await,
+            false => Ok(task.attach_with(attach_from(0))),
+        };
+        let attach = attach.map_err(Failure::setup)?;
         if let Some(exit) = early_signal.and_then(|signal| session.handle_signal(signal)) {
             return Ok(exit);
         }
@@ -145,6 +191,26 @@ impl Run {
             remove(&client, &id).await;
         }
         exit
+    }
+}
+
+/// The options of the Attach from an offset on.
+fn attach_from(offset: u64) -> AttachOptions {
+    AttachOptions::from_offset(offset)
+        .foreground_only()
+        .give_up_after(RECONNECT_LIMIT)
+}
+
+impl Run {
+    fn open(&self, source: Source) -> io::Result<(Keyboard, Option<Input>)> {
+        Ok(match source {
+            Source::Nothing => (Keyboard::open(self.detach_key)?, None),
+            Source::Stdin => (Keyboard::None, Some(Input::stdin()?)),
+            Source::Keyboard => {
+                let (keyboard, keys) = Keyboard::open_raw(self.detach_key)?;
+                (keyboard, Some(Input::keys(keys)))
+            }
+        })
     }
 }
 
@@ -192,7 +258,7 @@ async fn spawned(
                 Received::HangUp => return Err(Failure::Interrupted(Signal::SIGHUP)),
                 Received::End(_) => early = Some(received),
                 Received::Suspend => Keyboard::None.suspend(),
-                Received::Continue => {}
+                Received::Continue | Received::Resize => {}
             },
         }
     }

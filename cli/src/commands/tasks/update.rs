@@ -8,8 +8,8 @@ use heeler_client::{
 
 use crate::{
     args::{
-        key_value::{self, KeyValue},
         selection, spawn_request,
+        value::key_value::{self, KeyValue},
     },
     completion,
     context::{ClientArgs, Context, Printed},

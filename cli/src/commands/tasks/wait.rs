@@ -11,7 +11,7 @@ use heeler_client::{
 };
 
 use crate::{
-    args::{duration, selection},
+    args::{selection, value::duration},
     completion,
     context::{ClientArgs, Context, Printed},
     exit::Exit,
@@ -40,7 +40,7 @@ With --match each task's first line that matches is printed, for several tasks a
 A line that is there already counts. The exit code is 0, or 1 if a task finished without such a line.
 
 For a session, tasks that are live now or start during the wait count; tasks that finished before \
-do not. Ctrl-C ends the wait only.";
+do not. A call from inside a task waits for the descendants of that task. Ctrl-C ends the wait only.";
 
 /// Wait until tasks are finished, out of the foreground, ready, or have written a line
 #[derive(Debug, Args)]
@@ -209,10 +209,24 @@ async fn check_session(cx: &Context, session: &str) -> Result<(), Failure> {
             "no task, live or finished, is in session {session:?}"
         ))),
         false => {
-            out::note(&format!("session {session:?} has no live task"));
+            out::note(&match is_live(cx, session).await? {
+                true => format!(
+                    "session {session:?} has no live task to wait for: a call from inside a task waits for \
+                     the descendants of that task only"
+                ),
+                false => format!("session {session:?} has no live task"),
+            });
             Ok(())
         }
     }
+}
+
+/// Returns whether the session has a live task. The wait has found none: a task does not wait for itself and for those
+/// above and beside it.
+async fn is_live(cx: &Context, session: &str) -> Result<bool, Failure> {
+    let filter = selection::filter(Some(session), &[]);
+    let live = ListOptions::live().matching(filter).page_size(1);
+    Ok(!cx.client.list_page(live).await?.tasks.is_empty())
 }
 
 /// Returns whether the task has left the foreground and its leader has not exited.

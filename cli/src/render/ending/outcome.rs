@@ -1,8 +1,11 @@
 //! The outcome of a task: exit code, signal, spawn error, unknown, or the status of a worker's result.
 
 use heeler_client::v1::{
-    BackgroundTask, Outcome, SpawnError, SpawnStage, WorkerStatus, outcome::Result as Ended,
+    BackgroundTask, EndReason, Outcome, SpawnError, SpawnStage, WorkerStatus,
+    outcome::Result as Ended,
 };
+
+use super::causes;
 
 /// The EXIT column of `ps`: one word.
 pub(crate) fn word(task: &BackgroundTask) -> String {
@@ -14,6 +17,16 @@ pub(crate) fn word(task: &BackgroundTask) -> String {
         Some(Ended::Worker(status)) => worker_status(*status).to_owned(),
         None => String::new(),
     }
+}
+
+/// The outcome of a task as a clause, with the cause of a kill that no client and no deadline asked for.
+pub(crate) fn with_cause(task: &BackgroundTask) -> Option<String> {
+    let outcome = clause(task.outcome.as_ref()?);
+    let reason = task.end_reason();
+    Some(match reason == EndReason::OutputLimit {
+        true => format!("{outcome}: {}", causes::end_reason(reason)),
+        false => outcome,
+    })
 }
 
 /// A clause, such as `exit code 7` or `killed by SIGKILL`.
@@ -91,6 +104,18 @@ mod tests {
             outcome,
             ..BackgroundTask::default()
         }
+    }
+
+    /// O8
+    #[test]
+    fn a_kill_by_the_output_limit_has_its_cause() {
+        let mut task = with(killed());
+        assert_eq!(with_cause(&task).as_deref(), Some("killed by SIGKILL"));
+        task.end_reason = EndReason::OutputLimit.into();
+        let expected = "killed by SIGKILL: it wrote too much output";
+        assert_eq!(with_cause(&task).as_deref(), Some(expected));
+        task.outcome = None;
+        assert_eq!(with_cause(&task), None);
     }
 
     fn killed() -> Ended {

@@ -74,6 +74,12 @@ fn unix(text: &str) -> Result<ListenAddress, String> {
     })
 }
 
+/// The address of `--http`.
+pub(crate) fn http(text: &str) -> Result<SocketAddr, String> {
+    socket_address(text)
+        .ok_or_else(|| "expected IP:PORT, e.g. 127.0.0.1:7118 or localhost:0".to_owned())
+}
+
 /// A host name may have several addresses, or other ones tomorrow: only `localhost` is accepted.
 fn socket_address(text: &str) -> Option<SocketAddr> {
     match text.strip_prefix("localhost:") {

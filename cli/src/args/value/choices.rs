@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use heeler_client::v1::{
     DisconnectAction, ExclusiveMode, ForegroundTimeoutAction, OrphanPolicy, OutputLimitAction,
-    TaskEventType, TaskKind, TaskState,
+    TaskEventType, TaskKind, TaskRights, TaskState,
 };
 
 /// Defines the enum of a flag whose variants have the names of the contract's.
@@ -49,6 +49,17 @@ choices!(Orphans => OrphanPolicy {
     Abandon,
 });
 
+choices!(Rights => TaskRights {
+    /// Report on the task, spawn children, see and act on descendants
+    Children,
+    /// Report on the task
+    Report,
+    /// No call
+    None,
+    /// Every call
+    All,
+});
+
 choices!(OnOutputLimit => OutputLimitAction {
     /// Keep the beginning and the latest output
     Rotate,
@@ -92,11 +103,15 @@ choices!(EventType => TaskEventType {
     Admitted,
     /// The leader runs
     Started,
+    /// The task has failed and is started again
+    Restarting,
+    /// The leader of another attempt runs
+    Restarted,
     /// The task has moved to the background
     Detached,
     /// The task has been silent for its --stale-after
     Stale,
-    /// A task that was stale or needed input has written output again
+    /// A task that was stale or needed input has written output, or was given input
     Active,
     /// The task is ready
     Ready,

@@ -1,0 +1,201 @@
+//! The relay of this command's own streams: the task's shim reads stdin and writes stdout and stderr itself, so that
+//! their bytes pass neither this process nor the daemon (`heeler_shim::relay`).
+//!
+//! It is an optimisation. Where it cannot be, or ends before the task, bytes take the usual way.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, IoSlice, Write},
+    os::{
+        fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
+        linux::net::SocketAddrExt,
+        unix::{
+            fs::{FileTypeExt, OpenOptionsExt},
+            net::{SocketAddr, UnixStream as StdStream},
+        },
+    },
+    thread,
+    time::Duration,
+};
+
+use heeler_client::{StreamExt, Task};
+use heeler_shim::relay::{ANSWER_MILLIS, VERSION, relay_name};
+use nix::{
+    fcntl::{FcntlArg, OFlag, fcntl},
+    sys::socket::{ControlMessage, MsgFlags, sendmsg},
+    unistd::geteuid,
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::UnixStream,
+    sync::oneshot,
+    time::timeout,
+};
+
+use super::output::ForegroundOutput;
+
+/// The time that a shim has for an answer.
+const ANSWER_WITHIN: Duration = Duration::from_millis(ANSWER_MILLIS);
+
+#[derive(Debug)]
+pub(crate) struct Relay {
+    socket: UnixStream,
+    /// The received part of the last message.
+    end: [u8; 8],
+    filled: usize,
+    /// Resolve when all bytes are copied to streams that are no pipes.
+    copies: Vec<oneshot::Receiver<()>>,
+}
+
+impl Relay {
+    /// Begins a relay of this command's streams, behind the output so far, which is written up to `at`. `None` where
+    /// bytes take the usual way.
+    pub(crate) async fn begin(
+        task: &Task,
+        uid: &str,
+        output: &mut ForegroundOutput,
+        at: &mut u64,
+    ) -> Option<Self> {
+        let begun = async {
+            let mut relay = Self::connect(uid)?;
+            let begin = relay.socket.read_u64_le().await.ok()?;
+            print_before(task, output, at, begin).await?;
+            relay.socket.write_u8(VERSION).await.ok()?;
+            Some(relay)
+        };
+        timeout(ANSWER_WITHIN, begun).await.ok().flatten()
+    }
+
+    /// Connects to the shim of a task, and hands it the streams.
+    fn connect(uid: &str) -> Option<Self> {
+        let stdin = reading_end(io::stdin().as_fd())?;
+        let socket = StdStream::connect_addr(&address(uid)?).ok()?;
+        socket.set_nonblocking(true).ok()?;
+        let socket = UnixStream::from_std(socket).ok()?;
+        // Every user may bind any abstract name.
+        if socket.peer_cred().ok()?.uid() != geteuid().as_raw() {
+            return None;
+        }
+        let mut copies = Vec::new();
+        let mut writing_end = |fd: BorrowedFd<'_>| match pipe_or_socket(fd, Access::Write) {
+            Some(end) => Some(end),
+            None => {
+                let (end, copied) = copied_pipe(fd).ok()?;
+                copies.push(copied);
+                Some(end)
+            }
+        };
+        let stdout = writing_end(io::stdout().as_fd())?;
+        let stderr = writing_end(io::stderr().as_fd())?;
+        let descriptors = [stdin.as_raw_fd(), stdout.as_raw_fd(), stderr.as_raw_fd()];
+        let message = [ControlMessage::ScmRights(&descriptors)];
+        let version = [IoSlice::new(&[VERSION])];
+        let flags = MsgFlags::MSG_NOSIGNAL;
+        sendmsg::<()>(socket.as_raw_fd(), &version, &message, flags, None).ok()?;
+        Some(Self {
+            socket,
+            end: [0; 8],
+            filled: 0,
+            copies,
+        })
+    }
+
+    /// Waits for the end of the relay; returns the offset of the first byte that was not relayed, or `None` if the
+    /// shim was killed. Cancel safe.
+    pub(crate) async fn ended(&mut self) -> Option<u64> {
+        while let Some(room) = self
+            .end
+            .get_mut(self.filled..)
+            .filter(|room| !room.is_empty())
+        {
+            match self.socket.read(room).await {
+                Ok(len @ 1..) => self.filled += len,
+                Ok(_) | Err(_) => break,
+            }
+        }
+        while let Some(copied) = self.copies.last_mut() {
+            // The thread may have failed to write.
+            let _ = copied.await;
+            self.copies.pop();
+        }
+        (self.filled == self.end.len()).then(|| u64::from_le_bytes(self.end))
+    }
+
+    /// Asks the shim to end the relay.
+    pub(crate) async fn leave(&mut self) {
+        // It may have ended.
+        let _ = self.socket.shutdown().await;
+    }
+}
+
+/// Writes the output from an offset to another.
+async fn print_before(
+    task: &Task,
+    output: &mut ForegroundOutput,
+    at: &mut u64,
+    end: u64,
+) -> Option<()> {
+    let mut chunks = task.output_from(*at);
+    while *at < end {
+        let mut chunk = chunks.next().await?.ok()?;
+        let wanted = usize::try_from(end - *at).ok()?;
+        chunk.data.truncate(wanted);
+        *at = chunk.end();
+        output.put_chunk(chunk).ok()?;
+        output.written().await.ok()?;
+    }
+    Some(())
+}
+
+fn address(uid: &str) -> Option<SocketAddr> {
+    let digits = uid.replace('-', "");
+    let uid = u128::from_str_radix(&digits, 16).ok()?;
+    SocketAddr::from_abstract_name(relay_name(&uid.to_be_bytes())).ok()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Read,
+    Write,
+}
+
+fn reading_end(stdin: BorrowedFd<'_>) -> Option<OwnedFd> {
+    pipe_or_socket(stdin, Access::Read)
+}
+
+/// A pipe, opened again so that it does not block and other processes do not notice, or a socket; `None` for anything
+/// else.
+fn pipe_or_socket(fd: BorrowedFd<'_>, access: Access) -> Option<OwnedFd> {
+    let own = fd.try_clone_to_owned().ok()?;
+    let file = File::from(own);
+    let kind = file.metadata().ok()?.file_type();
+    if kind.is_socket() {
+        return Some(file.into());
+    }
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let mut again = OpenOptions::new();
+    again
+        .read(access == Access::Read)
+        .write(access == Access::Write)
+        .custom_flags(OFlag::O_NONBLOCK.bits());
+    kind.is_fifo()
+        .then(|| again.open(path).ok())
+        .flatten()
+        .map(OwnedFd::from)
+}
+
+/// A pipe whose bytes are copied to this file or terminal.
+fn copied_pipe(to: BorrowedFd<'_>) -> io::Result<(OwnedFd, oneshot::Receiver<()>)> {
+    let mut to = File::from(to.try_clone_to_owned()?);
+    let (mut reader, writer) = io::pipe()?;
+    fcntl(&writer, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+    let (done, copied) = oneshot::channel();
+    thread::Builder::new()
+        .name("copy".to_owned())
+        .spawn(move || {
+            // The shim ends the relay when nobody reads the pipe.
+            let _ = io::copy(&mut reader, &mut to).and_then(|_| to.flush());
+            let _ = done.send(());
+        })?;
+    Ok((writer.into(), copied))
+}
