@@ -110,6 +110,13 @@ public class HeelerTask
         OutputOptions? options = null, CancellationToken cancellationToken = default) =>
         Client.ReadLinesAsync(Id, options, cancellationToken);
 
+    /// <inheritdoc cref="HeelerClient.OpenInput"/>
+    public virtual Stream OpenInput(OpenInputOptions? options = null) => Client.OpenInput(Id, options);
+
+    /// <inheritdoc cref="HeelerClient.ResizeTerminalAsync(string, uint, uint, CancellationToken)"/>
+    public virtual Task ResizeTerminalAsync(uint columns, uint rows, CancellationToken cancellationToken = default) =>
+        Client.ResizeTerminalAsync(Id, columns, rows, cancellationToken);
+
     /// <inheritdoc cref="HeelerClient.RemoveAsync(string, CancellationToken)"/>
     public virtual Task RemoveAsync(CancellationToken cancellationToken = default) => Client.RemoveAsync(Id, cancellationToken);
 

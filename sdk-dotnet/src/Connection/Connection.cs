@@ -27,12 +27,11 @@ internal sealed class Connection : IDisposable
 
     private readonly GrpcChannel _channel;
     private readonly Connector _connector;
-    private readonly TimeSpan _retryFor;
 
     internal Connection(HeelerClientOptions options, HeelerAddress address)
     {
         Address = address;
-        _retryFor = options.RetryFor;
+        RetryFor = options.RetryFor;
         var token = Credentials.TokenFor(Address, options);
         _connector = new Connector(Address, Credentials.Authorities(Address, options));
         // HTTP/2 requires an authority; the connector ignores it.
@@ -60,21 +59,23 @@ internal sealed class Connection : IDisposable
 
     internal BackgroundTasks.BackgroundTasksClient Raw { get; }
 
+    /// <summary>Maximum time for which a call is repeated while the daemon is away.</summary>
+    internal TimeSpan RetryFor { get; }
+
     /// <summary>True once a connection succeeded: a daemon that is away is then restarting.</summary>
     internal bool Reached => _connector.Reached;
 
     public void Dispose() => _channel.Dispose();
 
-    internal async Task<T> CallAsync<T>(
+    internal Task<T> CallAsync<T>(
         Retry retry,
         Func<BackgroundTasks.BackgroundTasksClient, CallOptions, AsyncUnaryCall<T>> attempt,
         CancellationToken cancellation)
     {
-        var backoff = new Backoff(_retryFor);
-        while (true)
+        return RepeatAsync(retry, CallOnceAsync, cancellation);
+
+        async Task<T> CallOnceAsync()
         {
-            var begun = Stopwatch.GetTimestamp();
-            Exception error;
             try
             {
                 using var call = attempt(Raw, new CallOptions(cancellationToken: cancellation));
@@ -82,21 +83,39 @@ internal sealed class Connection : IDisposable
             }
             catch (RpcException failed)
             {
-                error = CallFailure.From(failed, Address, cancellation);
+                throw CallFailure.From(failed, Address, cancellation);
             }
-            if (!MayRepeat(retry, error) || backoff.AfterFailure(Stopwatch.GetElapsedTime(begun)) is not { } pause)
-                throw error;
+        }
+    }
+
+    /// <summary>Repeats an attempt that fails while the daemon is away.</summary>
+    internal async Task<T> RepeatAsync<T>(Retry retry, Func<Task<T>> attempt, CancellationToken cancellation)
+    {
+        var backoff = new Backoff(RetryFor);
+        while (true)
+        {
+            var begun = Stopwatch.GetTimestamp();
+            TimeSpan pause;
+            try
+            {
+                return await attempt().ConfigureAwait(false);
+            }
+            catch (HeelerException error) when (MayRepeat(retry, error))
+            {
+                if (backoff.AfterFailure(Stopwatch.GetElapsedTime(begun)) is not { } next) throw;
+                pause = next;
+            }
             await Task.Delay(pause, cancellation).ConfigureAwait(false);
         }
     }
 
     /// <summary>A daemon that was never reached is not restarting: the caller gets the error at once.</summary>
-    private bool MayRepeat(Retry retry, Exception error) => (retry, error) switch
+    private bool MayRepeat(Retry retry, HeelerException error) => (retry, error) switch
     {
         (Retry.Never, _) => false,
         (_, DaemonNotRunningException) => Reached,
-        (_, HeelerException { IsUnprocessed: true }) => true,
-        (_, HeelerException { IsTransient: true }) => retry == Retry.Always,
+        (_, { IsUnprocessed: true }) => true,
+        (_, { IsTransient: true }) => retry == Retry.Always,
         _ => false,
     };
 

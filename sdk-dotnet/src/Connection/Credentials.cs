@@ -10,6 +10,8 @@ namespace Heeler.Client;
 internal static class Credentials
 {
     private const string TokenFile = "HEELER_TOKEN_FILE";
+    /// <summary>Has the token of the task that the program runs in. The daemon sets it.</summary>
+    private const string TaskToken = "HEELER_TOKEN";
     private const string TlsCaFile = "HEELER_TLS_CA";
 
     /// <summary>Returns the token to send. Null: none is known, and the daemon's refusal says what to do.</summary>
@@ -19,6 +21,7 @@ internal static class Credentials
         if (options.Token is { } token) return Checked(token);
         if (Named(options.TokenFile, TokenFile) is { } path)
             return Checked(Read(path, "the token file", () => File.ReadAllText(path)).Trim());
+        if (Environment.GetEnvironmentVariable(TaskToken) is { Length: > 0 } ofTask) return Checked(ofTask);
         return address.IsLoopback ? OwnToken() : null;
     }
 

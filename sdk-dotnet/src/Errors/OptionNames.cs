@@ -25,6 +25,8 @@ internal static class OptionNames
     /// <summary>Returns the option of a field, such as <c>Stop.Grace</c> for <c>spec.stop.grace</c>.</summary>
     internal static string Of(string field)
     {
+        const string register = "register.";
+        if (field.StartsWith(register, StringComparison.Ordinal)) field = field[register.Length..];
         foreach (var (prefix, option) in _exceptions)
         {
             if (field.StartsWith(prefix, StringComparison.Ordinal) && IsBoundary(field, prefix.Length))

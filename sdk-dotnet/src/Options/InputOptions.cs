@@ -2,7 +2,7 @@ using Heeler.V1;
 
 namespace Heeler.Client;
 
-/// <summary>The rules for a task that may wait for input.</summary>
+/// <summary>Gives a task a stdin to write to. It stays open until it is closed.</summary>
 public sealed class InputOptions
 {
     /// <summary>Time without output after which the task is looked at. Null: only when it becomes stale.</summary>

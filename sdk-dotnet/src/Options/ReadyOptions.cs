@@ -3,7 +3,8 @@ using Heeler.V1;
 namespace Heeler.Client;
 
 /// <summary>
-/// The rule by which a task is ready. One of <see cref="Port"/>, <see cref="HttpUrl"/> and <see cref="Command"/> is required.
+/// The rule by which a task is ready. One of <see cref="Port"/>, <see cref="HttpUrl"/>, <see cref="Command"/> and
+/// <see cref="Pattern"/> is required.
 /// </summary>
 public sealed class ReadyOptions
 {
@@ -16,7 +17,13 @@ public sealed class ReadyOptions
     /// <summary>Ready when this program, with its arguments, exits with 0.</summary>
     public IReadOnlyList<string>? Command { get; init; }
 
-    /// <summary>Time between two looks; the first ones follow faster. Null: 1 second.</summary>
+    /// <summary>Ready when a line of the output matches this regular expression.</summary>
+    public string? Pattern { get; init; }
+
+    /// <summary>
+    /// Time between two looks; the first ones follow faster. Null: 1 second. Not with <see cref="Pattern"/>, which
+    /// needs no looks.
+    /// </summary>
     public TimeSpan? Interval { get; init; }
 
     /// <summary>
@@ -30,8 +37,11 @@ public sealed class ReadyOptions
 
     internal ReadyPolicy ToPolicy()
     {
-        if (new object?[] { Port, HttpUrl, Command }.Count(probe => probe is not null) > 1)
-            throw new ArgumentException($"{nameof(Port)}, {nameof(HttpUrl)} and {nameof(Command)} exclude one another");
+        if (new object?[] { Port, HttpUrl, Command, Pattern }.Count(probe => probe is not null) > 1)
+        {
+            throw new ArgumentException(
+                $"{nameof(Port)}, {nameof(HttpUrl)}, {nameof(Command)} and {nameof(Pattern)} exclude one another");
+        }
         var policy = new ReadyPolicy
         {
             Interval = Interval is { } interval ? Time.ToProto(interval) : null,
@@ -40,6 +50,7 @@ public sealed class ReadyOptions
         };
         if (Port is { } port) policy.Port = port;
         if (HttpUrl is not null) policy.HttpUrl = HttpUrl;
+        if (Pattern is not null) policy.Pattern = Pattern;
         if (Command is not null) policy.Command = new ArgvCommand { Args = { Command } };
         return policy;
     }

@@ -92,15 +92,26 @@ public sealed record SpawnOptions
     public OrphanPolicy OrphanPolicy { get; init; }
 
     /// <summary>
+    /// The calls that processes of the task may make: by default report, spawn children, and act on descendants.
+    /// </summary>
+    public TaskRights Rights { get; init; }
+
+    /// <summary>
     /// The limit on the output that is kept, and patterns to look for. Null: 64 MiB, of which the oldest is dropped first.
     /// </summary>
     public OutputPolicyOptions? Output { get; init; }
 
-    /// <summary>Detects a task that waits for input. Null: it is looked at only when it becomes stale.</summary>
+    /// <summary>Gives the task a stdin to write to. Null: without a terminal, stdin is at its end from the start.</summary>
     public InputOptions? Input { get; init; }
+
+    /// <summary>Gives the task a terminal. Null: none.</summary>
+    public TerminalOptions? Terminal { get; init; }
 
     /// <summary>Decides when the task is ready. Null: the task has no readiness.</summary>
     public ReadyOptions? Ready { get; init; }
+
+    /// <summary>Starts the task again when its leader fails. Null: a failure ends the task.</summary>
+    public RestartOptions? Restart { get; init; }
 
     /// <summary>
     /// Makes the call safe to repeat, up to 128 bytes: the daemon starts one task for one id. Null: each call has a new id, so
@@ -130,9 +141,12 @@ public sealed record SpawnOptions
             Exclusive = Exclusive?.ToPolicy(),
             Queue = Queue ?? "",
             OrphanPolicy = OrphanPolicy,
+            Rights = Rights,
             Output = Output?.ToPolicy(),
             Input = Input?.ToPolicy(),
+            Terminal = Terminal?.ToPolicy(),
             Ready = Ready?.ToPolicy(),
+            Restart = Restart?.ToPolicy(),
         };
         SetCommand(spec);
         return new SpawnRequest { RequestId = RequestId ?? Guid.CreateVersion7().ToString(), Spec = spec };

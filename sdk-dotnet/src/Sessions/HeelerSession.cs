@@ -42,6 +42,18 @@ public class HeelerSession
         SpawnOptions command, RunOptions? options = null, CancellationToken cancellationToken = default) =>
         Client.RunAsync(Here(command), options, cancellationToken);
 
+    /// <inheritdoc cref="HeelerClient.HostAsync(HostOptions, Func{HeelerWork, CancellationToken, Task{WorkResult}}, CancellationToken)"/>
+    /// <exception cref="ArgumentException">The options name another session.</exception>
+    public virtual Task<BackgroundTask> HostAsync(
+        HostOptions options,
+        Func<HeelerWork, CancellationToken, Task<WorkResult>> body,
+        CancellationToken cancellationToken = default)
+    {
+        ArgumentNullException.ThrowIfNull(options);
+        var here = options with { SessionId = Only(options.SessionId, nameof(options)) };
+        return Client.HostAsync(here, body, cancellationToken);
+    }
+
     /// <summary>Lists the tasks of the session: live ones first, then newest first.</summary>
     /// <param name="request">The tasks to list. Null: every live task of the session.</param>
     /// <param name="cancellationToken">Ends the listing.</param>
@@ -111,16 +123,18 @@ public class HeelerSession
         return Client.WatchEventsAsync(options with { Filter = Here(options.Filter) }, cancellationToken);
     }
 
-    /// <summary>Returns the number of live tasks of the session now, by kind.</summary>
-    public virtual async Task<SessionCounts> CountsAsync(CancellationToken cancellationToken = default)
+    /// <summary>
+    /// Returns the live tasks of the session by kind, with their ids, their age and their latest sign of life. Null: there is none.
+    /// </summary>
+    public virtual async Task<SessionInfo?> GetAsync(CancellationToken cancellationToken = default)
     {
-        var counts = new SessionCounts();
-        // Large pages: tasks that end between two of them would be counted.
-        var live = new ListRequest { PageSize = 1000 };
-        await foreach (var task in ListAsync(live, cancellationToken).ConfigureAwait(false))
-            counts = counts.With(task.Spec?.Kind ?? TaskKind.Unspecified);
-        return counts;
+        var request = new ListSessionsRequest { SessionId = Id };
+        return (await Client.ListSessionsAsync(request, cancellationToken).ConfigureAwait(false)).Sessions.FirstOrDefault();
     }
+
+    /// <summary>Returns the number of live tasks of the session now, by kind.</summary>
+    public virtual async Task<SessionCounts> CountsAsync(CancellationToken cancellationToken = default) =>
+        (await GetAsync(cancellationToken).ConfigureAwait(false))?.Activity is { } live ? SessionCounts.Of(live) : default;
 
     /// <summary>Returns the id.</summary>
     public override string ToString() => Id;

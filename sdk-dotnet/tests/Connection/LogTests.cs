@@ -53,6 +53,18 @@ public sealed class LogTests : IDisposable
     }
 
     [Fact]
+    public async Task A_worker_that_ends_or_leaves_its_task_logs_no_failure()
+    {
+        await using var daemon = await Daemon.StartAsync();
+        using var heeler = Client(daemon);
+        await heeler.HostAsync(new HostOptions(), (work, cancelled) => work.NoteAsync("here", cancelled), daemon.Soon);
+        await (await heeler.RegisterAsync(new HostOptions(), daemon.Soon)).DisposeAsync();
+        var task = await heeler.SpawnAsync(new SpawnOptions { Argv = ["sleep", "600"] }, daemon.Soon);
+        await using (var work = await heeler.JoinAsync(task.Id, daemon.Soon)) await work.NoteAsync("there", daemon.Soon);
+        Assert.Empty(_log.Notable);
+    }
+
+    [Fact]
     public async Task A_refusal_is_logged()
     {
         await using var daemon = await Daemon.StartAsync();

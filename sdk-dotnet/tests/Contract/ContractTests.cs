@@ -36,6 +36,7 @@ public sealed class ContractTests
     [InlineData(typeof(HeelerClient))]
     [InlineData(typeof(HeelerTask))]
     [InlineData(typeof(HeelerSession))]
+    [InlineData(typeof(HeelerWork))]
     public void Every_member_can_be_overridden_and_a_fake_needs_no_connection(Type type)
     {
         const BindingFlags instance = BindingFlags.Instance | BindingFlags.DeclaredOnly;
@@ -85,6 +86,19 @@ public sealed class ContractTests
     }
 
     [Fact]
+    public void Every_option_of_a_hosted_task_reaches_the_request()
+    {
+        var spec = new TaskSpec { Kind = TaskKind.Hosted };
+        foreach (var field in TaskSpec.Descriptor.Fields.InFieldNumberOrder())
+        {
+            var isOption = typeof(HostOptions).GetProperty(field.PropertyName) is not null;
+            if (isOption) Fill(spec, field);
+        }
+        var register = new WorkRegister { RequestId = "r", Spec = spec, Lease = new Duration { Seconds = 7 } };
+        Assert.Equal(spec.Stop, OptionsFromMessage.Host(register).ToRequest().Spec.Stop);
+    }
+
+    [Fact]
     public void Options_that_exclude_each_other_are_refused()
     {
         var filter = new TaskFilter { SessionId = "s" };
@@ -92,6 +106,8 @@ public sealed class ContractTests
         Assert.Throws<ArgumentException>(() => new FollowOptions { TailBytes = 1, TailLines = 1 }.ToRequest());
         Assert.Throws<ArgumentException>(() => new SpawnOptions { Shell = "true", Argv = ["true"] }.ToRequest());
         var two = new SpawnOptions { Shell = "true", Ready = new() { Port = 0, Command = ["true"] } };
+        Assert.Throws<ArgumentException>(two.ToRequest);
+        two = new() { Shell = "true", Ready = new() { Port = 0, Pattern = "up" } };
         Assert.Throws<ArgumentException>(two.ToRequest);
     }
 

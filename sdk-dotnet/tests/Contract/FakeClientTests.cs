@@ -45,6 +45,21 @@ public sealed class FakeClientTests
         Assert.Equal(new SessionCounts(1, 2), await session.CountsAsync());
     }
 
+    [Fact]
+    public async Task A_fake_worker_serves_a_hosted_body()
+    {
+        using var heeler = new FakeClient();
+        var ended = await heeler.Session("s").HostAsync(new HostOptions(), BodyAsync);
+        Assert.Equal("read 1 file", ended.Result.Text);
+        await Assert.ThrowsAsync<InvalidOperationException>(() => new FakeWork().HeartbeatAsync());
+
+        static async Task<WorkResult> BodyAsync(HeelerWork work, CancellationToken cancelled)
+        {
+            await work.ToolCallAsync("read", "file", cancelled);
+            return $"read {((FakeWork)work).Blocks} file";
+        }
+    }
+
     /// <summary>E9</summary>
     [Fact]
     public async Task A_wait_for_idle_starts_over_when_the_events_since_are_lost()
@@ -82,6 +97,31 @@ public sealed class FakeClientTests
 
     private sealed class FakeSession : HeelerSession;
 
+    private sealed class FakeWork : HeelerWork
+    {
+        private WorkResult? _result;
+
+        internal int Blocks { get; private set; }
+
+        public override Task<BackgroundTask?> AdmittedAsync(CancellationToken cancellationToken = default) =>
+            Task.FromResult<BackgroundTask?>(null);
+
+        public override Task ReportAsync(WorkProgress progress, CancellationToken cancellationToken = default)
+        {
+            Blocks += progress.Blocks.Count;
+            return Task.CompletedTask;
+        }
+
+        public override Task DeliverAsync(WorkResult result, CancellationToken cancellationToken = default)
+        {
+            _result = result;
+            return Task.CompletedTask;
+        }
+
+        public override Task<BackgroundTask> EndedAsync(CancellationToken cancellationToken = default) =>
+            Task.FromResult(new BackgroundTask { Result = new WorkerResult { Text = _result?.Text } });
+    }
+
     private sealed class FakeClient : HeelerClient
     {
         internal SpawnRequest? Spawned { get; private set; }
@@ -94,11 +134,14 @@ public sealed class FakeClientTests
             return Task.FromResult(new SpawnResponse { Task = new BackgroundTask { Id = "shell-a" } });
         }
 
-        public override Task<ListResponse> ListPageAsync(ListRequest request, CancellationToken cancellationToken = default)
+        public override Task<HeelerWork> RegisterAsync(WorkRegister request, CancellationToken cancellationToken = default) =>
+            Task.FromResult<HeelerWork>(new FakeWork());
+
+        public override Task<ListSessionsResponse> ListSessionsAsync(
+            ListSessionsRequest request, CancellationToken cancellationToken = default)
         {
-            TaskKind[] kinds = [TaskKind.Agent, TaskKind.Shell, TaskKind.Shell];
-            var tasks = kinds.Select(kind => HeelerModelFactory.BackgroundTask(spec: new TaskSpec { Kind = kind }));
-            return Task.FromResult(new ListResponse { Tasks = { tasks } });
+            var live = new SessionActivity { SessionId = request.SessionId, Agents = 1, Shells = 2 };
+            return Task.FromResult(new ListSessionsResponse { Sessions = { new SessionInfo { Activity = live } } });
         }
 
         public override async IAsyncEnumerable<WatchItem> WatchEventsAsync(

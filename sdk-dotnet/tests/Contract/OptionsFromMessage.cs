@@ -35,6 +35,17 @@ internal static class OptionsFromMessage
         return options;
     }
 
+    internal static HostOptions Host(WorkRegister request)
+    {
+        var options = Make<HostOptions>(request.Spec, new()
+        {
+            [nameof(HostOptions.RequestId)] = request.RequestId,
+            [nameof(HostOptions.Lease)] = request.Lease?.ToTimeSpan(),
+        });
+        Assert.Equal(request, options.ToRequest());
+        return options;
+    }
+
     internal static CancelOptions Cancel(CancelRequest request)
     {
         var options = Make<CancelOptions>(request, new()

@@ -14,6 +14,9 @@ internal sealed class Daemon : IAsyncDisposable
     /// <summary>The bound of every wait in a test, far beyond the need of a loaded machine.</summary>
     internal static readonly TimeSpan Deadline = TimeSpan.FromSeconds(120);
 
+    internal const int StopSignal = 19;
+    internal const int ContinueSignal = 18;
+
     private const int TerminateSignal = 15;
 
     private static readonly TimeSpan _step = TimeSpan.FromMilliseconds(10);
@@ -107,9 +110,12 @@ internal sealed class Daemon : IAsyncDisposable
     /// <summary>Terminates it, as a service manager would.</summary>
     internal async Task TerminateAsync()
     {
-        Assert.Equal(0, Signal(Assert.IsType<Process>(_process).Id, TerminateSignal));
+        Signal(Assert.IsType<Process>(_process).Id, TerminateSignal);
         await ExitedAsync();
     }
+
+    /// <summary>Sends a signal to a process.</summary>
+    internal static void Signal(int process, int signal) => Assert.Equal(0, Kill(process, signal));
 
     /// <summary>Waits until it exits.</summary>
     internal async Task ExitedAsync()
@@ -140,7 +146,7 @@ internal sealed class Daemon : IAsyncDisposable
     }
 
     [DllImport("libc", EntryPoint = "kill")]
-    private static extern int Signal(int process, int signal);
+    private static extern int Kill(int process, int signal);
 
     private ProcessStartInfo Command()
     {

@@ -90,6 +90,17 @@ internal static class Recipe
         #endregion
     }
 
+    internal static async Task ListSessionsAsync(HeelerClient heeler, TextWriter Console, CancellationToken cancellationToken)
+    {
+        #region sessions
+        foreach (var session in await heeler.ListSessionsAsync(cancellationToken))
+        {
+            Console.WriteLine($"{session.Activity.SessionId}: {string.Join(", ", session.Activity.TaskIds)}");
+            if (session.OnlyStale) Console.WriteLine($"silent since {session.ActivityTime}");
+        }
+        #endregion
+    }
+
     internal static async Task ReadNowAsync(HeelerTask task, TextWriter Console, CancellationToken cancellationToken)
     {
         #region now

@@ -14,7 +14,9 @@ public sealed partial class RecipeTests : IDisposable
     [Fact]
     public void The_page_and_the_readmes_have_the_tested_code()
     {
-        var sources = Read("sdk-dotnet/tests/Recipes/Recipe.cs") + Read("examples/dotnet/worker/AgentHost.cs");
+        string[] files =
+            [.. Directory.GetFiles(Repository.Path("sdk-dotnet/tests/Recipes"), "*Recipe.cs"), Repository.Path("examples/dotnet/worker/AgentHost.cs")];
+        var sources = string.Concat(files.Select(File.ReadAllText));
         var compiled = Region().Matches(sources)
             .ToDictionary(found => found.Groups["name"].Value, found => Dedented(found.Groups["body"].Value));
         foreach (var readme in (string[])["README.md", "sdk-dotnet/README.md"])
@@ -71,9 +73,11 @@ public sealed partial class RecipeTests : IDisposable
         var agent = await Recipe.SpawnAgentAsync(heeler, ["sleep", "600"], TimeSpan.FromMilliseconds(100), daemon.Soon);
         var shell = await heeler.Session("demo").SpawnAsync(new SpawnOptions { Argv = ["sleep", "600"] }, daemon.Soon);
         Assert.True(await agent.EventsAsync(daemon.Soon).AnyAsync(happened => happened.Type == TaskEventType.Stale, daemon.Soon));
+        await Recipe.ListSessionsAsync(heeler, _console, daemon.Soon);
+        Assert.Equal($"demo: {agent}, {shell}\n", _console.ToString());
         var stopping = Recipe.StopSilentAgentsAsync(heeler, heeler.Session("demo"), _console, daemon.Soon);
         await daemon.UntilAsync(() => _console.Has("0 agents and 1 shells are left\n"));
-        Assert.Matches($"^{agent}: Cancelled, proof: (CgroupEmpty|NoChildren)\n", _console.ToString());
+        Assert.Matches($"\n{agent}: Cancelled, proof: (CgroupEmpty|NoChildren)\n", _console.ToString());
         Assert.False(stopping.IsCompleted);
         await shell.CancelAsync(daemon.Soon);
         await stopping;

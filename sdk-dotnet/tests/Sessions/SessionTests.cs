@@ -6,6 +6,47 @@ namespace Heeler.Client.Tests;
 /// <summary>The handle on a session.</summary>
 public sealed class SessionTests
 {
+    /// <summary>E9, T5</summary>
+    [Fact]
+    public async Task Sessions_are_listed_with_their_live_tasks_and_one_that_waits_for_a_zombie_says_so()
+    {
+        await using var daemon = await Daemon.StartAsync();
+        var heeler = daemon.Client();
+        Assert.Empty(await heeler.ListSessionsAsync(daemon.Soon));
+        Assert.Null(await heeler.Session("b").GetAsync(daemon.Soon));
+        var shell = await heeler.Session("a").SpawnAsync(new SpawnOptions { Argv = ["sleep", "600"] }, daemon.Soon);
+        var silence = new SilenceOptions { StaleAfter = TimeSpan.FromMilliseconds(200) };
+        await using var zombie = await heeler.RegisterAsync(new HostOptions { SessionId = "b", Silence = silence }, daemon.Soon);
+        var events = zombie.Handle.EventsAsync(daemon.Soon);
+        var stale = await events.FirstAsync(happened => happened.Type == TaskEventType.Stale, daemon.Soon);
+        Assert.True(stale.SessionActivity.IsOnlyStale);
+        var (a, b) = await heeler.ListSessionsAsync(daemon.Soon) is [var first, var second] ? (first, second) : default;
+        Assert.Equal(("a", 1u, false), (a.Activity.SessionId, a.Activity.Shells, a.OnlyStale));
+        Assert.Equal(shell.Id, Assert.Single(a.Activity.TaskIds));
+        Assert.Equal(("b", 1u, true), (b.Activity.SessionId, b.Activity.Hosted, b.OnlyStale));
+        Assert.Equal([zombie.Handle.Id], b.Activity.HostedIds);
+        Assert.Equal(new SessionCounts(0, 0, 1), await heeler.Session("b").CountsAsync(daemon.Soon));
+        await zombie.FinishAsync("", daemon.Soon);
+        Assert.Equal(0, (await heeler.Session("b").CountsAsync(daemon.Soon)).Total);
+    }
+
+    /// <summary>E10</summary>
+    [Fact]
+    public async Task The_tasks_of_a_session_end_with_the_watch_that_owns_it()
+    {
+        await using var daemon = await Daemon.StartAsync();
+        var heeler = daemon.Client();
+        var own = new SessionOwnershipOptions { SessionId = "s", ReattachWindow = TimeSpan.FromMilliseconds(200) };
+        await using var owner = heeler.WatchEventsAsync(new WatchOptions { OwnSession = own }, daemon.Soon).GetAsyncEnumerator(daemon.Soon);
+        Assert.True(await owner.MoveNextAsync());
+        var task = await heeler.Session("s").SpawnAsync(_sleep, daemon.Soon);
+        Assert.Equal(1u, (await heeler.Session("s").GetAsync(daemon.Soon))!.Owners);
+        await owner.DisposeAsync();
+        var ended = await task.WaitAsync(daemon.Soon);
+        Assert.Equal(TaskState.Cancelled, ended.State);
+        Assert.Equal("the last owner of session \"s\" is gone", ended.Stop.Reason);
+    }
+
     private static readonly SpawnOptions _sleep = new() { Argv = ["sleep", "600"] };
 
     /// <summary>C12, E9</summary>

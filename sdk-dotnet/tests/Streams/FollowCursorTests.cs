@@ -1,4 +1,5 @@
 using Google.Protobuf;
+using Google.Protobuf.WellKnownTypes;
 using Heeler.V1;
 using Xunit;
 
@@ -25,6 +26,15 @@ public sealed class FollowCursorTests
         Take(cursor, Begins("a"), Begins("c"), _bookmark, Output("a", "y", 8));
         Assert.Equal(["a: y"], Items(cursor));
         Assert.Equal(8u, cursor.Request().Cursors[0].Offset);
+    }
+
+    /// <summary>O15</summary>
+    [Fact]
+    public void A_task_that_has_not_started_is_resumed_at_its_first_byte()
+    {
+        var cursor = new FollowCursor(new FollowOutputRequest { TailLines = 1 });
+        Take(cursor, _bookmark, new() { Task = new BackgroundTask { Id = "a" }, Revision = 5 });
+        Assert.Equal([("a", 0ul)], Places(cursor));
     }
 
     /// <summary>O15</summary>
@@ -58,7 +68,7 @@ public sealed class FollowCursorTests
     }
 
     private static FollowOutputResponse Begins(string id, ulong revision = 4) =>
-        new() { Task = new BackgroundTask { Id = id }, Revision = revision };
+        new() { Task = new BackgroundTask { Id = id, StartTime = new Timestamp() }, Revision = revision };
 
     private static FollowOutputResponse Ends(string id, ulong revision) =>
         new() { Ended = new BackgroundTask { Id = id }, Revision = revision };

@@ -5,6 +5,12 @@ namespace Heeler.Client;
 /// <summary>Options of a run. By default, the result has the output and the token stops the command.</summary>
 public sealed class RunOptions
 {
+    /// <summary>
+    /// The source of stdin, which is at its end when this stream is. Null: stdin is at its end from the start, unless the command
+    /// has <see cref="SpawnOptions.Input"/> or <see cref="SpawnOptions.Terminal"/>.
+    /// </summary>
+    public Stream? Stdin { get; init; }
+
     /// <summary>The destination of stdout. Null: <see cref="OnOutput"/> and, without that, the result.</summary>
     public Stream? Stdout { get; init; }
 

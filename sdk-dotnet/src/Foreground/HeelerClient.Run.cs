@@ -31,6 +31,7 @@ public partial class HeelerClient
         ArgumentNullException.ThrowIfNull(command);
         var request = command.ToRequest();
         request.Spec.Foreground ??= new ForegroundPolicy();
+        if (options?.Stdin is not null && request.Spec.Terminal is null) request.Spec.Input ??= new InputPolicy();
         cancellationToken.ThrowIfCancellationRequested();
         // A caller that left here would not know if there is a task to stop.
         var answer = await SpawnAsync(request, CancellationToken.None).ConfigureAwait(false);

@@ -28,6 +28,12 @@ public sealed record WatchOptions
     /// <summary>Adds a summary to <c>Ended</c> events: the end of the task in words.</summary>
     public bool Summaries { get; init; }
 
+    /// <summary>
+    /// Makes this client an owner of a session as long as the watch lasts, from its first item on. When the last owner is gone and
+    /// none comes back in time, the live tasks of the session are cancelled. Null: it owns none.
+    /// </summary>
+    public SessionOwnershipOptions? OwnSession { get; init; }
+
     /// <summary>Fails once the daemon has been away for this long. Null: never, once the daemon was reached.</summary>
     public TimeSpan? GiveUpAfter { get; init; }
 
@@ -41,6 +47,7 @@ public sealed record WatchOptions
             Types_ = { Types },
             BookmarkInterval = Time.ToProto(BookmarkInterval),
             Summaries = Summaries,
+            OwnSession = OwnSession?.ToOwnership(),
         };
         if (AfterRevision is { } revision) request.AfterRevision = revision;
         if (AfterBookmark is { } bookmark) (request.AfterRevision, request.Epoch) = (bookmark.Revision, bookmark.Epoch);

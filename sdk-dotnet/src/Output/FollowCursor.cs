@@ -87,11 +87,15 @@ internal sealed class FollowCursor(FollowOutputRequest first) : IResumable<Follo
     /// <inheritdoc/>
     public FollowItem? Next() => _reached is not null && _ready.TryDequeue(out var item) ? item : null;
 
-    /// <summary>After a reconnect, a task that is known comes again.</summary>
+    /// <summary>
+    /// After a reconnect, a task that is known comes again. One that has not started begins with its first byte, also if it
+    /// has written more by the time of a break.
+    /// </summary>
     private void Begin(BackgroundTask task)
     {
         var given = first.Cursors.FirstOrDefault(cursor => cursor.TaskId == task.Id);
-        var offset = given is { HasOffset: true } ? given.Offset : (ulong?)null;
+        var start = task.StartTime is null ? 0 : (ulong?)null;
+        var offset = given is { HasOffset: true } ? given.Offset : start;
         if (_offsets.TryAdd(task.Id, offset)) _ready.Enqueue(new FollowItem.Begun(task));
     }
 

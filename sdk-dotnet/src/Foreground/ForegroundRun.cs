@@ -1,4 +1,4 @@
-using System.Text;
+using System.Runtime.ExceptionServices;
 using Heeler.V1;
 
 namespace Heeler.Client;
@@ -10,9 +10,6 @@ namespace Heeler.Client;
 /// </summary>
 internal sealed class ForegroundRun(HeelerClient client, HeelerTask task, RunOptions options)
 {
-    /// <summary>The contract's limit. A longer reason would be refused, and the task would run on.</summary>
-    private const int MaxReasonBytes = 4096;
-
     private readonly RunOutput _output = new(options);
     private volatile Exception? _callerError;
 
@@ -20,6 +17,8 @@ internal sealed class ForegroundRun(HeelerClient client, HeelerTask task, RunOpt
     {
         using var disconnect = new CancellationTokenSource();
         var attached = AttachAsync(disconnect.Token);
+        // It is not waited for: a read of the caller's stream may have no end.
+        _ = FeedAsync(disconnect);
         try
         {
             return await attached.WaitAsync(cancellation).ConfigureAwait(false);
@@ -33,6 +32,7 @@ internal sealed class ForegroundRun(HeelerClient client, HeelerTask task, RunOpt
         catch when (_callerError is not null)
         {
             await LeaveAsync(_callerError.Message).ConfigureAwait(false);
+            ExceptionDispatchInfo.Throw(_callerError);
             throw;
         }
         finally
@@ -64,6 +64,28 @@ internal sealed class ForegroundRun(HeelerClient client, HeelerTask task, RunOpt
         throw new IncompleteAnswerException("ended");
     }
 
+    /// <summary>Writes the caller's stream to the command's stdin. A command that does not read to its end is no failure.</summary>
+    private async Task FeedAsync(CancellationTokenSource disconnect)
+    {
+        if (options.Stdin is null) return;
+        try
+        {
+            // Closed only at the end of the stream: a command that is detached keeps its stdin.
+            var input = task.OpenInput();
+            await options.Stdin.CopyToAsync(input, disconnect.Token).ConfigureAwait(false);
+            await input.DisposeAsync().ConfigureAwait(false);
+        }
+        catch (Exception error) when (error is not (OperationCanceledException or HeelerException or ObjectDisposedException))
+        {
+            _callerError = error;
+            await disconnect.CancelAsync().ConfigureAwait(false);
+        }
+        catch (Exception error) when (error is OperationCanceledException or HeelerException or ObjectDisposedException)
+        {
+            // The run has ended, or the command has.
+        }
+    }
+
     /// <summary>Runs the caller's code. If it fails, the run ends: the output has no destination any more.</summary>
     private async Task CallerAsync(Func<ValueTask> step)
     {
@@ -86,12 +108,12 @@ internal sealed class ForegroundRun(HeelerClient client, HeelerTask task, RunOpt
         {
             case RunCancellation.Detach:
                 var detach = (options.Detach ?? new DetachOptions()).ToRequest(filter);
-                detach.Reason = Shortened(reason ?? options.Detach?.Reason);
+                detach.Reason = Reason(reason ?? options.Detach?.Reason);
                 await client.DetachAsync(detach, CancellationToken.None).ConfigureAwait(false);
                 break;
             case RunCancellation.Cancel:
                 var cancel = (options.Cancel ?? new CancelOptions()).ToRequest(filter);
-                cancel.Reason = Shortened(reason ?? options.Cancel?.Reason);
+                cancel.Reason = Reason(reason ?? options.Cancel?.Reason);
                 var answer = await client.CancelAsync(cancel, CancellationToken.None).ConfigureAwait(false);
                 var stopped = CancelOptions.ResultOf(task.Id, answer).Task;
                 if (stopped.Survivors.Count > 0) throw new TaskSurvivedException(stopped);
@@ -101,12 +123,6 @@ internal sealed class ForegroundRun(HeelerClient client, HeelerTask task, RunOpt
         }
     }
 
-    private static string Shortened(string? reason)
-    {
-        var bytes = Encoding.UTF8.GetBytes(reason ?? "");
-        if (bytes.Length <= MaxReasonBytes) return reason ?? "";
-        var end = MaxReasonBytes;
-        while ((bytes[end] & 0xc0) == 0x80) end--;
-        return Encoding.UTF8.GetString(bytes.AsSpan(0, end));
-    }
+    /// <summary>A reason that is too long would be refused, and the task would run on.</summary>
+    private static string Reason(string? reason) => LimitedText.Cut(reason ?? "", LimitedText.Reason);
 }
