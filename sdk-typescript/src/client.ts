@@ -18,6 +18,7 @@ import {
   type WaitResponse,
 } from "./answers.js";
 import { type Address, defaultAddress, formatAddress, parseAddress } from "./connection/address.js";
+import { answered } from "./connection/answered.js";
 import { type CallOptions, Caller, splitOptions } from "./connection/call.js";
 import type { Credentials } from "./connection/credentials.js";
 import { present, toHeelerError } from "./connection/failure.js";
@@ -26,14 +27,18 @@ import { checkMilliseconds, toDuration } from "./connection/time.js";
 import { type Stub, Transport } from "./connection/transport.js";
 import { NotRunningError } from "./errors.js";
 import {
+  type ListSessionsResponse,
   type Queue,
   type ReadOutputResponse,
   type RemoveResponse,
+  type ResizeTerminalResponse,
+  type SessionInfo,
   type ShutdownResponse,
   WaitRequestSchema,
   type WorkCancel,
   type WorkRequestSchema,
   type WorkResponse,
+  type WriteInputResponse,
 } from "./gen/heeler/v1/index.js";
 import type { Filter } from "./options/filter.js";
 import { toMessage } from "./options/message.js";
@@ -42,11 +47,14 @@ import type {
   DetachOptions,
   InspectOptions,
   ListOptions,
+  ListSessionsOptions,
   ReportProgressOptions,
+  ResizeTerminalOptions,
   SendMessageOptions,
   ShutdownOptions,
   UpdateQueueOptions,
   WaitOptions,
+  WriteInputOptions,
 } from "./options/requests.js";
 import type { UpdateTaskOptions } from "./options/output.js";
 import { type SpawnOptions, toSpawnFields } from "./options/spec.js";
@@ -55,6 +63,7 @@ import { attach, type AttachItem, type AttachOptions } from "./streams/attach.js
 import type { WatchItem } from "./streams/cursor.js";
 import { followOutput, type FollowOptions } from "./streams/follow.js";
 import type { FollowItem } from "./streams/follow-cursor.js";
+import { type InputStreamOptions, TaskInput } from "./streams/input.js";
 import {
   type Chunk,
   type OutputOptions,
@@ -72,6 +81,17 @@ import {
 import { type Stream, toStream } from "./streams/stream.js";
 import { watch, type WatchOptions } from "./streams/watch.js";
 import { Task } from "./task.js";
+import type { First } from "./work/connection.js";
+import { Driver } from "./work/driver.js";
+import {
+  type Body,
+  type HostedOptions,
+  type HostOptions,
+  type JoinOptions,
+  runBody,
+  toRegister,
+} from "./work/host.js";
+import { Work } from "./work/work.js";
 
 /** A restart of the daemon takes a fraction of this. */
 const DEFAULT_RETRY_FOR_MS = 5000;
@@ -219,21 +239,17 @@ export class HeelerClient implements Disposable, AsyncDisposable {
 
   /** Lists tasks, page by page: live tasks first, then newest first. */
   list(options: ListOptions = {}): Stream<BackgroundTask> {
-    return toStream(options.signal, (signal) => this.#listAll({ ...options, signal }));
+    return toStream(options.signal, (signal) => {
+      return pages(options.pageToken, async (pageToken) => {
+        const page = await this.listPage({ ...options, signal, pageToken });
+        return { items: page.tasks, next: page.nextPageToken };
+      });
+    });
   }
 
   /** Returns one page of tasks and the revision at which it was true. */
   async listPage(options: ListOptions = {}): Promise<ListResponse> {
     return await this.#caller.call("list", options);
-  }
-
-  async *#listAll(options: ListOptions): AsyncGenerator<BackgroundTask, void, undefined> {
-    let { pageToken } = options;
-    do {
-      const page = await this.listPage({ ...options, pageToken });
-      yield* page.tasks;
-      pageToken = page.nextPageToken;
-    } while (pageToken !== "");
   }
 
   /** Returns one task with its processes, its resource use and the end of its output. */
@@ -311,6 +327,48 @@ export class HeelerClient implements Disposable, AsyncDisposable {
     }
   }
 
+  /**
+   * Registers a hosted task, runs the body as its worker, and delivers the value of the body as the
+   * result. Returns the finished task when the body has ended. The body begins once the task is admitted.
+   *
+   * A body that throws because its signals have aborted delivers `cancelled`. One that throws anything
+   * else delivers `failed`, and `host` rejects with that error. The task may end before the body does, if
+   * it does not react to a cancel or loses its lease; then the value of the body is dropped.
+   */
+  async host(options: HostOptions, body: Body): Promise<BackgroundTask> {
+    const { signal } = options;
+    signal?.throwIfAborted();
+    const { driver, work } = await answered(signal, async (limit) => {
+      return await this.#register({ ...options, signal: limit });
+    });
+    return await runBody(work, driver, body, signal);
+  }
+
+  /** Registers a hosted task, and returns its worker when it is RUNNING or QUEUED. */
+  async register(options: HostedOptions = {}): Promise<Work> {
+    return (await this.#register(options)).work;
+  }
+
+  async #register(options: HostedOptions): Promise<{ driver: Driver; work: Work }> {
+    const { first, repeat } = toRegister(options);
+    const driver = await Driver.start(this.#caller, first, { ...options, repeat });
+    return { driver, work: new Work(driver, this.task(driver.taskId)) };
+  }
+
+  /** Joins a task that exists as its worker. */
+  async join(taskId: string, options: JoinOptions = {}): Promise<Work> {
+    const { takeOver = false, ...rest } = options;
+    const first: First = { case: "join", value: { taskId, takeOver } };
+    const driver = await Driver.start(this.#caller, first, { ...rest, repeat: "always" });
+    return new Work(driver, this.task(taskId));
+  }
+
+  /** Joins the task that this process runs in. Returns undefined if it runs in none. */
+  async current(options: JoinOptions = {}): Promise<Work | undefined> {
+    const id = process.env["HEELER_TASK_ID"] ?? "";
+    return id === "" ? undefined : await this.join(id, options);
+  }
+
   /** Reports progress of a task. Returns the request to stop if the task is being stopped. */
   async reportProgress(
     taskId: string,
@@ -318,6 +376,36 @@ export class HeelerClient implements Disposable, AsyncDisposable {
   ): Promise<WorkCancel | undefined> {
     const { cancel } = await this.#caller.call("reportProgress", { ...options, taskId });
     return cancel;
+  }
+
+  /**
+   * Writes to the stdin or the terminal of a task. The answer says how much was taken. With an offset, or without data, the
+   * call is safe to repeat.
+   */
+  async writeInput(taskId: string, options: WriteInputOptions = {}): Promise<WriteInputResponse> {
+    const request = { ...options, taskId };
+    const isRepeatable = options.offset !== undefined || !options.data?.length;
+    return isRepeatable
+      ? await this.#caller.call("writeInput", request, "always")
+      : await this.#caller.call("writeInput", request);
+  }
+
+  /** Opens the stdin or the terminal of a task as a stream, which goes on across restarts of the daemon. */
+  input(taskId: string, options: InputStreamOptions = {}): TaskInput {
+    const { giveUpAfterMs = Infinity } = options;
+    checkMilliseconds("giveUpAfterMs", giveUpAfterMs);
+    const caller = new Caller(this.#transport, giveUpAfterMs);
+    return new TaskInput(async (request) => {
+      return await caller.call("writeInput", { ...request, taskId }, "always");
+    }, options);
+  }
+
+  /** Changes the size of a task's terminal. */
+  async resizeTerminal(
+    taskId: string,
+    options: ResizeTerminalOptions,
+  ): Promise<ResizeTerminalResponse> {
+    return await this.#caller.call("resizeTerminal", { ...options, taskId });
   }
 
   /** Puts a message into the mailbox of a task, for its worker. Returns its number. */
@@ -346,8 +434,36 @@ export class HeelerClient implements Disposable, AsyncDisposable {
     return queues;
   }
 
+  /** Lists the sessions that have live tasks, by id: a page of at most 500, or the one session that is named. */
+  async listSessions(options: ListSessionsOptions = {}): Promise<ListSessionsResponse> {
+    return await this.#caller.call("listSessions", options);
+  }
+
+  /** Streams the sessions that have live tasks, by id, page by page. */
+  sessions(options: Omit<ListSessionsOptions, "sessionId"> = {}): Stream<SessionInfo> {
+    return toStream(options.signal, (signal) => {
+      return pages(options.pageToken, async (pageToken) => {
+        const page = await this.listSessions({ ...options, signal, pageToken });
+        return { items: page.sessions, next: page.nextPageToken };
+      });
+    });
+  }
+
   /** Ends the daemon. The answer comes when it begins to close. */
   async shutdown(options: ShutdownOptions = {}): Promise<ShutdownResponse> {
     return await this.#caller.call("shutdown", options);
   }
+}
+
+/** The items of one page after another. */
+async function* pages<T>(
+  first: string | undefined,
+  load: (token: string | undefined) => Promise<{ items: readonly T[]; next: string }>,
+): AsyncGenerator<T, void, undefined> {
+  let token = first;
+  do {
+    const { items, next } = await load(token);
+    yield* items;
+    token = next;
+  } while (token !== "");
 }

@@ -3,7 +3,7 @@
  * of the transport into them.
  */
 import type { BackgroundTask } from "./answers.js";
-import type { ErrorReason } from "./gen/heeler/v1/index.js";
+import type { ErrorReason, WorkCancel } from "./gen/heeler/v1/index.js";
 
 /** The reasons in the contract. A newer daemon may send others. */
 export type Reason = Exclude<keyof typeof ErrorReason, "UNSPECIFIED">;
@@ -50,6 +50,7 @@ export abstract class HeelerError extends Error {
     | "refused"
     | "deadline"
     | "protocol"
+    | "cancelled"
     | "closed";
 
   constructor(message: string, options?: ErrorOptions) {
@@ -169,8 +170,8 @@ export class UnreachableError extends HeelerError {
     options?: ErrorOptions,
   ) {
     super(`cannot connect to ${address}: ${message}`, options);
-    // EAGAIN: the daemon's queue of connections is full.
-    this.wasNotReceived = code === "EAGAIN";
+    // EAGAIN: the daemon's queue of connections is full. ECONNRESET: it died with the connection in it.
+    this.wasNotReceived = code === "EAGAIN" || code === "ECONNRESET";
   }
 }
 
@@ -236,6 +237,21 @@ export class DeadlineError extends HeelerError {
 /** The request or the answer does not conform to the contract. */
 export class ProtocolError extends HeelerError {
   readonly kind = "protocol";
+}
+
+/** The task of a worker is to stop, or has ended. It is the reason of the worker's signals. */
+export class CancelledError extends HeelerError {
+  readonly kind = "cancelled";
+
+  constructor(
+    readonly taskId: string,
+    /** The request to stop. Undefined if the task has ended without one. */
+    readonly request: WorkCancel | undefined,
+    options?: ErrorOptions,
+  ) {
+    const reason = request?.reason ? `: ${request.reason}` : "";
+    super(`${taskId} ${request === undefined ? "has ended" : `is to stop${reason}`}`, options);
+  }
 }
 
 /** The client was closed before or during the call. */

@@ -30,6 +30,7 @@ export type { Stub } from "./connection/transport.js";
 export {
   AddressError,
   type AddressProblem,
+  CancelledError,
   ClosedError,
   CredentialsError,
   DaemonStartError,
@@ -57,6 +58,7 @@ export {
   DetachCause,
   DetachOutcome,
   EndReason,
+  type ListSessionsResponse,
   type MatchedLine,
   type Outcome,
   OutputGapCause,
@@ -69,12 +71,15 @@ export {
   type ReadOutputResponse,
   type RemoveResponse,
   type SessionActivity,
+  type SessionInfo,
   type ShutdownResponse,
   type SpawnNotice,
   SpawnNoticeType,
   SpawnStage,
   TaskEventType,
   TaskKind,
+  TaskRights,
+  type TaskMessage,
   type TaskSpec,
   TaskState,
   type Unrecorded,
@@ -102,14 +107,17 @@ export type {
   DetachOptions,
   InspectOptions,
   ListOptions,
+  ListSessionsOptions,
   ProgressOptions,
   ReportProgressOptions,
   RequesterOptions,
+  ResizeTerminalOptions,
   SendMessageOptions,
   ShutdownOptions,
   UntilOptions,
   UpdateQueueOptions,
   WaitOptions,
+  WriteInputOptions,
 } from "./options/requests.js";
 export type {
   ArgvOptions,
@@ -120,10 +128,12 @@ export type {
   ShellOptions,
   InputOptions,
   ReadyOptions,
+  RestartOptions,
   SilenceOptions,
   SpawnOptions,
   StopOptions,
   TaskOptions,
+  TerminalOptions,
 } from "./options/spec.js";
 export {
   type InSession,
@@ -136,10 +146,15 @@ export type { AttachEnd, AttachItem, AttachOptions } from "./streams/attach.js";
 export type { WatchItem } from "./streams/cursor.js";
 export type { FollowOptions, OutputCursorOptions } from "./streams/follow.js";
 export type { FollowItem } from "./streams/follow-cursor.js";
+export { type InputStreamOptions, TaskInput } from "./streams/input.js";
 export type { Line, LineOptions } from "./streams/lines.js";
 export type { Chunk, Gap, OutputOptions, ReadOutputOptions } from "./streams/output.js";
 export type { ResumeOptions } from "./streams/resume.js";
 export type { RunItem, RunOptions, RunResult, RunStart, RunStreamOptions } from "./streams/run.js";
 export type { Stream } from "./streams/stream.js";
-export type { WatchOptions } from "./streams/watch.js";
+export type { SessionOwnershipOptions, WatchOptions } from "./streams/watch.js";
 export { Task } from "./task.js";
+export type { Body, HostedOptions, HostOptions, JoinOptions } from "./work/host.js";
+export type { Reporter } from "./work/progress.js";
+export type { BodyResult, ResultOptions } from "./work/result.js";
+export { Work } from "./work/work.js";

@@ -3,7 +3,7 @@ import type { BackgroundTask, CancelResult } from "./answers.js";
 import type { HeelerClient } from "./client.js";
 import type { CallOptions } from "./connection/call.js";
 import { RefusedError } from "./errors.js";
-import { TaskKind } from "./gen/heeler/v1/index.js";
+import type { SessionInfo } from "./gen/heeler/v1/index.js";
 import type { Filter } from "./options/filter.js";
 import type { CancelOptions, ListOptions } from "./options/requests.js";
 import type { SpawnOptions } from "./options/spec.js";
@@ -13,8 +13,7 @@ import type { RunOptions, RunResult } from "./streams/run.js";
 import type { Stream } from "./streams/stream.js";
 import type { WatchOptions } from "./streams/watch.js";
 import type { Task } from "./task.js";
-
-const LARGEST_PAGE = 1000;
+import type { Body, HostOptions } from "./work/host.js";
 
 /** A session's own filter: it narrows the tasks of the session further. */
 export type SessionFilter = Omit<Filter, "sessionId">;
@@ -62,6 +61,11 @@ export class Session {
     return await this.#client.run({ ...options, sessionId: this.id });
   }
 
+  /** Runs a body as the worker of a hosted task of the session, as `client.host` does. */
+  async host(options: InSession<HostOptions>, body: Body): Promise<BackgroundTask> {
+    return await this.#client.host({ ...options, sessionId: this.id }, body);
+  }
+
   /** Lists the tasks of the session, as `client.list` does. */
   list(options: InSession<ListOptions> = {}): Stream<BackgroundTask> {
     return this.#client.list({ ...options, filter: this.#narrow(options.filter) });
@@ -81,13 +85,19 @@ export class Session {
     return this.#client.watch({ ...options, filter: this.#narrow(options.filter) });
   }
 
+  /**
+   * Returns the live tasks now: their number and ids by kind, since when, the latest sign of life, and
+   * whether all of them are stale. Undefined if there is none.
+   */
+  async info(options: CallOptions = {}): Promise<SessionInfo | undefined> {
+    const { sessions } = await this.#client.listSessions({ ...options, sessionId: this.id });
+    return sessions[0];
+  }
+
   /** Returns the number of tasks that are live now. */
   async counts(options: CallOptions = {}): Promise<SessionCounts> {
-    const counts = { agents: 0, shells: 0, hosted: 0 };
-    for await (const { spec } of this.list({ ...options, pageSize: LARGEST_PAGE })) {
-      counts[countOf(spec?.kind)] += 1;
-    }
-    return counts;
+    const { agents = 0, shells = 0, hosted = 0 } = (await this.info(options))?.activity ?? {};
+    return { agents, shells, hosted };
   }
 
   /**
@@ -129,17 +139,3 @@ const EVENTS_LOST: ReadonlySet<string | undefined> = new Set([
   "EPOCH_MISMATCH",
   "REVISION_OUT_OF_RANGE",
 ]);
-
-/** The count that a live task of this kind is part of. */
-function countOf(kind: TaskKind | undefined): keyof SessionCounts {
-  switch (kind) {
-    case TaskKind.AGENT:
-      return "agents";
-    case TaskKind.HOSTED:
-      return "hosted";
-    case TaskKind.SHELL:
-    case TaskKind.UNSPECIFIED:
-    case undefined:
-      return "shells";
-  }
-}

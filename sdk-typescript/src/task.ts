@@ -15,10 +15,13 @@ import type {
   CancelOptions,
   DetachOptions,
   InspectOptions,
+  ResizeTerminalOptions,
+  SendMessageOptions,
   UntilOptions,
 } from "./options/requests.js";
 import type { SearchOptions, UpdateTaskOptions } from "./options/output.js";
 import type { AttachItem, AttachOptions } from "./streams/attach.js";
+import type { InputStreamOptions, TaskInput } from "./streams/input.js";
 import { type Line, type LineOptions, toLines } from "./streams/lines.js";
 import type { Chunk, OutputOptions } from "./streams/output.js";
 import { type Stream, toStream } from "./streams/stream.js";
@@ -124,6 +127,21 @@ export class Task implements AsyncDisposable {
     return toStream(options.signal, (signal) =>
       toLines(this.output({ ...rest, signal }), { maxLineBytes }),
     );
+  }
+
+  /** Opens the stdin or the terminal of the task as a stream of Node. */
+  input(options: InputStreamOptions = {}): TaskInput {
+    return this.#client.input(this.id, options);
+  }
+
+  /** Changes the size of the task's terminal. */
+  async resizeTerminal(options: ResizeTerminalOptions): Promise<void> {
+    await this.#client.resizeTerminal(this.id, options);
+  }
+
+  /** Puts a message into the mailbox of the task, for its worker. Returns its number. */
+  async sendMessage(options: SendMessageOptions): Promise<bigint> {
+    return await this.#client.sendMessage(this.id, options);
   }
 
   /** Removes the task, which must be finished, and deletes its output. */

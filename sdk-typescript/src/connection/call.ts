@@ -46,6 +46,9 @@ const REPEAT: Readonly<Record<UnaryName, Repeat>> = {
   inspect: "always",
   wait: "always",
   readOutput: "always",
+  // A write with an offset, or without data, overrides this.
+  writeInput: "ifNotReceived",
+  resizeTerminal: "always",
   // A second report would add its blocks again.
   reportProgress: "ifNotReceived",
   // A message with an id overrides this.
@@ -55,6 +58,7 @@ const REPEAT: Readonly<Record<UnaryName, Repeat>> = {
   updateTask: "always",
   updateQueue: "always",
   listQueues: "always",
+  listSessions: "always",
   // A repeated Shutdown would end the next daemon.
   shutdown: "never",
 };

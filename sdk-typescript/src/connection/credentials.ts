@@ -10,6 +10,8 @@ import { defaultTokenFile } from "./paths.js";
 
 /** The environment variable that names the file with the token. */
 const TOKEN_FILE_ENV = "HEELER_TOKEN_FILE";
+/** The environment variable with the token of the task that the program runs in. The daemon sets it. */
+const TASK_TOKEN_ENV = "HEELER_TOKEN";
 /** The environment variable that names the file with the certificate of the authority. */
 const TLS_CA_ENV = "HEELER_TLS_CA";
 
@@ -18,8 +20,8 @@ export interface Credentials {
   /** The token. */
   readonly token?: string | undefined;
   /**
-   * The file with the token. By default the file that `HEELER_TOKEN_FILE` names, else, on loopback, the
-   * file of the calling user's own daemon.
+   * The file with the token. By default the file that `HEELER_TOKEN_FILE` names, else the token of the task
+   * that the program runs in, else, on loopback, the file of the calling user's own daemon.
    */
   readonly tokenFile?: string | undefined;
   /**
@@ -40,6 +42,10 @@ export function tokenFor(address: Address, given: Credentials): string | undefin
   const named = given.tokenFile ?? process.env[TOKEN_FILE_ENV] ?? "";
   if (named !== "") {
     return checked(read(named, "the token file").trim());
+  }
+  const ofTask = process.env[TASK_TOKEN_ENV] ?? "";
+  if (ofTask !== "") {
+    return checked(ofTask);
   }
   return isLoopback(address) ? ownToken() : undefined;
 }

@@ -83,6 +83,7 @@ export function isFinal(error: HeelerError): boolean {
     case "survived":
     case "deadline":
     case "protocol":
+    case "cancelled":
     case "closed":
       return true;
   }

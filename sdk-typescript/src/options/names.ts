@@ -14,6 +14,9 @@ const OWN: ReadonlyMap<string, string> = new Map([
   ["epoch", "after"],
 ]);
 
+/** The messages whose fields are options of the call itself, such as `spawn` and `host`. */
+const UNNAMED: ReadonlySet<string> = new Set(["spec", "register", "join"]);
+
 /**
  * The option that sets a field of a request: `stop.graceMs` for `spec.stop.grace`. Indexes are kept, and
  * a key at the end.
@@ -42,8 +45,7 @@ function walk(type: DescMessage, [segment = "", ...rest]: readonly string[]): Fo
   if (field === undefined) {
     return [];
   }
-  // The options of a spec are those of `spawn` itself.
-  const names = field.name === "spec" ? [] : [optionName(field) + index];
+  const names = UNNAMED.has(field.name) ? [] : [optionName(field) + index];
   if (rest.length === 0) {
     return [{ names, isTime: isDuration(field) }];
   }

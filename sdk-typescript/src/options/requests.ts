@@ -60,6 +60,8 @@ export interface InspectOptions extends CallOptions {
   readonly outputTailBytes?: number | undefined;
   /** Blocks of progress to return, up to 64: 10 by default. */
   readonly blockCount?: number | undefined;
+  /** Returns the screen of a task with a terminal. */
+  readonly includeScreen?: boolean | undefined;
 }
 
 /** One piece of a worker's progress. */
@@ -92,6 +94,28 @@ export interface ReportProgressOptions extends CallOptions {
   readonly update?: ProgressOptions | undefined;
   /** True: a cancel in the next minute begins softly. */
   readonly listens?: boolean | undefined;
+}
+
+/** The options of `writeInput`. */
+export interface WriteInputOptions extends CallOptions {
+  /** The writer's id, up to 48 bytes. The first writer with an id has the input, until another one takes over. */
+  readonly writerId?: string | undefined;
+  /** The offset of the first byte; a repeated call then changes nothing. By default the end of the input. */
+  readonly offset?: bigint | number | undefined;
+  /** The bytes, up to 1 MiB. */
+  readonly data?: Uint8Array | undefined;
+  /** Closes the input behind the bytes. */
+  readonly close?: boolean | undefined;
+  /** Takes the input from the writer that has it. */
+  readonly takeOver?: boolean | undefined;
+  /** The longest time to wait for room for all of the data, up to 5 minutes. By default no wait. */
+  readonly waitMs?: number | undefined;
+}
+
+/** The size of a terminal: 1 to 1000 columns and rows. */
+export interface ResizeTerminalOptions extends CallOptions {
+  readonly columns: number;
+  readonly rows: number;
 }
 
 /** The options of `sendMessage`. */
@@ -138,6 +162,16 @@ export interface UpdateQueueOptions extends CallOptions {
   readonly slots?: number | undefined;
   /** True admits no further task. */
   readonly paused?: boolean | undefined;
+}
+
+/** The options of `listSessions`. */
+export interface ListSessionsOptions extends CallOptions {
+  /** This session alone. */
+  readonly sessionId?: string | undefined;
+  /** Maximum number of sessions in a page: 100 by default, at most 500. */
+  readonly pageSize?: number | undefined;
+  /** The `nextPageToken` of the last page. */
+  readonly pageToken?: string | undefined;
 }
 
 /** The options of `shutdown`. */

@@ -12,6 +12,7 @@ import type {
   ReadyTimeoutAction,
   StaleAction,
   TaskKind,
+  TaskRights,
   TaskSpec,
 } from "../gen/heeler/v1/index.js";
 import type { FieldOptions } from "./message.js";
@@ -80,12 +81,21 @@ export interface TaskOptions {
    * they are gone. `kill`: they are killed. `abandon`: they live on, and the task names them.
    */
   readonly orphanPolicy?: Word<typeof OrphanPolicy> | undefined;
+  /**
+   * The calls that processes of the task may make. `children` (the default): report on the task, spawn children, and
+   * see and act on descendants. `report`: report alone. `none`: no call. `all`: every call.
+   */
+  readonly rights?: Word<typeof TaskRights> | undefined;
   /** The limit on the output, and patterns to look for. By default `rotate` at 64 MiB, no pattern. */
   readonly output?: OutputPolicyOptions | undefined;
-  /** Detects a task that waits for input. By default it is looked at only when it becomes stale. */
+  /** Gives the task a stdin to write to. By default, without a terminal, stdin is at its end from the start. */
   readonly input?: InputOptions | undefined;
+  /** Gives the task a terminal. By default it has none. */
+  readonly terminal?: TerminalOptions | undefined;
   /** Decides when the task is ready. By default it has no readiness. */
   readonly ready?: ReadyOptions | undefined;
+  /** Starts the task again when its leader fails. By default a failure ends the task. */
+  readonly restart?: RestartOptions | undefined;
 }
 
 /** Changes to a task's environment. */
@@ -146,13 +156,23 @@ export interface OutputPolicyOptions {
   readonly patterns?: readonly PatternOptions[] | undefined;
 }
 
-/** The rules for a task that may wait for input. */
+/** The terminal of a task. */
+export interface TerminalOptions {
+  /** Columns, from 1 to 1000: 80 by default. */
+  readonly columns?: number | undefined;
+  /** Rows, from 1 to 1000: 24 by default. */
+  readonly rows?: number | undefined;
+  /** The type, which the task gets as TERM: `xterm-256color` by default. */
+  readonly term?: string | undefined;
+}
+
+/** The rules for a task with input. Its stdin stays open until it is closed. */
 export interface InputOptions {
   /** Time without output after which the task is looked at. By default only when it becomes stale. */
   readonly notifyAfterMs?: number | undefined;
 }
 
-/** The rule by which a task is ready: one of `port`, `httpUrl` and `command`. */
+/** The rule by which a task is ready: one of `port`, `httpUrl`, `command` and `pattern`. */
 export interface ReadyOptions {
   /** A process of the task listens on this TCP port; 0 for any port. */
   readonly port?: number | undefined;
@@ -160,12 +180,26 @@ export interface ReadyOptions {
   readonly httpUrl?: string | undefined;
   /** This program, with its arguments, exits with 0. */
   readonly command?: { readonly args: readonly string[] } | undefined;
-  /** Time between two looks: 1 s by default. The first ones follow faster. */
+  /** A line of the output matches this regular expression, in the syntax of the daemon. */
+  readonly pattern?: string | undefined;
+  /** Time between two looks: 1 s by default. The first ones follow faster. Not with `pattern`. */
   readonly intervalMs?: number | undefined;
   /** Time from the start within which the task must be ready. By default no limit. */
   readonly timeoutMs?: number | undefined;
   /** Action after that time: `notify` (the default) does nothing, `cancel` stops the task. */
   readonly onTimeout?: Word<typeof ReadyTimeoutAction> | undefined;
+}
+
+/** The rule by which a task whose leader fails is started again, under the same id. */
+export interface RestartOptions {
+  /** Time from a failure to the next attempt: 1 s by default. It doubles with every further failure in a row. */
+  readonly delayMs?: number | undefined;
+  /** The longest such time: 30 s by default. */
+  readonly maxDelayMs?: number | undefined;
+  /** The most restarts in a row; 0 for no limit. 5 by default. */
+  readonly maxRestarts?: number | undefined;
+  /** The run of an attempt after which its failure is the first one in a row again: 60 s by default. */
+  readonly resetAfterMs?: number | undefined;
 }
 
 /** A key that only one live task has at a time. */

@@ -110,13 +110,17 @@ export class FollowCursor {
     }
   }
 
-  /** After a break, a task that is known comes again. */
+  /**
+   * After a break, a task that is known comes again. One that has not started begins with its first byte, also
+   * if it has written more by the time of a break.
+   */
   #begin(task: BackgroundTask): FollowItem[] {
     if (this.#offsets.has(task.id)) {
       return [];
     }
     const given = this.first.cursors.find(({ taskId }) => taskId === task.id);
-    this.#offsets.set(task.id, given?.offset);
+    const first = task.startTime === undefined ? 0n : undefined;
+    this.#offsets.set(task.id, given?.offset ?? first);
     return [{ kind: "task", task }];
   }
 }

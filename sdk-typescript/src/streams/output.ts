@@ -27,6 +27,8 @@ export interface Chunk {
   readonly data: Uint8Array;
   /** The output that is missing from `offset` on, if this is a gap. */
   readonly gap?: Gap;
+  /** True if a filter with lines of context has left out the line before this one. */
+  readonly beginsGroup?: boolean;
 }
 
 /** Output that is missing. */
@@ -91,11 +93,19 @@ export async function* readChunks(
 export function toChunks(chunks: readonly OutputChunk[], nextOffset: bigint): Chunk[] {
   return chunks.map((chunk, index) => {
     const { content, offset, stream } = chunk;
+    const group = chunk.beginsGroup === true ? { beginsGroup: true } : {};
     const readTime = toDate(chunk.readTime) ?? new Date(0);
     if (content.case === "text") {
       // Replaced characters make the text longer or shorter than its bytes.
       const end = chunks[index + 1]?.offset ?? nextOffset;
-      return withJson({ offset, end, stream, readTime, data: Buffer.from(content.value) });
+      return withJson({
+        offset,
+        end,
+        stream,
+        readTime,
+        data: Buffer.from(content.value),
+        ...group,
+      });
     }
     if (content.case === "gap") {
       const { length, cause, lines } = content.value;
@@ -104,7 +114,14 @@ export function toChunks(chunks: readonly OutputChunk[], nextOffset: bigint): Ch
       return withJson({ ...missing, gap });
     }
     const data = content.value ?? new Uint8Array();
-    return withJson({ offset, end: offset + BigInt(data.length), stream, readTime, data });
+    return withJson({
+      offset,
+      end: offset + BigInt(data.length),
+      stream,
+      readTime,
+      data,
+      ...group,
+    });
   });
 }
 

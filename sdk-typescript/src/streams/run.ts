@@ -7,6 +7,7 @@
  *                └─ abort, error or loop left ──> cancel or detach with that reason ──> rejects
  */
 import type { HeelerClient } from "../client.js";
+import { answered } from "../connection/answered.js";
 import { present } from "../connection/failure.js";
 import { ProtocolError } from "../errors.js";
 import { type AttachEndReason, OutputStream, type SpawnNotice } from "../gen/heeler/v1/index.js";
@@ -21,9 +22,6 @@ import type { Stream } from "./stream.js";
 
 /** Maximum amount of output in a result. */
 const DEFAULT_MAX_BYTES = 16 << 20;
-
-/** Time to wait for the answer to Spawn after an abort: without it, the task to stop is unknown. */
-const SPAWN_ANSWER_LIMIT_MS = 5000;
 
 /** The options of `runStream`. */
 export type RunStreamOptions = (ShellOptions | ArgvOptions) &
@@ -130,8 +128,10 @@ export async function* runItems(
   const onDisconnect =
     rest.foreground?.onDisconnect ?? (onAbort === "detach" ? "detach" : undefined);
   const spawn: SpawnOptions = { ...rest, foreground: { ...rest.foreground, onDisconnect } };
-  const { id, notices } = await start(client, spawn, signal);
-  const task = client.task(id);
+  const { task: started, notices } = await answered(signal, async (limit) => {
+    return await client.spawnResponse({ ...spawn, signal: limit });
+  });
+  const task = client.task(present("task", started).id);
   const attachment = new RunAttachment(task, leave, signal);
   try {
     yield { kind: "started", task, notices };
@@ -143,32 +143,6 @@ export async function* runItems(
     throw error;
   } finally {
     await attachment.close();
-  }
-}
-
-/** Starts the task. After an abort, the attachment stops it, and needs to know its id. */
-async function start(
-  client: HeelerClient,
-  options: SpawnOptions,
-  signal: AbortSignal | undefined,
-): Promise<{ id: string; notices: readonly SpawnNotice[] }> {
-  const limit = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
-  const aborted = (): void => {
-    timer = setTimeout(() => {
-      limit.abort(signal?.reason);
-    }, SPAWN_ANSWER_LIMIT_MS);
-  };
-  signal?.addEventListener("abort", aborted, { once: true });
-  try {
-    const answer = await client.spawnResponse({ ...options, signal: limit.signal });
-    return { id: present("task", answer.task).id, notices: answer.notices };
-  } catch (error) {
-    signal?.throwIfAborted();
-    throw error;
-  } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener("abort", aborted);
   }
 }
 

@@ -14,6 +14,13 @@ import type { Word } from "../options/words.js";
 import { Cursor, type WatchItem } from "./cursor.js";
 import { resume, type ResumeOptions } from "./resume.js";
 
+/** The ownership of a session. */
+export interface SessionOwnershipOptions {
+  readonly sessionId: string;
+  /** Time for an owner to come back after the last one is gone: 10 s by default. */
+  readonly reattachWindowMs?: number | undefined;
+}
+
 /** The options of `watch`. */
 export interface WatchOptions extends ResumeOptions {
   /**
@@ -31,6 +38,11 @@ export interface WatchOptions extends ResumeOptions {
   readonly bookmarkIntervalMs?: number | undefined;
   /** Adds a summary to ENDED events: the end of the task in words. */
   readonly summaries?: boolean | undefined;
+  /**
+   * Makes this client an owner of a session as long as the stream lasts, from its first item on. When the
+   * last owner is gone and none comes back in time, the live tasks of the session are cancelled.
+   */
+  readonly ownSession?: SessionOwnershipOptions | undefined;
 }
 
 /**

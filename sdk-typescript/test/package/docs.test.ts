@@ -11,7 +11,7 @@ import { PACKAGE } from "../support/package.js";
 /** Inside the package, so that the programs can import it by its name. */
 const FOLDER = join(PACKAGE, "build/docs");
 const RECIPE =
-  /^## (?<title>\d\. .*)\n\n```ts\n(?<code>[^]*?)```\n\n```text\n(?<prints>[^]*?)```$/gmu;
+  /^## (?<title>\d+\. .*)\n\n(?:[^`#][^\n]*\n\n)?```ts\n(?<code>[^]*?)```\n\n```text\n(?<prints>[^]*?)```$/gmu;
 
 const page = readFileSync(join(PACKAGE, "../docs/sdk/typescript.md"), "utf8");
 const recipes = [...page.matchAll(RECIPE)].map(({ groups }, index) => ({

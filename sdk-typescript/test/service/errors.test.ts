@@ -11,6 +11,7 @@ import {
   NotRunningError,
   RefusedError,
   TaskState,
+  UnreachableError,
 } from "../../src/index.js";
 import { Daemon } from "../support/daemon.js";
 
@@ -22,6 +23,16 @@ test("the error for a missing daemon has its address and the command that starts
     assert.equal(error.address, address);
     return true;
   });
+});
+
+test("a daemon that dies or has no room while it is connected to is tried again", () => {
+  for (const [code, isTransient] of [
+    ["EAGAIN", true],
+    ["ECONNRESET", true],
+    ["EACCES", false],
+  ] as const) {
+    assert.equal(new UnreachableError("unix:/s", code, "no").isTransient, isTransient, code);
+  }
 });
 
 test("the address comes from the environment, and a bad one is refused", async () => {

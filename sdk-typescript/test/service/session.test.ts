@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { TaskEventType, TaskState } from "../../src/index.js";
+import { TaskEventType, TaskState, toDate } from "../../src/index.js";
 import { collect } from "../support/collect.js";
-import { Daemon } from "../support/daemon.js";
+import { Daemon, until } from "../support/daemon.js";
 
 test("a session has only its own tasks", async () => {
   await using daemon = await Daemon.start();
@@ -38,6 +38,51 @@ test("a command in the foreground belongs to the session", async () => {
   const result = await client.session("s").run({ shell: "echo hello; exit 3", name: "greeting" });
   assert.deepEqual([result.stdout, result.exitCode], ["hello\n", 3]);
   assert.deepEqual([result.task.spec?.sessionId, result.task.spec?.name], ["s", "greeting"]);
+});
+
+/** E9, L8 */
+test("sessions are listed with the ids of their live tasks, and say if all are stale", async () => {
+  await using daemon = await Daemon.start();
+  await using client = await daemon.connect();
+  assert.deepEqual(await collect(client.sessions()), []);
+  const session = client.session("b");
+  assert.equal(await session.info(), undefined);
+  const before = Date.now();
+  const shell = await session.spawn({ argv: ["sleep", "600"], silence: { staleAfterMs: 200 } });
+  const agent = await session.spawn({ argv: ["sleep", "600"], kind: "agent" });
+  await using work = await client.register({ sessionId: "b" });
+  for (const id of ["a", "c", "d"]) {
+    await client.session(id).spawn({ argv: ["sleep", "600"] });
+  }
+  const ids = (await collect(client.sessions({ pageSize: 2 }))).map(
+    (one) => one.activity?.sessionId,
+  );
+  assert.deepEqual(ids, ["a", "b", "c", "d"]);
+  const info = await session.info();
+  assert.deepEqual(
+    [info?.activity?.shellIds, info?.activity?.agentIds, info?.activity?.hostedIds],
+    [[shell.id], [agent.id], [work.task.id]],
+  );
+  assert.equal(info?.onlyStale, false);
+  assert((toDate(info.sinceTime)?.getTime() ?? 0) >= before - 1000);
+  assert((toDate(info.activityTime)?.getTime() ?? 0) >= before - 1000);
+
+  await agent.cancel();
+  await work.finish("done");
+  const stale = await until("only a stale task is left", async () => {
+    const left = await session.info();
+    return left?.onlyStale === true ? left : undefined;
+  });
+  assert.deepEqual([stale.activity?.stale, stale.activity?.shellIds], [1, [shell.id]]);
+  for await (const item of session.watch({ after: 0n, types: ["stale"] })) {
+    if (item.kind === "event") {
+      const { sessionActivity } = item.event;
+      assert.equal(sessionActivity?.stale, 1);
+      assert(sessionActivity.shellIds.includes(shell.id));
+      break;
+    }
+  }
+  await assert.rejects(client.listSessions({ pageToken: "x" }), { code: "INVALID_ARGUMENT" });
 });
 
 /** E9, R1 */
@@ -97,4 +142,32 @@ test("the first item of a watch is a bookmark, and events have counts or none", 
     ["ENDED", 0],
     ["SESSION_IDLE", 0],
   ]);
+});
+
+/** E10 */
+test("the tasks of a session end with the watch that owns it, not with a restart", async () => {
+  await using daemon = await Daemon.start();
+  await using client = await daemon.connect();
+  const session = client.session("s");
+  const abort = new AbortController();
+  const owner = session.watch({
+    ownSession: { sessionId: "s", reattachWindowMs: 2_000 },
+    signal: abort.signal,
+  });
+  const first = await owner.next();
+  assert.equal(first.value?.kind, "bookmark");
+  const task = await session.spawn({ argv: ["sleep", "600"] });
+  assert.equal((await session.info())?.owners, 1);
+  await daemon.kill("SIGKILL");
+  await daemon.restart();
+  const again = collect(owner);
+  await until("the owner is back", async () => {
+    const info = await session.info();
+    return info?.owners === 1 ? info : undefined;
+  });
+  abort.abort();
+  await assert.rejects(again);
+  const ended = await task.wait();
+  assert.equal(ended.state, TaskState.CANCELLED);
+  assert.equal(ended.stop?.reason, 'the last owner of session "s" is gone');
 });

@@ -67,6 +67,14 @@ export class Daemon implements AsyncDisposable {
     });
   }
 
+  /** The HTTP address in the log. */
+  async httpAddress(): Promise<string> {
+    const line = /listening on (?<address>http\S+)/gu;
+    return await until("the daemon logs its address", () => {
+      return [...this.#log.matchAll(line)].at(-1)?.groups?.["address"];
+    });
+  }
+
   /** Ends the daemon with a signal and waits for its exit. */
   async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
     this.#process?.kill(signal);

@@ -31,7 +31,7 @@ function feed(cursor: FollowCursor, ...messages: Message[]): string[] {
 }
 
 const begins = (id: string, revision = 4n): Message => ({
-  item: { case: "task", value: { id } },
+  item: { case: "task", value: { id, startTime: { seconds: 1n } } },
   revision,
 });
 const ends = (id: string, revision: bigint): Message => ({
@@ -50,6 +50,14 @@ const bookmark: Message = { item: { case: "bookmark", value: { epoch: "here" } }
 function places(cursor: FollowCursor): [string, bigint | undefined][] {
   return cursor.request().cursors.map(({ taskId, offset }) => [taskId, offset]);
 }
+
+/** O15 */
+test("a task that has not started is resumed at its first byte", () => {
+  const start = { case: "tailLines", value: 1n } as const;
+  const cursor = new FollowCursor(create(FollowOutputRequestSchema, { start }));
+  feed(cursor, bookmark, { item: { case: "task", value: { id: "a" } }, revision: 5n });
+  assert.deepEqual(places(cursor), [["a", 0n]]);
+});
 
 /** O15 */
 test("a break resumes each task that has not ended, at its offset", () => {

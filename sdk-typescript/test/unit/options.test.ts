@@ -25,25 +25,32 @@ import type {
   ForegroundOptions,
   HeadAndTailOptions,
   HeelerClient,
+  InputOptions,
   InspectOptions,
   ListOptions,
+  ListSessionsOptions,
   OutputCursorOptions,
   OutputFilterOptions,
   OutputPolicyOptions,
   PatternOptions,
   ProgressOptions,
   ReadOutputOptions,
+  ReadyOptions,
   ReportProgressOptions,
+  ResizeTerminalOptions,
+  RestartOptions,
   SearchOptions,
   SendMessageOptions,
   ShutdownOptions,
   SilenceOptions,
   SpawnOptions,
   StopOptions,
+  TerminalOptions,
   UpdateQueueOptions,
   UpdateTaskOptions,
   WaitOptions,
   WatchOptions,
+  WriteInputOptions,
 } from "../../src/index.js";
 import { type OptionName, toMessage } from "../../src/options/message.js";
 import { optionOf } from "../../src/options/names.js";
@@ -74,6 +81,8 @@ interface RequestOptions {
   readonly readOutput: ReadOutputOptions & { readonly taskId: string };
   // `after` sets both.
   readonly followOutput: FollowOptions & { readonly afterRevision: bigint; readonly epoch: string };
+  readonly writeInput: WriteInputOptions & { readonly taskId: string };
+  readonly resizeTerminal: ResizeTerminalOptions & { readonly taskId: string };
   readonly updateTask: UpdateTaskOptions & { readonly taskId: string };
   // Its requests are the contract's own messages.
   readonly work: Readonly<Record<OptionName<v1.WorkRequest>, unknown>>;
@@ -82,6 +91,7 @@ interface RequestOptions {
   readonly remove: CallOptions & { readonly filter: Filter };
   readonly updateQueue: UpdateQueueOptions & { readonly name: string };
   readonly listQueues: CallOptions;
+  readonly listSessions: ListSessionsOptions;
   readonly shutdown: ShutdownOptions;
 }
 
@@ -99,6 +109,10 @@ export type Checks = [
   Complete<Missing<v1.ForegroundPolicy, ForegroundOptions>>,
   Complete<Missing<v1.SilencePolicy, SilenceOptions>>,
   Complete<Missing<v1.ExclusivePolicy, ExclusiveOptions>>,
+  Complete<Missing<v1.InputPolicy, InputOptions>>,
+  Complete<Missing<v1.TerminalPolicy, TerminalOptions>>,
+  Complete<Missing<v1.ReadyPolicy, ReadyOptions>>,
+  Complete<Missing<v1.RestartPolicy, RestartOptions>>,
   Complete<Missing<v1.TaskFilter, Filter>>,
   Complete<Missing<v1.OutputPolicy, OutputPolicyOptions>>,
   Complete<Missing<v1.OutputPattern, PatternOptions>>,

@@ -51,7 +51,7 @@ export const ErrorInfoSchema: GenMessage<ErrorInfo> = /*@__PURE__*/
   messageDesc(file_google_rpc_error_details, 0);
 
 /**
- * Which fields of a request cannot be used.
+ * The fields of a request that cannot be used.
  *
  * @generated from message google.rpc.BadRequest
  */

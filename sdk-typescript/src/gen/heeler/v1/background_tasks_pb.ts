@@ -27,6 +27,8 @@ import type { DetachRequestSchema, DetachResponseSchema } from "./detach_pb.js";
 import { file_heeler_v1_detach } from "./detach_pb.js";
 import type { FollowOutputRequestSchema, FollowOutputResponseSchema } from "./follow_pb.js";
 import { file_heeler_v1_follow } from "./follow_pb.js";
+import type { ResizeTerminalRequestSchema, ResizeTerminalResponseSchema, WriteInputRequestSchema, WriteInputResponseSchema } from "./input_pb.js";
+import { file_heeler_v1_input } from "./input_pb.js";
 import type { InspectRequestSchema, InspectResponseSchema } from "./inspect_pb.js";
 import { file_heeler_v1_inspect } from "./inspect_pb.js";
 import type { ListRequestSchema, ListResponseSchema } from "./list_pb.js";
@@ -43,6 +45,8 @@ import type { ReportProgressRequestSchema, ReportProgressResponseSchema } from "
 import { file_heeler_v1_report } from "./report_pb.js";
 import type { ShutdownRequestSchema, ShutdownResponseSchema } from "./server_pb.js";
 import { file_heeler_v1_server } from "./server_pb.js";
+import type { ListSessionsRequestSchema, ListSessionsResponseSchema } from "./session_pb.js";
+import { file_heeler_v1_session } from "./session_pb.js";
 import type { SpawnRequestSchema, SpawnResponseSchema } from "./spawn_pb.js";
 import { file_heeler_v1_spawn } from "./spawn_pb.js";
 import type { UpdateTaskRequestSchema, UpdateTaskResponseSchema } from "./update_pb.js";
@@ -58,7 +62,7 @@ import { file_heeler_v1_work } from "./work_pb.js";
  * Describes the file heeler/v1/background_tasks.proto.
  */
 export const file_heeler_v1_background_tasks: GenFile = /*@__PURE__*/
-  fileDesc("CiBoZWVsZXIvdjEvYmFja2dyb3VuZF90YXNrcy5wcm90bxIJaGVlbGVyLnYxMvgJCg9CYWNrZ3JvdW5kVGFza3MSOgoFU3Bhd24SFy5oZWVsZXIudjEuU3Bhd25SZXF1ZXN0GhguaGVlbGVyLnYxLlNwYXduUmVzcG9uc2USPwoGQXR0YWNoEhguaGVlbGVyLnYxLkF0dGFjaFJlcXVlc3QaGS5oZWVsZXIudjEuQXR0YWNoUmVzcG9uc2UwARI9CgZEZXRhY2gSGC5oZWVsZXIudjEuRGV0YWNoUmVxdWVzdBoZLmhlZWxlci52MS5EZXRhY2hSZXNwb25zZRI9CgZDYW5jZWwSGC5oZWVsZXIudjEuQ2FuY2VsUmVxdWVzdBoZLmhlZWxlci52MS5DYW5jZWxSZXNwb25zZRI3CgRMaXN0EhYuaGVlbGVyLnYxLkxpc3RSZXF1ZXN0GhcuaGVlbGVyLnYxLkxpc3RSZXNwb25zZRJACgdJbnNwZWN0EhkuaGVlbGVyLnYxLkluc3BlY3RSZXF1ZXN0GhouaGVlbGVyLnYxLkluc3BlY3RSZXNwb25zZRJOCgtXYXRjaEV2ZW50cxIdLmhlZWxlci52MS5XYXRjaEV2ZW50c1JlcXVlc3QaHi5oZWVsZXIudjEuV2F0Y2hFdmVudHNSZXNwb25zZTABEjcKBFdhaXQSFi5oZWVsZXIudjEuV2FpdFJlcXVlc3QaFy5oZWVsZXIudjEuV2FpdFJlc3BvbnNlEkkKClJlYWRPdXRwdXQSHC5oZWVsZXIudjEuUmVhZE91dHB1dFJlcXVlc3QaHS5oZWVsZXIudjEuUmVhZE91dHB1dFJlc3BvbnNlElEKDEZvbGxvd091dHB1dBIeLmhlZWxlci52MS5Gb2xsb3dPdXRwdXRSZXF1ZXN0Gh8uaGVlbGVyLnYxLkZvbGxvd091dHB1dFJlc3BvbnNlMAESSQoKVXBkYXRlVGFzaxIcLmhlZWxlci52MS5VcGRhdGVUYXNrUmVxdWVzdBodLmhlZWxlci52MS5VcGRhdGVUYXNrUmVzcG9uc2USOwoEV29yaxIWLmhlZWxlci52MS5Xb3JrUmVxdWVzdBoXLmhlZWxlci52MS5Xb3JrUmVzcG9uc2UoATABElUKDlJlcG9ydFByb2dyZXNzEiAuaGVlbGVyLnYxLlJlcG9ydFByb2dyZXNzUmVxdWVzdBohLmhlZWxlci52MS5SZXBvcnRQcm9ncmVzc1Jlc3BvbnNlEkwKC1NlbmRNZXNzYWdlEh0uaGVlbGVyLnYxLlNlbmRNZXNzYWdlUmVxdWVzdBoeLmhlZWxlci52MS5TZW5kTWVzc2FnZVJlc3BvbnNlEj0KBlJlbW92ZRIYLmhlZWxlci52MS5SZW1vdmVSZXF1ZXN0GhkuaGVlbGVyLnYxLlJlbW92ZVJlc3BvbnNlEkwKC1VwZGF0ZVF1ZXVlEh0uaGVlbGVyLnYxLlVwZGF0ZVF1ZXVlUmVxdWVzdBoeLmhlZWxlci52MS5VcGRhdGVRdWV1ZVJlc3BvbnNlEkkKCkxpc3RRdWV1ZXMSHC5oZWVsZXIudjEuTGlzdFF1ZXVlc1JlcXVlc3QaHS5oZWVsZXIudjEuTGlzdFF1ZXVlc1Jlc3BvbnNlEkMKCFNodXRkb3duEhouaGVlbGVyLnYxLlNodXRkb3duUmVxdWVzdBobLmhlZWxlci52MS5TaHV0ZG93blJlc3BvbnNlQl8KDWRldi5oZWVsZXIudjFQAVohaGVlbGVyLmRldi9nZW4vaGVlbGVyL3YxO2hlZWxlcnYxogIDSExSqgIJSGVlbGVyLlYxygIJSGVlbGVyXFYx6gIKSGVlbGVyOjpWMWIGcHJvdG8z", [file_heeler_v1_attach, file_heeler_v1_cancel, file_heeler_v1_detach, file_heeler_v1_follow, file_heeler_v1_inspect, file_heeler_v1_list, file_heeler_v1_message, file_heeler_v1_output, file_heeler_v1_queue, file_heeler_v1_remove, file_heeler_v1_report, file_heeler_v1_server, file_heeler_v1_spawn, file_heeler_v1_update, file_heeler_v1_wait, file_heeler_v1_watch, file_heeler_v1_work]);
+  fileDesc("CiBoZWVsZXIvdjEvYmFja2dyb3VuZF90YXNrcy5wcm90bxIJaGVlbGVyLnYxMusLCg9CYWNrZ3JvdW5kVGFza3MSOgoFU3Bhd24SFy5oZWVsZXIudjEuU3Bhd25SZXF1ZXN0GhguaGVlbGVyLnYxLlNwYXduUmVzcG9uc2USPwoGQXR0YWNoEhguaGVlbGVyLnYxLkF0dGFjaFJlcXVlc3QaGS5oZWVsZXIudjEuQXR0YWNoUmVzcG9uc2UwARI9CgZEZXRhY2gSGC5oZWVsZXIudjEuRGV0YWNoUmVxdWVzdBoZLmhlZWxlci52MS5EZXRhY2hSZXNwb25zZRI9CgZDYW5jZWwSGC5oZWVsZXIudjEuQ2FuY2VsUmVxdWVzdBoZLmhlZWxlci52MS5DYW5jZWxSZXNwb25zZRI3CgRMaXN0EhYuaGVlbGVyLnYxLkxpc3RSZXF1ZXN0GhcuaGVlbGVyLnYxLkxpc3RSZXNwb25zZRJACgdJbnNwZWN0EhkuaGVlbGVyLnYxLkluc3BlY3RSZXF1ZXN0GhouaGVlbGVyLnYxLkluc3BlY3RSZXNwb25zZRJOCgtXYXRjaEV2ZW50cxIdLmhlZWxlci52MS5XYXRjaEV2ZW50c1JlcXVlc3QaHi5oZWVsZXIudjEuV2F0Y2hFdmVudHNSZXNwb25zZTABEjcKBFdhaXQSFi5oZWVsZXIudjEuV2FpdFJlcXVlc3QaFy5oZWVsZXIudjEuV2FpdFJlc3BvbnNlEkkKClJlYWRPdXRwdXQSHC5oZWVsZXIudjEuUmVhZE91dHB1dFJlcXVlc3QaHS5oZWVsZXIudjEuUmVhZE91dHB1dFJlc3BvbnNlElEKDEZvbGxvd091dHB1dBIeLmhlZWxlci52MS5Gb2xsb3dPdXRwdXRSZXF1ZXN0Gh8uaGVlbGVyLnYxLkZvbGxvd091dHB1dFJlc3BvbnNlMAESSQoKV3JpdGVJbnB1dBIcLmhlZWxlci52MS5Xcml0ZUlucHV0UmVxdWVzdBodLmhlZWxlci52MS5Xcml0ZUlucHV0UmVzcG9uc2USVQoOUmVzaXplVGVybWluYWwSIC5oZWVsZXIudjEuUmVzaXplVGVybWluYWxSZXF1ZXN0GiEuaGVlbGVyLnYxLlJlc2l6ZVRlcm1pbmFsUmVzcG9uc2USSQoKVXBkYXRlVGFzaxIcLmhlZWxlci52MS5VcGRhdGVUYXNrUmVxdWVzdBodLmhlZWxlci52MS5VcGRhdGVUYXNrUmVzcG9uc2USOwoEV29yaxIWLmhlZWxlci52MS5Xb3JrUmVxdWVzdBoXLmhlZWxlci52MS5Xb3JrUmVzcG9uc2UoATABElUKDlJlcG9ydFByb2dyZXNzEiAuaGVlbGVyLnYxLlJlcG9ydFByb2dyZXNzUmVxdWVzdBohLmhlZWxlci52MS5SZXBvcnRQcm9ncmVzc1Jlc3BvbnNlEkwKC1NlbmRNZXNzYWdlEh0uaGVlbGVyLnYxLlNlbmRNZXNzYWdlUmVxdWVzdBoeLmhlZWxlci52MS5TZW5kTWVzc2FnZVJlc3BvbnNlEj0KBlJlbW92ZRIYLmhlZWxlci52MS5SZW1vdmVSZXF1ZXN0GhkuaGVlbGVyLnYxLlJlbW92ZVJlc3BvbnNlEkwKC1VwZGF0ZVF1ZXVlEh0uaGVlbGVyLnYxLlVwZGF0ZVF1ZXVlUmVxdWVzdBoeLmhlZWxlci52MS5VcGRhdGVRdWV1ZVJlc3BvbnNlEkkKCkxpc3RRdWV1ZXMSHC5oZWVsZXIudjEuTGlzdFF1ZXVlc1JlcXVlc3QaHS5oZWVsZXIudjEuTGlzdFF1ZXVlc1Jlc3BvbnNlEk8KDExpc3RTZXNzaW9ucxIeLmhlZWxlci52MS5MaXN0U2Vzc2lvbnNSZXF1ZXN0Gh8uaGVlbGVyLnYxLkxpc3RTZXNzaW9uc1Jlc3BvbnNlEkMKCFNodXRkb3duEhouaGVlbGVyLnYxLlNodXRkb3duUmVxdWVzdBobLmhlZWxlci52MS5TaHV0ZG93blJlc3BvbnNlQl8KDWRldi5oZWVsZXIudjFQAVohaGVlbGVyLmRldi9nZW4vaGVlbGVyL3YxO2hlZWxlcnYxogIDSExSqgIJSGVlbGVyLlYxygIJSGVlbGVyXFYx6gIKSGVlbGVyOjpWMWIGcHJvdG8z", [file_heeler_v1_attach, file_heeler_v1_cancel, file_heeler_v1_detach, file_heeler_v1_follow, file_heeler_v1_input, file_heeler_v1_inspect, file_heeler_v1_list, file_heeler_v1_message, file_heeler_v1_output, file_heeler_v1_queue, file_heeler_v1_remove, file_heeler_v1_report, file_heeler_v1_server, file_heeler_v1_session, file_heeler_v1_spawn, file_heeler_v1_update, file_heeler_v1_wait, file_heeler_v1_watch, file_heeler_v1_work]);
 
 /**
  * Starts, watches, inspects and stops the shells and subagents that run in the background.
@@ -206,6 +210,30 @@ export const BackgroundTasks: GenService<{
     output: typeof FollowOutputResponseSchema;
   },
   /**
+   * Writes to the stdin or the terminal of a live task, at an offset, and can close it.
+   *
+   * The task must have an input policy or a terminal, else INPUT_MISSING. A write takes as many bytes as there
+   * is room for and says how many. To a task that is QUEUED or STARTING that is none. A client that lost the
+   * answer repeats the call: see `offset`.
+   *
+   * @generated from rpc heeler.v1.BackgroundTasks.WriteInput
+   */
+  writeInput: {
+    methodKind: "unary";
+    input: typeof WriteInputRequestSchema;
+    output: typeof WriteInputResponseSchema;
+  },
+  /**
+   * Changes the size of a live task's terminal. A task without one: TERMINAL_MISSING.
+   *
+   * @generated from rpc heeler.v1.BackgroundTasks.ResizeTerminal
+   */
+  resizeTerminal: {
+    methodKind: "unary";
+    input: typeof ResizeTerminalRequestSchema;
+    output: typeof ResizeTerminalResponseSchema;
+  },
+  /**
    * Changes the patterns that are looked for in the output of a live task. The change is durable before
    * the answer.
    *
@@ -286,6 +314,16 @@ export const BackgroundTasks: GenService<{
     methodKind: "unary";
     input: typeof ListQueuesRequestSchema;
     output: typeof ListQueuesResponseSchema;
+  },
+  /**
+   * Lists the sessions that have live tasks, in pages, by id.
+   *
+   * @generated from rpc heeler.v1.BackgroundTasks.ListSessions
+   */
+  listSessions: {
+    methodKind: "unary";
+    input: typeof ListSessionsRequestSchema;
+    output: typeof ListSessionsResponseSchema;
   },
   /**
    * Ends the server and, on request, its tasks.

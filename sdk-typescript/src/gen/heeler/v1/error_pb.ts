@@ -11,7 +11,7 @@ import { enumDesc, fileDesc } from "@bufbuild/protobuf/codegenv2";
  * Describes the file heeler/v1/error.proto.
  */
 export const file_heeler_v1_error: GenFile = /*@__PURE__*/
-  fileDesc("ChVoZWVsZXIvdjEvZXJyb3IucHJvdG8SCWhlZWxlci52MSqwCQoLRXJyb3JSZWFzb24SHAoYRVJST1JfUkVBU09OX1VOU1BFQ0lGSUVEEAASHgoaRVJST1JfUkVBU09OX0lOVkFMSURfRklFTEQQARIkCiBFUlJPUl9SRUFTT05fUEFHRV9UT0tFTl9NSVNNQVRDSBACEh8KG0VSUk9SX1JFQVNPTl9UQVNLX05PVF9GT1VORBADEiAKHEVSUk9SX1JFQVNPTl9QQVJFTlRfTk9UX0xJVkUQBBIrCidFUlJPUl9SRUFTT05fV09SS0lOR19ESVJFQ1RPUllfVU5VU0FCTEUQBRIhCh1FUlJPUl9SRUFTT05fUFJPR1JBTV9VTlVTQUJMRRAGEh0KGUVSUk9SX1JFQVNPTl9TUEFXTl9GQUlMRUQQBxIiCh5FUlJPUl9SRUFTT05fUkVRVUVTVF9JRF9SRVVTRUQQCBIjCh9FUlJPUl9SRUFTT05fVEFTS19MSU1JVF9SRUFDSEVEEAkSIgoeRVJST1JfUkVBU09OX1RBU0tfTk9UX0ZJTklTSEVEEAoSJgoiRVJST1JfUkVBU09OX1JFVklTSU9OX09VVF9PRl9SQU5HRRALEh8KG0VSUk9SX1JFQVNPTl9FUE9DSF9NSVNNQVRDSBAMEh0KGUVSUk9SX1JFQVNPTl9GT1JFSUdOX1VTRVIQDRIfChtFUlJPUl9SRUFTT05fVE9PX01BTllfQ0FMTFMQDhIcChhFUlJPUl9SRUFTT05fTk9UX1NFUlZJTkcQDxIfChtFUlJPUl9SRUFTT05fU1RPUkFHRV9GQUlMRUQQEBIdChlFUlJPUl9SRUFTT05fU1RPUkFHRV9GVUxMEBESIgoeRVJST1JfUkVBU09OX1NUT1JBR0VfUkVBRF9PTkxZEBISHgoaRVJST1JfUkVBU09OX1RPS0VOX1JFRlVTRUQQExIjCh9FUlJPUl9SRUFTT05fRVhDTFVTSVZFX0tFWV9IRUxEEBQSJgoiRVJST1JfUkVBU09OX1NFU1NJT05fTElNSVRfUkVBQ0hFRBAVEiQKIEVSUk9SX1JFQVNPTl9MQUJFTF9MSU1JVF9SRUFDSEVEEBYSGwoXRVJST1JfUkVBU09OX1FVRVVFX0ZVTEwQFxIiCh5FUlJPUl9SRUFTT05fUkVRVUVTVF9UT09fTEFSR0UQGBIjCh9FUlJPUl9SRUFTT05fUkVRVUVTVF9VTlJFQURBQkxFEBkSJgoiRVJST1JfUkVBU09OX0VYQ0xVU0lWRV9LRVlfRElGRkVSUxAaEicKI0VSUk9SX1JFQVNPTl9QUk9CRV9IT1NUX05PVF9BTExPV0VEECUSIQodRVJST1JfUkVBU09OX1dPUktFUl9DT05ORUNURUQQLhIgChxFUlJPUl9SRUFTT05fV09SS0VSX1JFUExBQ0VEEC8SHgoaRVJST1JfUkVBU09OX1RBU0tfRklOSVNIRUQQMBIdChlFUlJPUl9SRUFTT05fTUFJTEJPWF9GVUxMEDESIgoeRVJST1JfUkVBU09OX01FU1NBR0VfSURfUkVVU0VEEDISIQodRVJST1JfUkVBU09OX1JFU1VMVF9ERUxJVkVSRUQQM0JfCg1kZXYuaGVlbGVyLnYxUAFaIWhlZWxlci5kZXYvZ2VuL2hlZWxlci92MTtoZWVsZXJ2MaICA0hMUqoCCUhlZWxlci5WMcoCCUhlZWxlclxWMeoCCkhlZWxlcjo6VjFiBnByb3RvMw");
+  fileDesc("ChVoZWVsZXIvdjEvZXJyb3IucHJvdG8SCWhlZWxlci52MSr/DAoLRXJyb3JSZWFzb24SHAoYRVJST1JfUkVBU09OX1VOU1BFQ0lGSUVEEAASHgoaRVJST1JfUkVBU09OX0lOVkFMSURfRklFTEQQARIkCiBFUlJPUl9SRUFTT05fUEFHRV9UT0tFTl9NSVNNQVRDSBACEh8KG0VSUk9SX1JFQVNPTl9UQVNLX05PVF9GT1VORBADEiAKHEVSUk9SX1JFQVNPTl9QQVJFTlRfTk9UX0xJVkUQBBIrCidFUlJPUl9SRUFTT05fV09SS0lOR19ESVJFQ1RPUllfVU5VU0FCTEUQBRIhCh1FUlJPUl9SRUFTT05fUFJPR1JBTV9VTlVTQUJMRRAGEh0KGUVSUk9SX1JFQVNPTl9TUEFXTl9GQUlMRUQQBxIiCh5FUlJPUl9SRUFTT05fUkVRVUVTVF9JRF9SRVVTRUQQCBIjCh9FUlJPUl9SRUFTT05fVEFTS19MSU1JVF9SRUFDSEVEEAkSIgoeRVJST1JfUkVBU09OX1RBU0tfTk9UX0ZJTklTSEVEEAoSJgoiRVJST1JfUkVBU09OX1JFVklTSU9OX09VVF9PRl9SQU5HRRALEh8KG0VSUk9SX1JFQVNPTl9FUE9DSF9NSVNNQVRDSBAMEh0KGUVSUk9SX1JFQVNPTl9GT1JFSUdOX1VTRVIQDRIfChtFUlJPUl9SRUFTT05fVE9PX01BTllfQ0FMTFMQDhIcChhFUlJPUl9SRUFTT05fTk9UX1NFUlZJTkcQDxIfChtFUlJPUl9SRUFTT05fU1RPUkFHRV9GQUlMRUQQEBIdChlFUlJPUl9SRUFTT05fU1RPUkFHRV9GVUxMEBESIgoeRVJST1JfUkVBU09OX1NUT1JBR0VfUkVBRF9PTkxZEBISHgoaRVJST1JfUkVBU09OX1RPS0VOX1JFRlVTRUQQExIjCh9FUlJPUl9SRUFTT05fRVhDTFVTSVZFX0tFWV9IRUxEEBQSJgoiRVJST1JfUkVBU09OX1NFU1NJT05fTElNSVRfUkVBQ0hFRBAVEiQKIEVSUk9SX1JFQVNPTl9MQUJFTF9MSU1JVF9SRUFDSEVEEBYSGwoXRVJST1JfUkVBU09OX1FVRVVFX0ZVTEwQFxIiCh5FUlJPUl9SRUFTT05fUkVRVUVTVF9UT09fTEFSR0UQGBIjCh9FUlJPUl9SRUFTT05fUkVRVUVTVF9VTlJFQURBQkxFEBkSJgoiRVJST1JfUkVBU09OX0VYQ0xVU0lWRV9LRVlfRElGRkVSUxAaEh4KGkVSUk9SX1JFQVNPTl9JTlBVVF9NSVNTSU5HEBsSHQoZRVJST1JfUkVBU09OX0lOUFVUX0NMT1NFRBAcEhoKFkVSUk9SX1JFQVNPTl9JTlBVVF9HQVAQHRIbChdFUlJPUl9SRUFTT05fSU5QVVRfSEVMRBAeEiEKHUVSUk9SX1JFQVNPTl9JTlBVVF9UQUtFTl9PVkVSEB8SIQodRVJST1JfUkVBU09OX1RFUk1JTkFMX01JU1NJTkcQIBInCiNFUlJPUl9SRUFTT05fUFJPQkVfSE9TVF9OT1RfQUxMT1dFRBAlEiEKHUVSUk9SX1JFQVNPTl9XT1JLRVJfQ09OTkVDVEVEEC4SIAocRVJST1JfUkVBU09OX1dPUktFUl9SRVBMQUNFRBAvEh4KGkVSUk9SX1JFQVNPTl9UQVNLX0ZJTklTSEVEEDASHQoZRVJST1JfUkVBU09OX01BSUxCT1hfRlVMTBAxEiIKHkVSUk9SX1JFQVNPTl9NRVNTQUdFX0lEX1JFVVNFRBAyEiEKHUVSUk9SX1JFQVNPTl9SRVNVTFRfREVMSVZFUkVEEDMSJAogRVJST1JfUkVBU09OX09XTkVEX1NFU1NJT05TX0ZVTEwQNBIaChZFUlJPUl9SRUFTT05fUkVBRF9PTkxZEDwSHwobRVJST1JfUkVBU09OX09SSUdJTl9SRUZVU0VEED0SHgoaRVJST1JfUkVBU09OX05PVF9ZT1VSX1RBU0sQQBIkCiBFUlJPUl9SRUFTT05fUklHSFRTX0lOU1VGRklDSUVOVBBBEh8KG0VSUk9SX1JFQVNPTl9DQUxMRVJfVU5LTk9XThBCEiQKIEVSUk9SX1JFQVNPTl9ERVBUSF9MSU1JVF9SRUFDSEVEEEMSHwobRVJST1JfUkVBU09OX01FVEhPRF9VTktOT1dOEERCXwoNZGV2LmhlZWxlci52MVABWiFoZWVsZXIuZGV2L2dlbi9oZWVsZXIvdjE7aGVlbGVydjGiAgNITFKqAglIZWVsZXIuVjHKAglIZWVsZXJcVjHqAgpIZWVsZXI6OlYxYgZwcm90bzM");
 
 /**
  * The reason in a google.rpc.ErrorInfo of domain `heeler.dev`, there without the prefix
@@ -226,6 +226,53 @@ export enum ErrorReason {
   EXCLUSIVE_KEY_DIFFERS = 26,
 
   /**
+   * FAILED_PRECONDITION: the task has neither an input policy nor a terminal, so there is nothing to write to.
+   * Metadata: task_id.
+   *
+   * @generated from enum value: ERROR_REASON_INPUT_MISSING = 27;
+   */
+  INPUT_MISSING = 27,
+
+  /**
+   * FAILED_PRECONDITION: the input is closed, and takes no more bytes. Metadata: task_id, offset (the end of what
+   * the task was given), closed_by (`writer`, or `task`: no process of it reads the input any more).
+   *
+   * @generated from enum value: ERROR_REASON_INPUT_CLOSED = 28;
+   */
+  INPUT_CLOSED = 28,
+
+  /**
+   * OUT_OF_RANGE: the write begins beyond the end of what the task was given. Metadata: task_id, offset (the one
+   * expected).
+   *
+   * @generated from enum value: ERROR_REASON_INPUT_GAP = 29;
+   */
+  INPUT_GAP = 29,
+
+  /**
+   * FAILED_PRECONDITION: another writer has the input; `take_over` takes it. Metadata: task_id, writer_id (of the
+   * one that has it).
+   *
+   * @generated from enum value: ERROR_REASON_INPUT_HELD = 30;
+   */
+  INPUT_HELD = 30,
+
+  /**
+   * ABORTED: another writer has taken the input from this one. Metadata: task_id, writer_id (of the one that has
+   * it; empty if none has).
+   *
+   * @generated from enum value: ERROR_REASON_INPUT_TAKEN_OVER = 31;
+   */
+  INPUT_TAKEN_OVER = 31,
+
+  /**
+   * FAILED_PRECONDITION: the task has no terminal. Metadata: task_id.
+   *
+   * @generated from enum value: ERROR_REASON_TERMINAL_MISSING = 32;
+   */
+  TERMINAL_MISSING = 32,
+
+  /**
    * FAILED_PRECONDITION: `spec.ready.http_url` names a host that is not this machine, and the server allows
    * no other. Metadata: host.
    *
@@ -250,8 +297,8 @@ export enum ErrorReason {
   WORKER_REPLACED = 47,
 
   /**
-   * FAILED_PRECONDITION: the task is finished, and cannot be changed: it takes no pattern, progress, result or
-   * message. Metadata: task_id, state.
+   * FAILED_PRECONDITION: the task is finished, and cannot be changed: it takes no pattern, progress, result,
+   * message or input. Metadata: task_id, state.
    *
    * @generated from enum value: ERROR_REASON_TASK_FINISHED = 48;
    */
@@ -278,6 +325,68 @@ export enum ErrorReason {
    * @generated from enum value: ERROR_REASON_RESULT_DELIVERED = 51;
    */
   RESULT_DELIVERED = 51,
+
+  /**
+   * RESOURCE_EXHAUSTED: too many sessions have owners. Metadata: max.
+   *
+   * @generated from enum value: ERROR_REASON_OWNED_SESSIONS_FULL = 52;
+   */
+  OWNED_SESSIONS_FULL = 52,
+
+  /**
+   * PERMISSION_DENIED: the HTTP address is read-only, and the call would change something.
+   *
+   * @generated from enum value: ERROR_REASON_READ_ONLY = 60;
+   */
+  READ_ONLY = 60,
+
+  /**
+   * PERMISSION_DENIED: an HTTP request names a host that is not the server's, or comes from a page of an origin
+   * that is not allowed.
+   *
+   * @generated from enum value: ERROR_REASON_ORIGIN_REFUSED = 61;
+   */
+  ORIGIN_REFUSED = 61,
+
+  /**
+   * PERMISSION_DENIED: the caller is inside of a task, and the task that it names, or the holder of the
+   * exclusive key that it wants to replace or use, is not a descendant of its own. Metadata: caller_task_id;
+   * task_id or exclusive_key.
+   *
+   * @generated from enum value: ERROR_REASON_NOT_YOUR_TASK = 64;
+   */
+  NOT_YOUR_TASK = 64,
+
+  /**
+   * PERMISSION_DENIED: the caller is inside of a task whose rights do not include the call or the option.
+   * Metadata: caller_task_id, rights (a TaskRights without its prefix), needed.
+   *
+   * @generated from enum value: ERROR_REASON_RIGHTS_INSUFFICIENT = 65;
+   */
+  RIGHTS_INSUFFICIENT = 65,
+
+  /**
+   * PERMISSION_DENIED: the task that the caller is inside of cannot be told, because its process has ended or
+   * is hidden from the server, or the task is finished.
+   *
+   * @generated from enum value: ERROR_REASON_CALLER_UNKNOWN = 66;
+   */
+  CALLER_UNKNOWN = 66,
+
+  /**
+   * FAILED_PRECONDITION: the task would be nested too deeply. Metadata: depth (the number of its ancestors),
+   * max.
+   *
+   * @generated from enum value: ERROR_REASON_DEPTH_LIMIT_REACHED = 67;
+   */
+  DEPTH_LIMIT_REACHED = 67,
+
+  /**
+   * UNIMPLEMENTED: the service has no such method, or not in this form, as Work over HTTP. Metadata: method.
+   *
+   * @generated from enum value: ERROR_REASON_METHOD_UNKNOWN = 68;
+   */
+  METHOD_UNKNOWN = 68,
 }
 
 /**

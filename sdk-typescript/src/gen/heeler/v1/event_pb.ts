@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file heeler/v1/event.proto.
  */
 export const file_heeler_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("ChVoZWVsZXIvdjEvZXZlbnQucHJvdG8SCWhlZWxlci52MSK4AgoJVGFza0V2ZW50EhAKCHJldmlzaW9uGAEgASgEEi4KCmV2ZW50X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKBHR5cGUYAyABKA4yGC5oZWVsZXIudjEuVGFza0V2ZW50VHlwZRInCgR0YXNrGAQgASgLMhkuaGVlbGVyLnYxLkJhY2tncm91bmRUYXNrEioKC291dHB1dF90YWlsGAUgASgLMhUuaGVlbGVyLnYxLk91dHB1dFRhaWwSNAoQc2Vzc2lvbl9hY3Rpdml0eRgGIAEoCzIaLmhlZWxlci52MS5TZXNzaW9uQWN0aXZpdHkSJQoFbWF0Y2gYByABKAsyFi5oZWVsZXIudjEuT3V0cHV0TWF0Y2gSDwoHc3VtbWFyeRgIIAEoCSJVCg9TZXNzaW9uQWN0aXZpdHkSEgoKc2Vzc2lvbl9pZBgBIAEoCRIOCgZhZ2VudHMYAiABKA0SDgoGc2hlbGxzGAMgASgNEg4KBmhvc3RlZBgEIAEoDSrvBAoNVGFza0V2ZW50VHlwZRIfChtUQVNLX0VWRU5UX1RZUEVfVU5TUEVDSUZJRUQQABIbChdUQVNLX0VWRU5UX1RZUEVfQ1JFQVRFRBABEhsKF1RBU0tfRVZFTlRfVFlQRV9TVEFSVEVEEAISHAoYVEFTS19FVkVOVF9UWVBFX1NUT1BQSU5HEAMSIQodVEFTS19FVkVOVF9UWVBFX0xFQURFUl9FWElURUQQBBIgChxUQVNLX0VWRU5UX1RZUEVfS0lMTF9PVkVSRFVFEAUSGQoVVEFTS19FVkVOVF9UWVBFX0VOREVEEAYSGwoXVEFTS19FVkVOVF9UWVBFX1JFTU9WRUQQBxIgChxUQVNLX0VWRU5UX1RZUEVfU0VTU0lPTl9JRExFEAgSHAoYVEFTS19FVkVOVF9UWVBFX0FETUlUVEVEEAkSHAoYVEFTS19FVkVOVF9UWVBFX0RFVEFDSEVEEAoSGQoVVEFTS19FVkVOVF9UWVBFX1NUQUxFEAsSGgoWVEFTS19FVkVOVF9UWVBFX0FDVElWRRAMEiAKHFRBU0tfRVZFTlRfVFlQRV9PVVRQVVRfTElNSVQQDRIbChdUQVNLX0VWRU5UX1RZUEVfTUFUQ0hFRBAOEhsKF1RBU0tfRVZFTlRfVFlQRV9VUERBVEVEEBUSGQoVVEFTS19FVkVOVF9UWVBFX1JFQURZEA8SHQoZVEFTS19FVkVOVF9UWVBFX05PVF9SRUFEWRAQEh8KG1RBU0tfRVZFTlRfVFlQRV9ORUVEU19JTlBVVBAREhwKGFRBU0tfRVZFTlRfVFlQRV9QUk9HUkVTUxAUQl8KDWRldi5oZWVsZXIudjFQAVohaGVlbGVyLmRldi9nZW4vaGVlbGVyL3YxO2hlZWxlcnYxogIDSExSqgIJSGVlbGVyLlYxygIJSGVlbGVyXFYx6gIKSGVlbGVyOjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp, file_heeler_v1_output, file_heeler_v1_task]);
+  fileDesc("ChVoZWVsZXIvdjEvZXZlbnQucHJvdG8SCWhlZWxlci52MSK4AgoJVGFza0V2ZW50EhAKCHJldmlzaW9uGAEgASgEEi4KCmV2ZW50X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKBHR5cGUYAyABKA4yGC5oZWVsZXIudjEuVGFza0V2ZW50VHlwZRInCgR0YXNrGAQgASgLMhkuaGVlbGVyLnYxLkJhY2tncm91bmRUYXNrEioKC291dHB1dF90YWlsGAUgASgLMhUuaGVlbGVyLnYxLk91dHB1dFRhaWwSNAoQc2Vzc2lvbl9hY3Rpdml0eRgGIAEoCzIaLmhlZWxlci52MS5TZXNzaW9uQWN0aXZpdHkSJQoFbWF0Y2gYByABKAsyFi5oZWVsZXIudjEuT3V0cHV0TWF0Y2gSDwoHc3VtbWFyeRgIIAEoCSKeAQoPU2Vzc2lvbkFjdGl2aXR5EhIKCnNlc3Npb25faWQYASABKAkSDgoGYWdlbnRzGAIgASgNEg4KBnNoZWxscxgDIAEoDRIOCgZob3N0ZWQYBCABKA0SEQoJYWdlbnRfaWRzGAUgAygJEhEKCXNoZWxsX2lkcxgGIAMoCRISCgpob3N0ZWRfaWRzGAcgAygJEg0KBXN0YWxlGAggASgNKq4FCg1UYXNrRXZlbnRUeXBlEh8KG1RBU0tfRVZFTlRfVFlQRV9VTlNQRUNJRklFRBAAEhsKF1RBU0tfRVZFTlRfVFlQRV9DUkVBVEVEEAESGwoXVEFTS19FVkVOVF9UWVBFX1NUQVJURUQQAhIcChhUQVNLX0VWRU5UX1RZUEVfU1RPUFBJTkcQAxIhCh1UQVNLX0VWRU5UX1RZUEVfTEVBREVSX0VYSVRFRBAEEiAKHFRBU0tfRVZFTlRfVFlQRV9LSUxMX09WRVJEVUUQBRIZChVUQVNLX0VWRU5UX1RZUEVfRU5ERUQQBhIbChdUQVNLX0VWRU5UX1RZUEVfUkVNT1ZFRBAHEiAKHFRBU0tfRVZFTlRfVFlQRV9TRVNTSU9OX0lETEUQCBIcChhUQVNLX0VWRU5UX1RZUEVfQURNSVRURUQQCRIcChhUQVNLX0VWRU5UX1RZUEVfREVUQUNIRUQQChIZChVUQVNLX0VWRU5UX1RZUEVfU1RBTEUQCxIaChZUQVNLX0VWRU5UX1RZUEVfQUNUSVZFEAwSIAocVEFTS19FVkVOVF9UWVBFX09VVFBVVF9MSU1JVBANEhsKF1RBU0tfRVZFTlRfVFlQRV9NQVRDSEVEEA4SGwoXVEFTS19FVkVOVF9UWVBFX1VQREFURUQQFRIZChVUQVNLX0VWRU5UX1RZUEVfUkVBRFkQDxIdChlUQVNLX0VWRU5UX1RZUEVfTk9UX1JFQURZEBASHwobVEFTS19FVkVOVF9UWVBFX05FRURTX0lOUFVUEBESHgoaVEFTS19FVkVOVF9UWVBFX1JFU1RBUlRJTkcQEhIdChlUQVNLX0VWRU5UX1RZUEVfUkVTVEFSVEVEEBMSHAoYVEFTS19FVkVOVF9UWVBFX1BST0dSRVNTEBRCXwoNZGV2LmhlZWxlci52MVABWiFoZWVsZXIuZGV2L2dlbi9oZWVsZXIvdjE7aGVlbGVydjGiAgNITFKqAglIZWVsZXIuVjHKAglIZWVsZXJcVjHqAgpIZWVsZXI6OlYxYgZwcm90bzM", [file_google_protobuf_timestamp, file_heeler_v1_output, file_heeler_v1_task]);
 
 /**
  * One event. It keeps its revision for good.
@@ -63,8 +63,8 @@ export type TaskEvent = Message<"heeler.v1.TaskEvent"> & {
   outputTail?: OutputTail | undefined;
 
   /**
-   * The live tasks of the session right after the event. Present with SESSION_IDLE, and with CREATED
-   * and ENDED of a task that has a session.
+   * The live tasks of the session right after the event. Present with SESSION_IDLE, and with CREATED,
+   * ENDED, STALE and ACTIVE of a task that has a session, if the event has changed it.
    *
    * @generated from field: heeler.v1.SessionActivity session_activity = 6;
    */
@@ -94,7 +94,10 @@ export const TaskEventSchema: GenMessage<TaskEvent> = /*@__PURE__*/
   messageDesc(file_heeler_v1_event, 0);
 
 /**
- * The number of live tasks of a session, by kind.
+ * The live tasks of a session, by kind.
+ *
+ * The lists of ids hold the 64 tasks of each kind that were created last, in the order of their creation. If
+ * there are more, the count says so, and List has the others.
  *
  * @generated from message heeler.v1.SessionActivity
  */
@@ -126,6 +129,35 @@ export type SessionActivity = Message<"heeler.v1.SessionActivity"> & {
    * @generated from field: uint32 hosted = 4;
    */
   hosted: number;
+
+  /**
+   * The ids of the live tasks of kind AGENT.
+   *
+   * @generated from field: repeated string agent_ids = 5;
+   */
+  agentIds: string[];
+
+  /**
+   * The ids of the live tasks of kind SHELL.
+   *
+   * @generated from field: repeated string shell_ids = 6;
+   */
+  shellIds: string[];
+
+  /**
+   * The ids of the live tasks of kind HOSTED.
+   *
+   * @generated from field: repeated string hosted_ids = 7;
+   */
+  hostedIds: string[];
+
+  /**
+   * Live tasks that are stale. If it is the number of all live tasks, and not zero, the session waits for
+   * stale tasks only.
+   *
+   * @generated from field: uint32 stale = 8;
+   */
+  stale: number;
 };
 
 /**
@@ -140,7 +172,8 @@ export const SessionActivitySchema: GenMessage<SessionActivity> = /*@__PURE__*/
  *
  * Every task has one CREATED, first, and one ENDED, after which only REMOVED follows. STARTED comes
  * between them exactly once, unless the leader never ran. ADMITTED comes before it if the task was
- * QUEUED.
+ * QUEUED. A task with a restart policy that is started again has RESTARTING and RESTARTED after it, for each further
+ * attempt.
  *
  * @generated from enum heeler.v1.TaskEventType
  */
@@ -233,8 +266,8 @@ export enum TaskEventType {
   STALE = 11,
 
   /**
-   * A task that was stale or needed input has written output again, or the worker of a stale task has sent a
-   * heartbeat or progress.
+   * A task that was stale or needed input has written output again, one that needed input was given some, or the
+   * worker of a stale task has sent a heartbeat or progress.
    *
    * @generated from enum value: TASK_EVENT_TYPE_ACTIVE = 12;
    */
@@ -264,14 +297,14 @@ export enum TaskEventType {
   UPDATED = 21,
 
   /**
-   * The task is ready, by its ready policy. Sent at most once.
+   * The task is ready, by its ready policy. Sent at most once for each attempt.
    *
    * @generated from enum value: TASK_EVENT_TYPE_READY = 15;
    */
   READY = 15,
 
   /**
-   * The task was not ready within its time. Sent at most once, and never after READY.
+   * The task was not ready within its time. Sent at most once for each attempt, and never after READY.
    *
    * @generated from enum value: TASK_EVENT_TYPE_NOT_READY = 16;
    */
@@ -283,6 +316,21 @@ export enum TaskEventType {
    * @generated from enum value: TASK_EVENT_TYPE_NEEDS_INPUT = 17;
    */
   NEEDS_INPUT = 17,
+
+  /**
+   * An attempt has failed, its tree is empty, and another one follows; `task.attempts` has its outcome. The task is
+   * STARTING and not ready. Sent again, without RESTARTED, if the next attempt cannot be started.
+   *
+   * @generated from enum value: TASK_EVENT_TYPE_RESTARTING = 18;
+   */
+  RESTARTING = 18,
+
+  /**
+   * The leader of the next attempt runs; the task is RUNNING.
+   *
+   * @generated from enum value: TASK_EVENT_TYPE_RESTARTED = 19;
+   */
+  RESTARTED = 19,
 
   /**
    * The worker has reported progress, or the worker of a task with processes has delivered its result.

@@ -24,7 +24,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file heeler/v1/inspect.proto.
  */
 export const file_heeler_v1_inspect: GenFile = /*@__PURE__*/
-  fileDesc("ChdoZWVsZXIvdjEvaW5zcGVjdC5wcm90bxIJaGVlbGVyLnYxIoEBCg5JbnNwZWN0UmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJEh4KEW91dHB1dF90YWlsX2J5dGVzGAIgASgNSACIAQESGAoLYmxvY2tfY291bnQYBCABKA1IAYgBAUIUChJfb3V0cHV0X3RhaWxfYnl0ZXNCDgoMX2Jsb2NrX2NvdW50IqUDCg9JbnNwZWN0UmVzcG9uc2USJwoEdGFzaxgBIAEoCzIZLmhlZWxlci52MS5CYWNrZ3JvdW5kVGFzaxIpCglwcm9jZXNzZXMYAiADKAsyFi5oZWVsZXIudjEuUHJvY2Vzc0luZm8SKQoJcmVzb3VyY2VzGAMgASgLMhYuaGVlbGVyLnYxLlJlc291cmNlVXNlEioKC291dHB1dF90YWlsGAQgASgLMhUuaGVlbGVyLnYxLk91dHB1dFRhaWwSEAoIcmV2aXNpb24YBSABKAQSJQoGc2VydmVyGAYgASgLMhUuaGVlbGVyLnYxLlNlcnZlckluZm8SJQoGb3V0cHV0GAcgASgLMhUuaGVlbGVyLnYxLk91dHB1dEluZm8SDwoHc3VtbWFyeRgIIAEoCRInCgVwb3J0cxgJIAMoCzIYLmhlZWxlci52MS5MaXN0ZW5pbmdQb3J0EiAKBmJsb2NrcxgLIAMoCzIQLmhlZWxlci52MS5CbG9jaxIrCgZ3b3JrZXIYDCABKAsyGy5oZWVsZXIudjEuV29ya2VyQ29ubmVjdGlvbiJcCgpPdXRwdXRJbmZvEhIKCmVuZF9vZmZzZXQYASABKAQSFAoMc3RvcmVkX2J5dGVzGAIgASgEEiQKBGdhcHMYAyADKAsyFi5oZWVsZXIudjEuT3V0cHV0Q2h1bmsiVQoQV29ya2VyQ29ubmVjdGlvbhIRCgljb25uZWN0ZWQYASABKAgSLgoKaGVhcmRfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCXwoNZGV2LmhlZWxlci52MVABWiFoZWVsZXIuZGV2L2dlbi9oZWVsZXIvdjE7aGVlbGVydjGiAgNITFKqAglIZWVsZXIuVjHKAglIZWVsZXJcVjHqAgpIZWVsZXI6OlYxYgZwcm90bzM", [file_google_protobuf_timestamp, file_heeler_v1_output, file_heeler_v1_process, file_heeler_v1_progress, file_heeler_v1_server, file_heeler_v1_task]);
+  fileDesc("ChdoZWVsZXIvdjEvaW5zcGVjdC5wcm90bxIJaGVlbGVyLnYxIpkBCg5JbnNwZWN0UmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJEh4KEW91dHB1dF90YWlsX2J5dGVzGAIgASgNSACIAQESGAoLYmxvY2tfY291bnQYBCABKA1IAYgBARIWCg5pbmNsdWRlX3NjcmVlbhgFIAEoCEIUChJfb3V0cHV0X3RhaWxfYnl0ZXNCDgoMX2Jsb2NrX2NvdW50IsgDCg9JbnNwZWN0UmVzcG9uc2USJwoEdGFzaxgBIAEoCzIZLmhlZWxlci52MS5CYWNrZ3JvdW5kVGFzaxIpCglwcm9jZXNzZXMYAiADKAsyFi5oZWVsZXIudjEuUHJvY2Vzc0luZm8SKQoJcmVzb3VyY2VzGAMgASgLMhYuaGVlbGVyLnYxLlJlc291cmNlVXNlEioKC291dHB1dF90YWlsGAQgASgLMhUuaGVlbGVyLnYxLk91dHB1dFRhaWwSEAoIcmV2aXNpb24YBSABKAQSJQoGc2VydmVyGAYgASgLMhUuaGVlbGVyLnYxLlNlcnZlckluZm8SJQoGb3V0cHV0GAcgASgLMhUuaGVlbGVyLnYxLk91dHB1dEluZm8SDwoHc3VtbWFyeRgIIAEoCRInCgVwb3J0cxgJIAMoCzIYLmhlZWxlci52MS5MaXN0ZW5pbmdQb3J0EiAKBmJsb2NrcxgLIAMoCzIQLmhlZWxlci52MS5CbG9jaxIrCgZ3b3JrZXIYDCABKAsyGy5oZWVsZXIudjEuV29ya2VyQ29ubmVjdGlvbhIhCgZzY3JlZW4YDSABKAsyES5oZWVsZXIudjEuU2NyZWVuInkKBlNjcmVlbhINCgVsaW5lcxgBIAMoCRIPCgdjb2x1bW5zGAIgASgNEgwKBHJvd3MYAyABKA0SFQoNY3Vyc29yX2NvbHVtbhgEIAEoDRISCgpjdXJzb3Jfcm93GAUgASgNEhYKDmN1cnNvcl92aXNpYmxlGAYgASgIIlwKCk91dHB1dEluZm8SEgoKZW5kX29mZnNldBgBIAEoBBIUCgxzdG9yZWRfYnl0ZXMYAiABKAQSJAoEZ2FwcxgDIAMoCzIWLmhlZWxlci52MS5PdXRwdXRDaHVuayJVChBXb3JrZXJDb25uZWN0aW9uEhEKCWNvbm5lY3RlZBgBIAEoCBIuCgpoZWFyZF90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEJfCg1kZXYuaGVlbGVyLnYxUAFaIWhlZWxlci5kZXYvZ2VuL2hlZWxlci92MTtoZWVsZXJ2MaICA0hMUqoCCUhlZWxlci5WMcoCCUhlZWxlclxWMeoCCkhlZWxlcjo6VjFiBnByb3RvMw", [file_google_protobuf_timestamp, file_heeler_v1_output, file_heeler_v1_process, file_heeler_v1_progress, file_heeler_v1_server, file_heeler_v1_task]);
 
 /**
  * The request of Inspect.
@@ -52,6 +52,13 @@ export type InspectRequest = Message<"heeler.v1.InspectRequest"> & {
    * @generated from field: optional uint32 block_count = 4;
    */
   blockCount?: number | undefined;
+
+  /**
+   * Returns the screen of a task with a terminal.
+   *
+   * @generated from field: bool include_screen = 5;
+   */
+  includeScreen: boolean;
 };
 
 /**
@@ -146,6 +153,13 @@ export type InspectResponse = Message<"heeler.v1.InspectResponse"> & {
    * @generated from field: heeler.v1.WorkerConnection worker = 12;
    */
   worker?: WorkerConnection | undefined;
+
+  /**
+   * The screen of the task's terminal, if it was asked for. Absent for a task without a terminal.
+   *
+   * @generated from field: heeler.v1.Screen screen = 13;
+   */
+  screen?: Screen | undefined;
 };
 
 /**
@@ -154,6 +168,64 @@ export type InspectResponse = Message<"heeler.v1.InspectResponse"> & {
  */
 export const InspectResponseSchema: GenMessage<InspectResponse> = /*@__PURE__*/
   messageDesc(file_heeler_v1_inspect, 1);
+
+/**
+ * The text on a terminal's screen, without colours. It is drawn from the last 256 KiB of the output, all of it in
+ * the terminal's present size: after longer output, or a change of the size, parts of it may differ from what a
+ * terminal shows. A finished task's screen has the size of its specification.
+ *
+ * @generated from message heeler.v1.Screen
+ */
+export type Screen = Message<"heeler.v1.Screen"> & {
+  /**
+   * The lines from the top, one for each row, without blanks at their ends.
+   *
+   * @generated from field: repeated string lines = 1;
+   */
+  lines: string[];
+
+  /**
+   * The number of columns.
+   *
+   * @generated from field: uint32 columns = 2;
+   */
+  columns: number;
+
+  /**
+   * The number of rows.
+   *
+   * @generated from field: uint32 rows = 3;
+   */
+  rows: number;
+
+  /**
+   * The column of the cursor, from 0. It equals `columns` behind the last character of a full row.
+   *
+   * @generated from field: uint32 cursor_column = 4;
+   */
+  cursorColumn: number;
+
+  /**
+   * The row of the cursor, from 0.
+   *
+   * @generated from field: uint32 cursor_row = 5;
+   */
+  cursorRow: number;
+
+  /**
+   * False if the task has hidden the cursor.
+   *
+   * @generated from field: bool cursor_visible = 6;
+   */
+  cursorVisible: boolean;
+};
+
+/**
+ * Describes the message heeler.v1.Screen.
+ * Use `create(ScreenSchema)` to create a new message.
+ */
+export const ScreenSchema: GenMessage<Screen> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_inspect, 2);
 
 /**
  * A task's output as a whole.
@@ -189,7 +261,7 @@ export type OutputInfo = Message<"heeler.v1.OutputInfo"> & {
  * Use `create(OutputInfoSchema)` to create a new message.
  */
 export const OutputInfoSchema: GenMessage<OutputInfo> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_inspect, 2);
+  messageDesc(file_heeler_v1_inspect, 3);
 
 /**
  * The connection of a task's worker.
@@ -217,5 +289,5 @@ export type WorkerConnection = Message<"heeler.v1.WorkerConnection"> & {
  * Use `create(WorkerConnectionSchema)` to create a new message.
  */
 export const WorkerConnectionSchema: GenMessage<WorkerConnection> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_inspect, 3);
+  messageDesc(file_heeler_v1_inspect, 4);
 

@@ -390,7 +390,7 @@ export enum EndReason {
   IDLE_TIMEOUT = 7,
 
   /**
-   * The last client attached to it in the foreground disconnected.
+   * The last client attached to it in the foreground disconnected, or the last owner of its session.
    *
    * @generated from enum value: END_REASON_CLIENT_DISCONNECTED = 8;
    */

@@ -19,7 +19,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file heeler/v1/spec.proto.
  */
 export const file_heeler_v1_spec: GenFile = /*@__PURE__*/
-  fileDesc("ChRoZWVsZXIvdjEvc3BlYy5wcm90bxIJaGVlbGVyLnYxIq4GCghUYXNrU3BlYxIhCgRraW5kGAEgASgOMhMuaGVlbGVyLnYxLlRhc2tLaW5kEgwKBG5hbWUYAiABKAkSEgoKc2Vzc2lvbl9pZBgDIAEoCRIRCglwYXJlbnRfaWQYBCABKAkSLwoGbGFiZWxzGAUgAygLMh8uaGVlbGVyLnYxLlRhc2tTcGVjLkxhYmVsc0VudHJ5EiYKBGFyZ3YYBiABKAsyFi5oZWVsZXIudjEuQXJndkNvbW1hbmRIABIoCgVzaGVsbBgHIAEoCzIXLmhlZWxlci52MS5TaGVsbENvbW1hbmRIABIZChF3b3JraW5nX2RpcmVjdG9yeRgIIAEoCRIvCgtlbnZpcm9ubWVudBgJIAEoCzIaLmhlZWxlci52MS5UYXNrRW52aXJvbm1lbnQSKgoHdGltZW91dBgKIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIvCgxpZGxlX3RpbWVvdXQYCyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SIwoEc3RvcBgMIAEoCzIVLmhlZWxlci52MS5TdG9wUG9saWN5Ei8KCmZvcmVncm91bmQYDSABKAsyGy5oZWVsZXIudjEuRm9yZWdyb3VuZFBvbGljeRIpCgdzaWxlbmNlGA4gASgLMhguaGVlbGVyLnYxLlNpbGVuY2VQb2xpY3kSLQoJZXhjbHVzaXZlGA8gASgLMhouaGVlbGVyLnYxLkV4Y2x1c2l2ZVBvbGljeRINCgVxdWV1ZRgQIAEoCRIuCg1vcnBoYW5fcG9saWN5GBEgASgOMhcuaGVlbGVyLnYxLk9ycGhhblBvbGljeRInCgZvdXRwdXQYEiABKAsyFy5oZWVsZXIudjEuT3V0cHV0UG9saWN5EiUKBWlucHV0GBMgASgLMhYuaGVlbGVyLnYxLklucHV0UG9saWN5EiUKBXJlYWR5GBUgASgLMhYuaGVlbGVyLnYxLlJlYWR5UG9saWN5Gi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCQoHY29tbWFuZCIbCgtBcmd2Q29tbWFuZBIMCgRhcmdzGAEgAygJIi8KDFNoZWxsQ29tbWFuZBIOCgZzY3JpcHQYASABKAkSDwoHcHJvZ3JhbRgCIAEoCSLbAQoPVGFza0Vudmlyb25tZW50EjwKCXZhcmlhYmxlcxgBIAMoCzIpLmhlZWxlci52MS5UYXNrRW52aXJvbm1lbnQuVmFyaWFibGVzRW50cnkSDgoGcmVtb3ZlGAIgAygJEjAKCGRlZmF1bHRzGAMgASgOMh4uaGVlbGVyLnYxLkVudmlyb25tZW50RGVmYXVsdHMSFgoOdmFyaWFibGVfbmFtZXMYBCADKAkaMAoOVmFyaWFibGVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKYAQoKU3RvcFBvbGljeRItCgVncmFjZRgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkgAiAEBEg4KBnNpZ25hbBgCIAEoCRIyCgpzb2Z0X2dyYWNlGAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uSAGIAQFCCAoGX2dyYWNlQg0KC19zb2Z0X2dyYWNlIvcBChBGb3JlZ3JvdW5kUG9saWN5EioKB3RpbWVvdXQYASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SNgoKb25fdGltZW91dBgCIAEoDjIiLmhlZWxlci52MS5Gb3JlZ3JvdW5kVGltZW91dEFjdGlvbhIyCg1vbl9kaXNjb25uZWN0GAMgASgOMhsuaGVlbGVyLnYxLkRpc2Nvbm5lY3RBY3Rpb24SNwoPcmVhdHRhY2hfd2luZG93GAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uSACIAQFCEgoQX3JlYXR0YWNoX3dpbmRvdyJpCg1TaWxlbmNlUG9saWN5Ei4KC3N0YWxlX2FmdGVyGAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEigKCG9uX3N0YWxlGAIgASgOMhYuaGVlbGVyLnYxLlN0YWxlQWN0aW9uIj4KC0lucHV0UG9saWN5Ei8KDG5vdGlmeV9hZnRlchgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiLxAQoLUmVhZHlQb2xpY3kSDgoEcG9ydBgCIAEoDUgAEhIKCGh0dHBfdXJsGAMgASgJSAASKQoHY29tbWFuZBgEIAEoCzIWLmhlZWxlci52MS5Bcmd2Q29tbWFuZEgAEisKCGludGVydmFsGAUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEioKB3RpbWVvdXQYBiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SMQoKb25fdGltZW91dBgHIAEoDjIdLmhlZWxlci52MS5SZWFkeVRpbWVvdXRBY3Rpb25CBwoFcHJvYmUiRgoPRXhjbHVzaXZlUG9saWN5EgsKA2tleRgBIAEoCRImCgRtb2RlGAIgASgOMhguaGVlbGVyLnYxLkV4Y2x1c2l2ZU1vZGUipQEKDE91dHB1dFBvbGljeRIRCgltYXhfYnl0ZXMYASABKAQSFwoKaGVhZF9ieXRlcxgCIAEoBEgAiAEBEi4KCG9uX2xpbWl0GAMgASgOMhwuaGVlbGVyLnYxLk91dHB1dExpbWl0QWN0aW9uEioKCHBhdHRlcm5zGAQgAygLMhguaGVlbGVyLnYxLk91dHB1dFBhdHRlcm5CDQoLX2hlYWRfYnl0ZXMqZQoIVGFza0tpbmQSGQoVVEFTS19LSU5EX1VOU1BFQ0lGSUVEEAASEwoPVEFTS19LSU5EX1NIRUxMEAESEwoPVEFTS19LSU5EX0FHRU5UEAISFAoQVEFTS19LSU5EX0hPU1RFRBADKoQBChNFbnZpcm9ubWVudERlZmF1bHRzEiQKIEVOVklST05NRU5UX0RFRkFVTFRTX1VOU1BFQ0lGSUVEEAASKAokRU5WSVJPTk1FTlRfREVGQVVMVFNfTk9OX0lOVEVSQUNUSVZFEAESHQoZRU5WSVJPTk1FTlRfREVGQVVMVFNfTk9ORRACKpABChdGb3JlZ3JvdW5kVGltZW91dEFjdGlvbhIpCiVGT1JFR1JPVU5EX1RJTUVPVVRfQUNUSU9OX1VOU1BFQ0lGSUVEEAASJAogRk9SRUdST1VORF9USU1FT1VUX0FDVElPTl9ERVRBQ0gQARIkCiBGT1JFR1JPVU5EX1RJTUVPVVRfQUNUSU9OX0NBTkNFTBACKo0BChBEaXNjb25uZWN0QWN0aW9uEiEKHURJU0NPTk5FQ1RfQUNUSU9OX1VOU1BFQ0lGSUVEEAASHAoYRElTQ09OTkVDVF9BQ1RJT05fQ0FOQ0VMEAESHAoYRElTQ09OTkVDVF9BQ1RJT05fREVUQUNIEAISGgoWRElTQ09OTkVDVF9BQ1RJT05fS0VFUBADKl0KC1N0YWxlQWN0aW9uEhwKGFNUQUxFX0FDVElPTl9VTlNQRUNJRklFRBAAEhcKE1NUQUxFX0FDVElPTl9OT1RJRlkQARIXChNTVEFMRV9BQ1RJT05fQ0FOQ0VMEAIqfAoSUmVhZHlUaW1lb3V0QWN0aW9uEiQKIFJFQURZX1RJTUVPVVRfQUNUSU9OX1VOU1BFQ0lGSUVEEAASHwobUkVBRFlfVElNRU9VVF9BQ1RJT05fTk9USUZZEAESHwobUkVBRFlfVElNRU9VVF9BQ1RJT05fQ0FOQ0VMEAIqmwEKDUV4Y2x1c2l2ZU1vZGUSHgoaRVhDTFVTSVZFX01PREVfVU5TUEVDSUZJRUQQABIZChVFWENMVVNJVkVfTU9ERV9SRUpFQ1QQARIaChZFWENMVVNJVkVfTU9ERV9SRVBMQUNFEAISGAoURVhDTFVTSVZFX01PREVfUVVFVUUQAxIZChVFWENMVVNJVkVfTU9ERV9FTlNVUkUQBCp5CgxPcnBoYW5Qb2xpY3kSHQoZT1JQSEFOX1BPTElDWV9VTlNQRUNJRklFRBAAEhcKE09SUEhBTl9QT0xJQ1lfVFJBQ0sQARIWChJPUlBIQU5fUE9MSUNZX0tJTEwQAhIZChVPUlBIQU5fUE9MSUNZX0FCQU5ET04QAyqYAQoRT3V0cHV0TGltaXRBY3Rpb24SIwofT1VUUFVUX0xJTUlUX0FDVElPTl9VTlNQRUNJRklFRBAAEh4KGk9VVFBVVF9MSU1JVF9BQ1RJT05fUk9UQVRFEAESIAocT1VUUFVUX0xJTUlUX0FDVElPTl9UUlVOQ0FURRACEhwKGE9VVFBVVF9MSU1JVF9BQ1RJT05fS0lMTBADQl8KDWRldi5oZWVsZXIudjFQAVohaGVlbGVyLmRldi9nZW4vaGVlbGVyL3YxO2hlZWxlcnYxogIDSExSqgIJSGVlbGVyLlYxygIJSGVlbGVyXFYx6gIKSGVlbGVyOjpWMWIGcHJvdG8z", [file_google_protobuf_duration, file_heeler_v1_output]);
+  fileDesc("ChRoZWVsZXIvdjEvc3BlYy5wcm90bxIJaGVlbGVyLnYxIq0HCghUYXNrU3BlYxIhCgRraW5kGAEgASgOMhMuaGVlbGVyLnYxLlRhc2tLaW5kEgwKBG5hbWUYAiABKAkSEgoKc2Vzc2lvbl9pZBgDIAEoCRIRCglwYXJlbnRfaWQYBCABKAkSLwoGbGFiZWxzGAUgAygLMh8uaGVlbGVyLnYxLlRhc2tTcGVjLkxhYmVsc0VudHJ5EiYKBGFyZ3YYBiABKAsyFi5oZWVsZXIudjEuQXJndkNvbW1hbmRIABIoCgVzaGVsbBgHIAEoCzIXLmhlZWxlci52MS5TaGVsbENvbW1hbmRIABIZChF3b3JraW5nX2RpcmVjdG9yeRgIIAEoCRIvCgtlbnZpcm9ubWVudBgJIAEoCzIaLmhlZWxlci52MS5UYXNrRW52aXJvbm1lbnQSKgoHdGltZW91dBgKIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIvCgxpZGxlX3RpbWVvdXQYCyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SIwoEc3RvcBgMIAEoCzIVLmhlZWxlci52MS5TdG9wUG9saWN5Ei8KCmZvcmVncm91bmQYDSABKAsyGy5oZWVsZXIudjEuRm9yZWdyb3VuZFBvbGljeRIpCgdzaWxlbmNlGA4gASgLMhguaGVlbGVyLnYxLlNpbGVuY2VQb2xpY3kSLQoJZXhjbHVzaXZlGA8gASgLMhouaGVlbGVyLnYxLkV4Y2x1c2l2ZVBvbGljeRINCgVxdWV1ZRgQIAEoCRIuCg1vcnBoYW5fcG9saWN5GBEgASgOMhcuaGVlbGVyLnYxLk9ycGhhblBvbGljeRInCgZvdXRwdXQYEiABKAsyFy5oZWVsZXIudjEuT3V0cHV0UG9saWN5EiUKBWlucHV0GBMgASgLMhYuaGVlbGVyLnYxLklucHV0UG9saWN5EisKCHRlcm1pbmFsGBQgASgLMhkuaGVlbGVyLnYxLlRlcm1pbmFsUG9saWN5EiUKBXJlYWR5GBUgASgLMhYuaGVlbGVyLnYxLlJlYWR5UG9saWN5EikKB3Jlc3RhcnQYFiABKAsyGC5oZWVsZXIudjEuUmVzdGFydFBvbGljeRIlCgZyaWdodHMYFyABKA4yFS5oZWVsZXIudjEuVGFza1JpZ2h0cxotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgkKB2NvbW1hbmQiGwoLQXJndkNvbW1hbmQSDAoEYXJncxgBIAMoCSIvCgxTaGVsbENvbW1hbmQSDgoGc2NyaXB0GAEgASgJEg8KB3Byb2dyYW0YAiABKAki2wEKD1Rhc2tFbnZpcm9ubWVudBI8Cgl2YXJpYWJsZXMYASADKAsyKS5oZWVsZXIudjEuVGFza0Vudmlyb25tZW50LlZhcmlhYmxlc0VudHJ5Eg4KBnJlbW92ZRgCIAMoCRIwCghkZWZhdWx0cxgDIAEoDjIeLmhlZWxlci52MS5FbnZpcm9ubWVudERlZmF1bHRzEhYKDnZhcmlhYmxlX25hbWVzGAQgAygJGjAKDlZhcmlhYmxlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEimAEKClN0b3BQb2xpY3kSLQoFZ3JhY2UYASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25IAIgBARIOCgZzaWduYWwYAiABKAkSMgoKc29mdF9ncmFjZRgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkgBiAEBQggKBl9ncmFjZUINCgtfc29mdF9ncmFjZSL3AQoQRm9yZWdyb3VuZFBvbGljeRIqCgd0aW1lb3V0GAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjYKCm9uX3RpbWVvdXQYAiABKA4yIi5oZWVsZXIudjEuRm9yZWdyb3VuZFRpbWVvdXRBY3Rpb24SMgoNb25fZGlzY29ubmVjdBgDIAEoDjIbLmhlZWxlci52MS5EaXNjb25uZWN0QWN0aW9uEjcKD3JlYXR0YWNoX3dpbmRvdxgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkgAiAEBQhIKEF9yZWF0dGFjaF93aW5kb3ciaQoNU2lsZW5jZVBvbGljeRIuCgtzdGFsZV9hZnRlchgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIoCghvbl9zdGFsZRgCIAEoDjIWLmhlZWxlci52MS5TdGFsZUFjdGlvbiI+CgtJbnB1dFBvbGljeRIvCgxub3RpZnlfYWZ0ZXIYASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iPQoOVGVybWluYWxQb2xpY3kSDwoHY29sdW1ucxgBIAEoDRIMCgRyb3dzGAIgASgNEgwKBHRlcm0YAyABKAkihAIKC1JlYWR5UG9saWN5Eg4KBHBvcnQYAiABKA1IABISCghodHRwX3VybBgDIAEoCUgAEikKB2NvbW1hbmQYBCABKAsyFi5oZWVsZXIudjEuQXJndkNvbW1hbmRIABIRCgdwYXR0ZXJuGAggASgJSAASKwoIaW50ZXJ2YWwYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SKgoHdGltZW91dBgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIxCgpvbl90aW1lb3V0GAcgASgOMh0uaGVlbGVyLnYxLlJlYWR5VGltZW91dEFjdGlvbkIHCgVwcm9iZSLDAQoNUmVzdGFydFBvbGljeRIoCgVkZWxheRgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIsCgltYXhfZGVsYXkYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SGQoMbWF4X3Jlc3RhcnRzGAMgASgNSACIAQESLgoLcmVzZXRfYWZ0ZXIYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CDwoNX21heF9yZXN0YXJ0cyJGCg9FeGNsdXNpdmVQb2xpY3kSCwoDa2V5GAEgASgJEiYKBG1vZGUYAiABKA4yGC5oZWVsZXIudjEuRXhjbHVzaXZlTW9kZSKlAQoMT3V0cHV0UG9saWN5EhEKCW1heF9ieXRlcxgBIAEoBBIXCgpoZWFkX2J5dGVzGAIgASgESACIAQESLgoIb25fbGltaXQYAyABKA4yHC5oZWVsZXIudjEuT3V0cHV0TGltaXRBY3Rpb24SKgoIcGF0dGVybnMYBCADKAsyGC5oZWVsZXIudjEuT3V0cHV0UGF0dGVybkINCgtfaGVhZF9ieXRlcyqGAQoKVGFza1JpZ2h0cxIbChdUQVNLX1JJR0hUU19VTlNQRUNJRklFRBAAEhgKFFRBU0tfUklHSFRTX0NISUxEUkVOEAESFgoSVEFTS19SSUdIVFNfUkVQT1JUEAISFAoQVEFTS19SSUdIVFNfTk9ORRADEhMKD1RBU0tfUklHSFRTX0FMTBAEKmUKCFRhc2tLaW5kEhkKFVRBU0tfS0lORF9VTlNQRUNJRklFRBAAEhMKD1RBU0tfS0lORF9TSEVMTBABEhMKD1RBU0tfS0lORF9BR0VOVBACEhQKEFRBU0tfS0lORF9IT1NURUQQAyqEAQoTRW52aXJvbm1lbnREZWZhdWx0cxIkCiBFTlZJUk9OTUVOVF9ERUZBVUxUU19VTlNQRUNJRklFRBAAEigKJEVOVklST05NRU5UX0RFRkFVTFRTX05PTl9JTlRFUkFDVElWRRABEh0KGUVOVklST05NRU5UX0RFRkFVTFRTX05PTkUQAiqQAQoXRm9yZWdyb3VuZFRpbWVvdXRBY3Rpb24SKQolRk9SRUdST1VORF9USU1FT1VUX0FDVElPTl9VTlNQRUNJRklFRBAAEiQKIEZPUkVHUk9VTkRfVElNRU9VVF9BQ1RJT05fREVUQUNIEAESJAogRk9SRUdST1VORF9USU1FT1VUX0FDVElPTl9DQU5DRUwQAiqNAQoQRGlzY29ubmVjdEFjdGlvbhIhCh1ESVNDT05ORUNUX0FDVElPTl9VTlNQRUNJRklFRBAAEhwKGERJU0NPTk5FQ1RfQUNUSU9OX0NBTkNFTBABEhwKGERJU0NPTk5FQ1RfQUNUSU9OX0RFVEFDSBACEhoKFkRJU0NPTk5FQ1RfQUNUSU9OX0tFRVAQAypdCgtTdGFsZUFjdGlvbhIcChhTVEFMRV9BQ1RJT05fVU5TUEVDSUZJRUQQABIXChNTVEFMRV9BQ1RJT05fTk9USUZZEAESFwoTU1RBTEVfQUNUSU9OX0NBTkNFTBACKnwKElJlYWR5VGltZW91dEFjdGlvbhIkCiBSRUFEWV9USU1FT1VUX0FDVElPTl9VTlNQRUNJRklFRBAAEh8KG1JFQURZX1RJTUVPVVRfQUNUSU9OX05PVElGWRABEh8KG1JFQURZX1RJTUVPVVRfQUNUSU9OX0NBTkNFTBACKpsBCg1FeGNsdXNpdmVNb2RlEh4KGkVYQ0xVU0lWRV9NT0RFX1VOU1BFQ0lGSUVEEAASGQoVRVhDTFVTSVZFX01PREVfUkVKRUNUEAESGgoWRVhDTFVTSVZFX01PREVfUkVQTEFDRRACEhgKFEVYQ0xVU0lWRV9NT0RFX1FVRVVFEAMSGQoVRVhDTFVTSVZFX01PREVfRU5TVVJFEAQqeQoMT3JwaGFuUG9saWN5Eh0KGU9SUEhBTl9QT0xJQ1lfVU5TUEVDSUZJRUQQABIXChNPUlBIQU5fUE9MSUNZX1RSQUNLEAESFgoST1JQSEFOX1BPTElDWV9LSUxMEAISGQoVT1JQSEFOX1BPTElDWV9BQkFORE9OEAMqmAEKEU91dHB1dExpbWl0QWN0aW9uEiMKH09VVFBVVF9MSU1JVF9BQ1RJT05fVU5TUEVDSUZJRUQQABIeChpPVVRQVVRfTElNSVRfQUNUSU9OX1JPVEFURRABEiAKHE9VVFBVVF9MSU1JVF9BQ1RJT05fVFJVTkNBVEUQAhIcChhPVVRQVVRfTElNSVRfQUNUSU9OX0tJTEwQA0JfCg1kZXYuaGVlbGVyLnYxUAFaIWhlZWxlci5kZXYvZ2VuL2hlZWxlci92MTtoZWVsZXJ2MaICA0hMUqoCCUhlZWxlci5WMcoCCUhlZWxlclxWMeoCCkhlZWxlcjo6VjFiBnByb3RvMw", [file_google_protobuf_duration, file_heeler_v1_output]);
 
 /**
  * A task's specification. Spawn takes one; BackgroundTask carries the same one with every default
@@ -50,7 +50,8 @@ export type TaskSpec = Message<"heeler.v1.TaskSpec"> & {
   sessionId: string;
 
   /**
-   * The live task that spawns this one. Empty: none.
+   * The live task that spawns this one. Empty: none. If the caller is inside of a task without the right ALL,
+   * it is that task, whatever is given here.
    *
    * @generated from field: string parent_id = 4;
    */
@@ -171,11 +172,21 @@ export type TaskSpec = Message<"heeler.v1.TaskSpec"> & {
   output?: OutputPolicy | undefined;
 
   /**
-   * Detects a task that waits for input. Absent: a task is looked at when it becomes stale, and not before.
+   * Gives the task a stdin to which WriteInput writes, and detects that the task waits for input. Absent:
+   * without a terminal, stdin is at its end from the start.
    *
    * @generated from field: heeler.v1.InputPolicy input = 19;
    */
   input?: InputPolicy | undefined;
+
+  /**
+   * Gives the task a terminal: its stdin, stdout and stderr, and the controlling terminal of its session. Its
+   * output is one stream, STDOUT. WriteInput writes to it, also without an input policy. Absent: none. Neither a
+   * terminal nor an input policy can be combined with `restart`.
+   *
+   * @generated from field: heeler.v1.TerminalPolicy terminal = 20;
+   */
+  terminal?: TerminalPolicy | undefined;
 
   /**
    * Decides when the task is ready, such as when its server listens. Absent: the task has no readiness.
@@ -183,6 +194,22 @@ export type TaskSpec = Message<"heeler.v1.TaskSpec"> & {
    * @generated from field: heeler.v1.ReadyPolicy ready = 21;
    */
   ready?: ReadyPolicy | undefined;
+
+  /**
+   * Starts the task again when its leader fails. Absent: a failure ends the task. Cannot be combined with
+   * `foreground`, and is not for a HOSTED task.
+   *
+   * @generated from field: heeler.v1.RestartPolicy restart = 22;
+   */
+  restart?: RestartPolicy | undefined;
+
+  /**
+   * The calls that processes of the task may make. CHILDREN by default. A caller inside of a task cannot give
+   * more than it has: the task then has the caller's rights, which the answer shows.
+   *
+   * @generated from field: heeler.v1.TaskRights rights = 23;
+   */
+  rights: TaskRights;
 };
 
 /**
@@ -246,7 +273,8 @@ export const ShellCommandSchema: GenMessage<ShellCommand> = /*@__PURE__*/
  * Changes to a task's environment.
  *
  * The base environment is the server's own without the variables that begin with HEELER_. The defaults
- * are applied to it, then `remove`, then `variables`.
+ * are applied to it, then `remove`, then `variables`. A terminal sets TERM after the defaults, and leaves out
+ * COLUMNS and LINES.
  *
  * @generated from message heeler.v1.TaskEnvironment
  */
@@ -266,7 +294,7 @@ export type TaskEnvironment = Message<"heeler.v1.TaskEnvironment"> & {
   remove: string[];
 
   /**
-   * NON_INTERACTIVE by default.
+   * NON_INTERACTIVE by default; NONE for a task with a terminal.
    *
    * @generated from field: heeler.v1.EnvironmentDefaults defaults = 3;
    */
@@ -404,7 +432,8 @@ export const SilencePolicySchema: GenMessage<SilencePolicy> = /*@__PURE__*/
   messageDesc(file_heeler_v1_spec, 6);
 
 /**
- * The rules for a task that may wait for input.
+ * The rules for a task with input. Its stdin stays open until WriteInput closes it; a task that reads to the end
+ * of its input runs until then.
  *
  * @generated from message heeler.v1.InputPolicy
  */
@@ -427,8 +456,44 @@ export const InputPolicySchema: GenMessage<InputPolicy> = /*@__PURE__*/
   messageDesc(file_heeler_v1_spec, 7);
 
 /**
+ * The terminal of a task.
+ *
+ * @generated from message heeler.v1.TerminalPolicy
+ */
+export type TerminalPolicy = Message<"heeler.v1.TerminalPolicy"> & {
+  /**
+   * Columns, from 1 to 1000. Absent or zero: 80.
+   *
+   * @generated from field: uint32 columns = 1;
+   */
+  columns: number;
+
+  /**
+   * Rows, from 1 to 1000. Absent or zero: 24.
+   *
+   * @generated from field: uint32 rows = 2;
+   */
+  rows: number;
+
+  /**
+   * The type of the terminal, which the task gets as TERM: up to 64 bytes. Empty: xterm-256color. A TERM in
+   * `environment.variables` comes first.
+   *
+   * @generated from field: string term = 3;
+   */
+  term: string;
+};
+
+/**
+ * Describes the message heeler.v1.TerminalPolicy.
+ * Use `create(TerminalPolicySchema)` to create a new message.
+ */
+export const TerminalPolicySchema: GenMessage<TerminalPolicy> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_spec, 8);
+
+/**
  * The rule by which a task is ready. It is looked at from the start on, until it is ready, a stop was
- * requested or it has ended; a restart of the server begins anew.
+ * requested or it has ended; a restart of the server begins anew, and so does each attempt of the task.
  *
  * @generated from message heeler.v1.ReadyPolicy
  */
@@ -467,11 +532,21 @@ export type ReadyPolicy = Message<"heeler.v1.ReadyPolicy"> & {
      */
     value: ArgvCommand;
     case: "command";
+  } | {
+    /**
+     * A line of the output, of either stream, matches this regular expression, in the syntax and with the limits of
+     * OutputPattern.regex. Output is searched as it is written, from the first byte that is kept: a line that was
+     * written while no server ran counts.
+     *
+     * @generated from field: string pattern = 8;
+     */
+    value: string;
+    case: "pattern";
   } | { case: undefined; value?: undefined };
 
   /**
    * Time between two looks, 20 ms or more. The first ones follow faster: 25 ms after the start, and then each
-   * time after twice as long. Absent: 1 s.
+   * time after twice as long. Absent: 1 s. Refused with `pattern`, which needs no looks, and absent in a task then.
    *
    * @generated from field: google.protobuf.Duration interval = 5;
    */
@@ -497,7 +572,58 @@ export type ReadyPolicy = Message<"heeler.v1.ReadyPolicy"> & {
  * Use `create(ReadyPolicySchema)` to create a new message.
  */
 export const ReadyPolicySchema: GenMessage<ReadyPolicy> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_spec, 8);
+  messageDesc(file_heeler_v1_spec, 9);
+
+/**
+ * The rule by which a task whose leader fails is started again, under the same id. A failure is an exit with a code
+ * other than 0, a signal, or a restart that could not be carried out. An exit with 0, a stop for any reason (a cancel,
+ * a timeout, a limit), a first start that fails, a failed capture of the output and a lost supervision are none: they
+ * end the task.
+ *
+ * Every process of the failed attempt is gone before the next one begins: orphans are killed, whatever
+ * `orphan_policy` says. The attempts share the output, the timeout, the exclusive key and the slot of their task.
+ * Between two attempts the task is STARTING, and a cancel ends it at once. A server that is down restarts nothing;
+ * the next one does, as soon as the delay is over.
+ *
+ * @generated from message heeler.v1.RestartPolicy
+ */
+export type RestartPolicy = Message<"heeler.v1.RestartPolicy"> & {
+  /**
+   * Time from a failure to the next attempt, 20 ms or more. It doubles with every further failure in a row.
+   * Absent: 1 s.
+   *
+   * @generated from field: google.protobuf.Duration delay = 1;
+   */
+  delay?: Duration | undefined;
+
+  /**
+   * The longest such time. Absent: 30 s, or `delay` if that is longer.
+   *
+   * @generated from field: google.protobuf.Duration max_delay = 2;
+   */
+  maxDelay?: Duration | undefined;
+
+  /**
+   * The most restarts in a row; a failure after them ends the task. 0: no limit. Absent: 5.
+   *
+   * @generated from field: optional uint32 max_restarts = 3;
+   */
+  maxRestarts?: number | undefined;
+
+  /**
+   * An attempt that runs this long ends the row: its failure counts as the first one again. Absent: 60 s.
+   *
+   * @generated from field: google.protobuf.Duration reset_after = 4;
+   */
+  resetAfter?: Duration | undefined;
+};
+
+/**
+ * Describes the message heeler.v1.RestartPolicy.
+ * Use `create(RestartPolicySchema)` to create a new message.
+ */
+export const RestartPolicySchema: GenMessage<RestartPolicy> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_spec, 10);
 
 /**
  * A key that only one live task has at a time. That task is the holder of the key; the key is free
@@ -529,7 +655,7 @@ export type ExclusivePolicy = Message<"heeler.v1.ExclusivePolicy"> & {
  * Use `create(ExclusivePolicySchema)` to create a new message.
  */
 export const ExclusivePolicySchema: GenMessage<ExclusivePolicy> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_spec, 9);
+  messageDesc(file_heeler_v1_spec, 11);
 
 /**
  * The rules for a task's output. Offsets count every byte that the task has written, kept or not.
@@ -574,7 +700,57 @@ export type OutputPolicy = Message<"heeler.v1.OutputPolicy"> & {
  * Use `create(OutputPolicySchema)` to create a new message.
  */
 export const OutputPolicySchema: GenMessage<OutputPolicy> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_spec, 10);
+  messageDesc(file_heeler_v1_spec, 12);
+
+/**
+ * The calls that the processes of a task may make, wherever in its tree they are and whatever token they
+ * show. On the Unix socket the kernel says which process calls; over TCP the task's own token does.
+ *
+ * @generated from enum heeler.v1.TaskRights
+ */
+export enum TaskRights {
+  /**
+   * As CHILDREN.
+   *
+   * @generated from enum value: TASK_RIGHTS_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Report on the task itself; spawn tasks, which become its children; see itself and its descendants; act on
+   * its descendants. Any other task is invisible to it, and acting on one is PERMISSION_DENIED.
+   *
+   * @generated from enum value: TASK_RIGHTS_CHILDREN = 1;
+   */
+  CHILDREN = 1,
+
+  /**
+   * Report on the task itself: ReportProgress, and Work with `join`.
+   *
+   * @generated from enum value: TASK_RIGHTS_REPORT = 2;
+   */
+  REPORT = 2,
+
+  /**
+   * No call.
+   *
+   * @generated from enum value: TASK_RIGHTS_NONE = 3;
+   */
+  NONE = 3,
+
+  /**
+   * Every call, as the user. A task that it spawns is its child unless another parent is named.
+   *
+   * @generated from enum value: TASK_RIGHTS_ALL = 4;
+   */
+  ALL = 4,
+}
+
+/**
+ * Describes the enum heeler.v1.TaskRights.
+ */
+export const TaskRightsSchema: GenEnum<TaskRights> = /*@__PURE__*/
+  enumDesc(file_heeler_v1_spec, 0);
 
 /**
  * The kind of work that a task does.
@@ -615,7 +791,7 @@ export enum TaskKind {
  * Describes the enum heeler.v1.TaskKind.
  */
 export const TaskKindSchema: GenEnum<TaskKind> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_spec, 0);
+  enumDesc(file_heeler_v1_spec, 1);
 
 /**
  * A set of default environment variables.
@@ -624,7 +800,7 @@ export const TaskKindSchema: GenEnum<TaskKind> = /*@__PURE__*/
  */
 export enum EnvironmentDefaults {
   /**
-   * As NON_INTERACTIVE.
+   * As NON_INTERACTIVE; for a task with a terminal, as NONE.
    *
    * @generated from enum value: ENVIRONMENT_DEFAULTS_UNSPECIFIED = 0;
    */
@@ -649,7 +825,7 @@ export enum EnvironmentDefaults {
  * Describes the enum heeler.v1.EnvironmentDefaults.
  */
 export const EnvironmentDefaultsSchema: GenEnum<EnvironmentDefaults> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_spec, 1);
+  enumDesc(file_heeler_v1_spec, 2);
 
 /**
  * Action when a task has been in the foreground for too long.
@@ -683,7 +859,7 @@ export enum ForegroundTimeoutAction {
  * Describes the enum heeler.v1.ForegroundTimeoutAction.
  */
 export const ForegroundTimeoutActionSchema: GenEnum<ForegroundTimeoutAction> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_spec, 2);
+  enumDesc(file_heeler_v1_spec, 3);
 
 /**
  * Action when the last client attached to a foreground task disconnects.
@@ -724,7 +900,7 @@ export enum DisconnectAction {
  * Describes the enum heeler.v1.DisconnectAction.
  */
 export const DisconnectActionSchema: GenEnum<DisconnectAction> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_spec, 3);
+  enumDesc(file_heeler_v1_spec, 4);
 
 /**
  * Action when a task becomes stale.
@@ -758,7 +934,7 @@ export enum StaleAction {
  * Describes the enum heeler.v1.StaleAction.
  */
 export const StaleActionSchema: GenEnum<StaleAction> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_spec, 4);
+  enumDesc(file_heeler_v1_spec, 5);
 
 /**
  * Action when a task is not ready in time.
@@ -792,7 +968,7 @@ export enum ReadyTimeoutAction {
  * Describes the enum heeler.v1.ReadyTimeoutAction.
  */
 export const ReadyTimeoutActionSchema: GenEnum<ReadyTimeoutAction> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_spec, 5);
+  enumDesc(file_heeler_v1_spec, 6);
 
 /**
  * Behaviour of a task whose exclusive key has a holder, or tasks that wait for it.
@@ -840,9 +1016,10 @@ export enum ExclusiveMode {
    * Two tasks are equal if they run the same command in the same way: `kind`, the command (without a
    * trailing `&`), `working_directory` (with defaults, `.` and `..` resolved), `environment`, `timeout`,
    * `idle_timeout`, `stop`, `foreground`, `silence`, `queue`, `orphan_policy`, `output` (without `patterns`),
-   * `input` and `ready` are compared as they were requested, defaults filled in. `name`, `session_id`, `parent_id`, `labels`, `exclusive.mode` and the
-   * request_id are not: they say for whom a task runs, not what it does. Values of environment
-   * variables are compared by a keyed digest, which is kept with a task that has a key.
+   * `input`, `terminal`, `ready`, `restart` and `rights` are compared as they were requested, defaults filled in.
+   * `name`, `session_id`, `parent_id`, `labels`, `exclusive.mode` and the request_id are not: they say for whom a
+   * task runs, not what it does. Values of environment variables are compared by a keyed digest, which is kept with
+   * a task that has a key.
    *
    * A call that is answered with an earlier task does not use up its request_id: repeated after the end
    * of that task, it starts a new one.
@@ -856,7 +1033,7 @@ export enum ExclusiveMode {
  * Describes the enum heeler.v1.ExclusiveMode.
  */
 export const ExclusiveModeSchema: GenEnum<ExclusiveMode> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_spec, 6);
+  enumDesc(file_heeler_v1_spec, 7);
 
 /**
  * Treatment of orphans: processes of the tree that outlive the leader.
@@ -898,7 +1075,7 @@ export enum OrphanPolicy {
  * Describes the enum heeler.v1.OrphanPolicy.
  */
 export const OrphanPolicySchema: GenEnum<OrphanPolicy> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_spec, 7);
+  enumDesc(file_heeler_v1_spec, 8);
 
 /**
  * Action when a task's output reaches its limit. An OUTPUT_LIMIT event tells of it, once.
@@ -940,5 +1117,5 @@ export enum OutputLimitAction {
  * Describes the enum heeler.v1.OutputLimitAction.
  */
 export const OutputLimitActionSchema: GenEnum<OutputLimitAction> = /*@__PURE__*/
-  enumDesc(file_heeler_v1_spec, 8);
+  enumDesc(file_heeler_v1_spec, 9);
 

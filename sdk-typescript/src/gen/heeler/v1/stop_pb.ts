@@ -264,7 +264,7 @@ export const ProofSchema: GenMessage<Proof> = /*@__PURE__*/
  */
 export type Unproven = Message<"heeler.v1.Unproven"> & {
   /**
-   * What is known of it.
+   * The reason why nothing could be proven.
    *
    * @generated from field: string reason = 1;
    */

@@ -26,7 +26,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file heeler/v1/task.proto.
  */
 export const file_heeler_v1_task: GenFile = /*@__PURE__*/
-  fileDesc("ChRoZWVsZXIvdjEvdGFzay5wcm90bxIJaGVlbGVyLnYxIqYHCg5CYWNrZ3JvdW5kVGFzaxIKCgJpZBgBIAEoCRILCgN1aWQYAiABKAkSIQoEc3BlYxgDIAEoCzITLmhlZWxlci52MS5UYXNrU3BlYxIjCgVzdGF0ZRgEIAEoDjIULmhlZWxlci52MS5UYXNrU3RhdGUSJwoJcGxhY2VtZW50GAUgASgOMhQuaGVlbGVyLnYxLlBsYWNlbWVudBINCgVzdGFsZRgGIAEoCBIhCgZsZWFkZXIYByABKAsyES5oZWVsZXIudjEuTGVhZGVyEisKC2NvbnRhaW5tZW50GAggASgOMhYuaGVlbGVyLnYxLkNvbnRhaW5tZW50Ei8KC2NyZWF0ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpzdGFydF90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASIwoHb3V0Y29tZRgMIAEoCzISLmhlZWxlci52MS5PdXRjb21lEigKCmVuZF9yZWFzb24YDSABKA4yFC5oZWVsZXIudjEuRW5kUmVhc29uEiMKBHN0b3AYDiABKAsyFS5oZWVsZXIudjEuU3RvcFJlY29yZBIpCgpkZXRhY2htZW50GA8gASgLMhUuaGVlbGVyLnYxLkRldGFjaG1lbnQSLgoJYWJhbmRvbmVkGBAgAygLMhsuaGVlbGVyLnYxLkFiYW5kb25lZFByb2Nlc3MSFAoMb3V0cHV0X2J5dGVzGBEgASgEEhUKDWNhcHR1cmVfZXJyb3IYEiABKAkSEAoIcmV2aXNpb24YEyABKAQSLAoMb3V0cHV0X2xpbWl0GBQgASgLMhYuaGVlbGVyLnYxLk91dHB1dExpbWl0EioKB21hdGNoZXMYFSADKAsyGS5oZWVsZXIudjEuUGF0dGVybk1hdGNoZXMSJwoJcmVhZGluZXNzGBYgASgOMhQuaGVlbGVyLnYxLlJlYWRpbmVzcxITCgtuZWVkc19pbnB1dBgXIAEoCBIlCghwcm9ncmVzcxgcIAEoCzITLmhlZWxlci52MS5Qcm9ncmVzcxImCgZ3b3JrZXIYHSABKAsyFi5oZWVsZXIudjEuV29ya2VyVGVybXMSJwoGcmVzdWx0GB4gASgLMhcuaGVlbGVyLnYxLldvcmtlclJlc3VsdCJ5CgtPdXRwdXRMaW1pdBIqCgVjYXVzZRgBIAEoDjIbLmhlZWxlci52MS5PdXRwdXRMaW1pdENhdXNlEi4KCmxpbWl0X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBm9mZnNldBgDIAEoBCIVCgZMZWFkZXISCwoDcGlkGAEgASgFIjcKC1dvcmtlclRlcm1zEigKBWxlYXNlGAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIsEBCgpEZXRhY2htZW50EiUKBWNhdXNlGAEgASgOMhYuaGVlbGVyLnYxLkRldGFjaENhdXNlEh8KBWFjdG9yGAIgASgLMhAuaGVlbGVyLnYxLkFjdG9yEg4KBnJlYXNvbhgDIAEoCRIvCgtkZXRhY2hfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKgoHdGltZW91dBgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiIwChBBYmFuZG9uZWRQcm9jZXNzEgsKA3BpZBgBIAEoBRIPCgdjb21tYW5kGAIgASgJKnsKEE91dHB1dExpbWl0Q2F1c2USIgoeT1VUUFVUX0xJTUlUX0NBVVNFX1VOU1BFQ0lGSUVEEAASHQoZT1VUUFVUX0xJTUlUX0NBVVNFX1BPTElDWRABEiQKIE9VVFBVVF9MSU1JVF9DQVVTRV9TRVJWRVJfQlVER0VUEAIqawoJUmVhZGluZXNzEhkKFVJFQURJTkVTU19VTlNQRUNJRklFRBAAEhUKEVJFQURJTkVTU19QRU5ESU5HEAESEwoPUkVBRElORVNTX1JFQURZEAISFwoTUkVBRElORVNTX05PVF9SRUFEWRADKoICCglUYXNrU3RhdGUSGgoWVEFTS19TVEFURV9VTlNQRUNJRklFRBAAEhUKEVRBU0tfU1RBVEVfUVVFVUVEEAESFwoTVEFTS19TVEFURV9TVEFSVElORxACEhYKElRBU0tfU1RBVEVfUlVOTklORxADEhcKE1RBU0tfU1RBVEVfU1RPUFBJTkcQBBIYChRUQVNLX1NUQVRFX0NPTVBMRVRFRBAFEhUKEVRBU0tfU1RBVEVfRkFJTEVEEAYSGAoUVEFTS19TVEFURV9DQU5DRUxMRUQQBxIYChRUQVNLX1NUQVRFX1RJTUVEX09VVBAIEhMKD1RBU0tfU1RBVEVfTE9TVBAJKloKCVBsYWNlbWVudBIZChVQTEFDRU1FTlRfVU5TUEVDSUZJRUQQABIYChRQTEFDRU1FTlRfQkFDS0dST1VORBABEhgKFFBMQUNFTUVOVF9GT1JFR1JPVU5EEAIqkgEKC0RldGFjaENhdXNlEhwKGERFVEFDSF9DQVVTRV9VTlNQRUNJRklFRBAAEhoKFkRFVEFDSF9DQVVTRV9SRVFVRVNURUQQARIjCh9ERVRBQ0hfQ0FVU0VfRk9SRUdST1VORF9USU1FT1VUEAISJAogREVUQUNIX0NBVVNFX0NMSUVOVF9ESVNDT05ORUNURUQQA0JfCg1kZXYuaGVlbGVyLnYxUAFaIWhlZWxlci5kZXYvZ2VuL2hlZWxlci92MTtoZWVsZXJ2MaICA0hMUqoCCUhlZWxlci5WMcoCCUhlZWxlclxWMeoCCkhlZWxlcjo6VjFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_heeler_v1_outcome, file_heeler_v1_output, file_heeler_v1_process, file_heeler_v1_progress, file_heeler_v1_spec, file_heeler_v1_stop]);
+  fileDesc("ChRoZWVsZXIvdjEvdGFzay5wcm90bxIJaGVlbGVyLnYxItEHCg5CYWNrZ3JvdW5kVGFzaxIKCgJpZBgBIAEoCRILCgN1aWQYAiABKAkSIQoEc3BlYxgDIAEoCzITLmhlZWxlci52MS5UYXNrU3BlYxIjCgVzdGF0ZRgEIAEoDjIULmhlZWxlci52MS5UYXNrU3RhdGUSJwoJcGxhY2VtZW50GAUgASgOMhQuaGVlbGVyLnYxLlBsYWNlbWVudBINCgVzdGFsZRgGIAEoCBIhCgZsZWFkZXIYByABKAsyES5oZWVsZXIudjEuTGVhZGVyEisKC2NvbnRhaW5tZW50GAggASgOMhYuaGVlbGVyLnYxLkNvbnRhaW5tZW50Ei8KC2NyZWF0ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpzdGFydF90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASIwoHb3V0Y29tZRgMIAEoCzISLmhlZWxlci52MS5PdXRjb21lEigKCmVuZF9yZWFzb24YDSABKA4yFC5oZWVsZXIudjEuRW5kUmVhc29uEiMKBHN0b3AYDiABKAsyFS5oZWVsZXIudjEuU3RvcFJlY29yZBIpCgpkZXRhY2htZW50GA8gASgLMhUuaGVlbGVyLnYxLkRldGFjaG1lbnQSLgoJYWJhbmRvbmVkGBAgAygLMhsuaGVlbGVyLnYxLkFiYW5kb25lZFByb2Nlc3MSFAoMb3V0cHV0X2J5dGVzGBEgASgEEhUKDWNhcHR1cmVfZXJyb3IYEiABKAkSEAoIcmV2aXNpb24YEyABKAQSLAoMb3V0cHV0X2xpbWl0GBQgASgLMhYuaGVlbGVyLnYxLk91dHB1dExpbWl0EioKB21hdGNoZXMYFSADKAsyGS5oZWVsZXIudjEuUGF0dGVybk1hdGNoZXMSJwoJcmVhZGluZXNzGBYgASgOMhQuaGVlbGVyLnYxLlJlYWRpbmVzcxITCgtuZWVkc19pbnB1dBgXIAEoCBIlCghwcm9ncmVzcxgcIAEoCzITLmhlZWxlci52MS5Qcm9ncmVzcxImCgZ3b3JrZXIYHSABKAsyFi5oZWVsZXIudjEuV29ya2VyVGVybXMSJwoGcmVzdWx0GB4gASgLMhcuaGVlbGVyLnYxLldvcmtlclJlc3VsdBIpCghhdHRlbXB0cxgfIAEoCzIXLmhlZWxlci52MS5UYXNrQXR0ZW1wdHMiggIKDFRhc2tBdHRlbXB0cxIOCgZsYXRlc3QYASABKA0SEAoIZmFpbHVyZXMYAiABKA0SFQoNb3V0cHV0X29mZnNldBgDIAEoBBIuCgpzdGFydF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghkdWVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKgoOZmFpbGVkX291dGNvbWUYBiABKAsyEi5oZWVsZXIudjEuT3V0Y29tZRIvCgtmYWlsZWRfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAieQoLT3V0cHV0TGltaXQSKgoFY2F1c2UYASABKA4yGy5oZWVsZXIudjEuT3V0cHV0TGltaXRDYXVzZRIuCgpsaW1pdF90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZvZmZzZXQYAyABKAQiFQoGTGVhZGVyEgsKA3BpZBgBIAEoBSI3CgtXb3JrZXJUZXJtcxIoCgVsZWFzZRgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiLBAQoKRGV0YWNobWVudBIlCgVjYXVzZRgBIAEoDjIWLmhlZWxlci52MS5EZXRhY2hDYXVzZRIfCgVhY3RvchgCIAEoCzIQLmhlZWxlci52MS5BY3RvchIOCgZyZWFzb24YAyABKAkSLwoLZGV0YWNoX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEioKB3RpbWVvdXQYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iMAoQQWJhbmRvbmVkUHJvY2VzcxILCgNwaWQYASABKAUSDwoHY29tbWFuZBgCIAEoCSp7ChBPdXRwdXRMaW1pdENhdXNlEiIKHk9VVFBVVF9MSU1JVF9DQVVTRV9VTlNQRUNJRklFRBAAEh0KGU9VVFBVVF9MSU1JVF9DQVVTRV9QT0xJQ1kQARIkCiBPVVRQVVRfTElNSVRfQ0FVU0VfU0VSVkVSX0JVREdFVBACKmsKCVJlYWRpbmVzcxIZChVSRUFESU5FU1NfVU5TUEVDSUZJRUQQABIVChFSRUFESU5FU1NfUEVORElORxABEhMKD1JFQURJTkVTU19SRUFEWRACEhcKE1JFQURJTkVTU19OT1RfUkVBRFkQAyqCAgoJVGFza1N0YXRlEhoKFlRBU0tfU1RBVEVfVU5TUEVDSUZJRUQQABIVChFUQVNLX1NUQVRFX1FVRVVFRBABEhcKE1RBU0tfU1RBVEVfU1RBUlRJTkcQAhIWChJUQVNLX1NUQVRFX1JVTk5JTkcQAxIXChNUQVNLX1NUQVRFX1NUT1BQSU5HEAQSGAoUVEFTS19TVEFURV9DT01QTEVURUQQBRIVChFUQVNLX1NUQVRFX0ZBSUxFRBAGEhgKFFRBU0tfU1RBVEVfQ0FOQ0VMTEVEEAcSGAoUVEFTS19TVEFURV9USU1FRF9PVVQQCBITCg9UQVNLX1NUQVRFX0xPU1QQCSpaCglQbGFjZW1lbnQSGQoVUExBQ0VNRU5UX1VOU1BFQ0lGSUVEEAASGAoUUExBQ0VNRU5UX0JBQ0tHUk9VTkQQARIYChRQTEFDRU1FTlRfRk9SRUdST1VORBACKpIBCgtEZXRhY2hDYXVzZRIcChhERVRBQ0hfQ0FVU0VfVU5TUEVDSUZJRUQQABIaChZERVRBQ0hfQ0FVU0VfUkVRVUVTVEVEEAESIwofREVUQUNIX0NBVVNFX0ZPUkVHUk9VTkRfVElNRU9VVBACEiQKIERFVEFDSF9DQVVTRV9DTElFTlRfRElTQ09OTkVDVEVEEANCXwoNZGV2LmhlZWxlci52MVABWiFoZWVsZXIuZGV2L2dlbi9oZWVsZXIvdjE7aGVlbGVydjGiAgNITFKqAglIZWVsZXIuVjHKAglIZWVsZXJcVjHqAgpIZWVsZXI6OlYxYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_heeler_v1_outcome, file_heeler_v1_output, file_heeler_v1_process, file_heeler_v1_progress, file_heeler_v1_spec, file_heeler_v1_stop]);
 
 /**
  * One unit of supervised work, as it was at `revision`.
@@ -80,7 +80,8 @@ export type BackgroundTask = Message<"heeler.v1.BackgroundTask"> & {
   stale: boolean;
 
   /**
-   * The first process. Absent until it runs, for good if it never did, and for a HOSTED task.
+   * The first process, of the present attempt. Absent until it runs, between two attempts, for good if it never did,
+   * and for a HOSTED task.
    *
    * @generated from field: heeler.v1.Leader leader = 7;
    */
@@ -101,7 +102,7 @@ export type BackgroundTask = Message<"heeler.v1.BackgroundTask"> & {
   createTime?: Timestamp | undefined;
 
   /**
-   * The time at which the leader began to run, or the worker of a HOSTED task could begin.
+   * The time at which the leader first began to run, or the worker of a HOSTED task could begin.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 10;
    */
@@ -187,14 +188,15 @@ export type BackgroundTask = Message<"heeler.v1.BackgroundTask"> & {
   matches: PatternMatches[];
 
   /**
-   * Whether the task is ready. Unspecified without `spec.ready`.
+   * Readiness of the task. Unspecified without `spec.ready`.
    *
    * @generated from field: heeler.v1.Readiness readiness = 22;
    */
   readiness: Readiness;
 
   /**
-   * True while the task has written no output since a process of it was seen to wait for input.
+   * True while the task has written no output and was given no input since a process of it was seen to wait for
+   * input.
    *
    * @generated from field: bool needs_input = 23;
    */
@@ -220,6 +222,13 @@ export type BackgroundTask = Message<"heeler.v1.BackgroundTask"> & {
    * @generated from field: heeler.v1.WorkerResult result = 30;
    */
   result?: WorkerResult | undefined;
+
+  /**
+   * The attempts. Present with `spec.restart`.
+   *
+   * @generated from field: heeler.v1.TaskAttempts attempts = 31;
+   */
+  attempts?: TaskAttempts | undefined;
 };
 
 /**
@@ -228,6 +237,69 @@ export type BackgroundTask = Message<"heeler.v1.BackgroundTask"> & {
  */
 export const BackgroundTaskSchema: GenMessage<BackgroundTask> = /*@__PURE__*/
   messageDesc(file_heeler_v1_task, 0);
+
+/**
+ * The attempts of a task with a restart policy.
+ *
+ * @generated from message heeler.v1.TaskAttempts
+ */
+export type TaskAttempts = Message<"heeler.v1.TaskAttempts"> & {
+  /**
+   * The number of the present attempt, or of the one that is to begin, from 1.
+   *
+   * @generated from field: uint32 latest = 1;
+   */
+  latest: number;
+
+  /**
+   * The failures in a row before it.
+   *
+   * @generated from field: uint32 failures = 2;
+   */
+  failures: number;
+
+  /**
+   * The offset at which its output begins.
+   *
+   * @generated from field: uint64 output_offset = 3;
+   */
+  outputOffset: bigint;
+
+  /**
+   * The time at which its leader began to run. Absent until then.
+   *
+   * @generated from field: google.protobuf.Timestamp start_time = 4;
+   */
+  startTime?: Timestamp | undefined;
+
+  /**
+   * The time at which it is to begin. Absent once it has, and when the task is finished.
+   *
+   * @generated from field: google.protobuf.Timestamp due_time = 5;
+   */
+  dueTime?: Timestamp | undefined;
+
+  /**
+   * The end of the attempt before it. Absent for the first one.
+   *
+   * @generated from field: heeler.v1.Outcome failed_outcome = 6;
+   */
+  failedOutcome?: Outcome | undefined;
+
+  /**
+   * The time of that end.
+   *
+   * @generated from field: google.protobuf.Timestamp failed_time = 7;
+   */
+  failedTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message heeler.v1.TaskAttempts.
+ * Use `create(TaskAttemptsSchema)` to create a new message.
+ */
+export const TaskAttemptsSchema: GenMessage<TaskAttempts> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_task, 1);
 
 /**
  * The moment from which on a task's output was dropped by rule. ReadOutput and Inspect say what is
@@ -263,7 +335,7 @@ export type OutputLimit = Message<"heeler.v1.OutputLimit"> & {
  * Use `create(OutputLimitSchema)` to create a new message.
  */
 export const OutputLimitSchema: GenMessage<OutputLimit> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 1);
+  messageDesc(file_heeler_v1_task, 2);
 
 /**
  * The first process of a task's tree. Its exit is the task's exit.
@@ -284,7 +356,7 @@ export type Leader = Message<"heeler.v1.Leader"> & {
  * Use `create(LeaderSchema)` to create a new message.
  */
 export const LeaderSchema: GenMessage<Leader> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 2);
+  messageDesc(file_heeler_v1_task, 3);
 
 /**
  * The terms under which a worker does a HOSTED task.
@@ -305,7 +377,7 @@ export type WorkerTerms = Message<"heeler.v1.WorkerTerms"> & {
  * Use `create(WorkerTermsSchema)` to create a new message.
  */
 export const WorkerTermsSchema: GenMessage<WorkerTerms> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 3);
+  messageDesc(file_heeler_v1_task, 4);
 
 /**
  * A task's move from the foreground to the background.
@@ -354,7 +426,7 @@ export type Detachment = Message<"heeler.v1.Detachment"> & {
  * Use `create(DetachmentSchema)` to create a new message.
  */
 export const DetachmentSchema: GenMessage<Detachment> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 4);
+  messageDesc(file_heeler_v1_task, 5);
 
 /**
  * An orphan that lived on when its task ended.
@@ -382,7 +454,7 @@ export type AbandonedProcess = Message<"heeler.v1.AbandonedProcess"> & {
  * Use `create(AbandonedProcessSchema)` to create a new message.
  */
 export const AbandonedProcessSchema: GenMessage<AbandonedProcess> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_task, 5);
+  messageDesc(file_heeler_v1_task, 6);
 
 /**
  * The rule by which output is dropped.
@@ -439,7 +511,7 @@ export enum Readiness {
   PENDING = 1,
 
   /**
-   * Ready. It stays so, whatever happens to the task.
+   * Ready. It stays so, whatever happens to the task, until the task is started again after a failure.
    *
    * @generated from enum value: READINESS_READY = 2;
    */
@@ -481,7 +553,7 @@ export enum TaskState {
   QUEUED = 1,
 
   /**
-   * The intent is durable; the leader does not run yet.
+   * The intent is durable; the leader does not run yet, or not again after a failure.
    *
    * @generated from enum value: TASK_STATE_STARTING = 2;
    */

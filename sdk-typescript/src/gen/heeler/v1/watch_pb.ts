@@ -20,7 +20,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file heeler/v1/watch.proto.
  */
 export const file_heeler_v1_watch: GenFile = /*@__PURE__*/
-  fileDesc("ChVoZWVsZXIvdjEvd2F0Y2gucHJvdG8SCWhlZWxlci52MSKDAgoSV2F0Y2hFdmVudHNSZXF1ZXN0EhsKDmFmdGVyX3JldmlzaW9uGAEgASgESACIAQESFQoNaW5pdGlhbF9zdGF0ZRgCIAEoCBINCgVlcG9jaBgDIAEoCRIlCgZmaWx0ZXIYBCABKAsyFS5oZWVsZXIudjEuVGFza0ZpbHRlchInCgV0eXBlcxgFIAMoDjIYLmhlZWxlci52MS5UYXNrRXZlbnRUeXBlEjQKEWJvb2ttYXJrX2ludGVydmFsGAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhEKCXN1bW1hcmllcxgHIAEoCEIRCg9fYWZ0ZXJfcmV2aXNpb24imwEKE1dhdGNoRXZlbnRzUmVzcG9uc2USLAoHaW5pdGlhbBgBIAEoCzIZLmhlZWxlci52MS5CYWNrZ3JvdW5kVGFza0gAEiUKBWV2ZW50GAIgASgLMhQuaGVlbGVyLnYxLlRhc2tFdmVudEgAEicKCGJvb2ttYXJrGAMgASgLMhMuaGVlbGVyLnYxLkJvb2ttYXJrSABCBgoEaXRlbSIrCghCb29rbWFyaxIQCghyZXZpc2lvbhgBIAEoBBINCgVlcG9jaBgCIAEoCUJfCg1kZXYuaGVlbGVyLnYxUAFaIWhlZWxlci5kZXYvZ2VuL2hlZWxlci92MTtoZWVsZXJ2MaICA0hMUqoCCUhlZWxlci5WMcoCCUhlZWxlclxWMeoCCkhlZWxlcjo6VjFiBnByb3RvMw", [file_google_protobuf_duration, file_heeler_v1_event, file_heeler_v1_filter, file_heeler_v1_task]);
+  fileDesc("ChVoZWVsZXIvdjEvd2F0Y2gucHJvdG8SCWhlZWxlci52MSK1AgoSV2F0Y2hFdmVudHNSZXF1ZXN0EhsKDmFmdGVyX3JldmlzaW9uGAEgASgESACIAQESFQoNaW5pdGlhbF9zdGF0ZRgCIAEoCBINCgVlcG9jaBgDIAEoCRIlCgZmaWx0ZXIYBCABKAsyFS5oZWVsZXIudjEuVGFza0ZpbHRlchInCgV0eXBlcxgFIAMoDjIYLmhlZWxlci52MS5UYXNrRXZlbnRUeXBlEjQKEWJvb2ttYXJrX2ludGVydmFsGAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhEKCXN1bW1hcmllcxgHIAEoCBIwCgtvd25fc2Vzc2lvbhgIIAEoCzIbLmhlZWxlci52MS5TZXNzaW9uT3duZXJzaGlwQhEKD19hZnRlcl9yZXZpc2lvbiJaChBTZXNzaW9uT3duZXJzaGlwEhIKCnNlc3Npb25faWQYASABKAkSMgoPcmVhdHRhY2hfd2luZG93GAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIpsBChNXYXRjaEV2ZW50c1Jlc3BvbnNlEiwKB2luaXRpYWwYASABKAsyGS5oZWVsZXIudjEuQmFja2dyb3VuZFRhc2tIABIlCgVldmVudBgCIAEoCzIULmhlZWxlci52MS5UYXNrRXZlbnRIABInCghib29rbWFyaxgDIAEoCzITLmhlZWxlci52MS5Cb29rbWFya0gAQgYKBGl0ZW0iKwoIQm9va21hcmsSEAoIcmV2aXNpb24YASABKAQSDQoFZXBvY2gYAiABKAlCXwoNZGV2LmhlZWxlci52MVABWiFoZWVsZXIuZGV2L2dlbi9oZWVsZXIvdjE7aGVlbGVydjGiAgNITFKqAglIZWVsZXIuVjHKAglIZWVsZXJcVjHqAgpIZWVsZXI6OlYxYgZwcm90bzM", [file_google_protobuf_duration, file_heeler_v1_event, file_heeler_v1_filter, file_heeler_v1_task]);
 
 /**
  * The request of WatchEvents.
@@ -63,7 +63,8 @@ export type WatchEventsRequest = Message<"heeler.v1.WatchEventsRequest"> & {
   filter?: TaskFilter | undefined;
 
   /**
-   * The types to stream. Empty: all. SESSION_IDLE is refused with a filter that never matches it.
+   * The types to stream. Empty: all. SESSION_IDLE is refused with a filter that never matches it, and for a
+   * caller inside of a task that has not all rights: it tells of tasks that such a caller does not see.
    *
    * @generated from field: repeated heeler.v1.TaskEventType types = 5;
    */
@@ -82,6 +83,13 @@ export type WatchEventsRequest = Message<"heeler.v1.WatchEventsRequest"> & {
    * @generated from field: bool summaries = 7;
    */
   summaries: boolean;
+
+  /**
+   * Makes the client an owner of a session until this stream ends. Absent: it owns none.
+   *
+   * @generated from field: heeler.v1.SessionOwnership own_session = 8;
+   */
+  ownSession?: SessionOwnership | undefined;
 };
 
 /**
@@ -90,6 +98,45 @@ export type WatchEventsRequest = Message<"heeler.v1.WatchEventsRequest"> & {
  */
 export const WatchEventsRequestSchema: GenMessage<WatchEventsRequest> = /*@__PURE__*/
   messageDesc(file_heeler_v1_watch, 0);
+
+/**
+ * The ownership of a session: when its last owner is gone and none comes back in time, its live tasks are
+ * cancelled, each with its child tasks.
+ *
+ * The client is an owner from before the stream's first message on. A session may have several owners; each
+ * stream is one. The ownership is durable: if the server dies, the next one waits for the owners as after a
+ * disconnect, and cancels the tasks if none comes back. A shutdown of the server is no disconnect of the
+ * owners. The tasks are cancelled by their own stop policies, whatever their placement, and have the end reason
+ * CLIENT_DISCONNECTED. Then the session has no owner, until a client owns it again. An owner that comes back too
+ * late owns the session for the tasks that are created from then on.
+ *
+ * Refused for a caller inside of a task that has not all rights, and by an HTTP address that is read-only.
+ *
+ * @generated from message heeler.v1.SessionOwnership
+ */
+export type SessionOwnership = Message<"heeler.v1.SessionOwnership"> & {
+  /**
+   * The session. Required.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * Time for an owner to come back after the last one is gone; that of the newest owner counts. It starts again
+   * when the server restarts. Absent: 10 s. Zero is refused.
+   *
+   * @generated from field: google.protobuf.Duration reattach_window = 2;
+   */
+  reattachWindow?: Duration | undefined;
+};
+
+/**
+ * Describes the message heeler.v1.SessionOwnership.
+ * Use `create(SessionOwnershipSchema)` to create a new message.
+ */
+export const SessionOwnershipSchema: GenMessage<SessionOwnership> = /*@__PURE__*/
+  messageDesc(file_heeler_v1_watch, 1);
 
 /**
  * A message of the stream of WatchEvents.
@@ -134,7 +181,7 @@ export type WatchEventsResponse = Message<"heeler.v1.WatchEventsResponse"> & {
  * Use `create(WatchEventsResponseSchema)` to create a new message.
  */
 export const WatchEventsResponseSchema: GenMessage<WatchEventsResponse> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_watch, 1);
+  messageDesc(file_heeler_v1_watch, 2);
 
 /**
  * The progress of a stream: every matching event up to `revision` has been sent.
@@ -162,5 +209,5 @@ export type Bookmark = Message<"heeler.v1.Bookmark"> & {
  * Use `create(BookmarkSchema)` to create a new message.
  */
 export const BookmarkSchema: GenMessage<Bookmark> = /*@__PURE__*/
-  messageDesc(file_heeler_v1_watch, 2);
+  messageDesc(file_heeler_v1_watch, 3);
 
