@@ -34,9 +34,11 @@ from heeler._errors.base import (
     DaemonUnreachableError,
     DisconnectedError,
     HeelerError,
+    InputBrokenError,
     NotInstalledError,
     TaskStillRunningError,
     TaskSurvivedError,
+    WorkClosedError,
 )
 from heeler._errors.refused import FieldViolation, RefusalDetails, RefusedError
 from heeler._foreground.attach import Attachment
@@ -47,7 +49,9 @@ from heeler._options.fields import TaskRef
 from heeler._options.filter import Filter
 from heeler._options.spawn import (
     Command,
+    HostOptions,
     RunOptions,
+    SessionHostOptions,
     SessionRunOptions,
     SessionSpawnOptions,
     SpawnOptions,
@@ -61,13 +65,18 @@ from heeler._streams.follow_cursor import (
     TaskGone,
     TaskOutput,
 )
+from heeler._streams.input import InputWriter
 from heeler._streams.output import Chunk, Gap, Line, Lines, Output
 from heeler._streams.watch import Watch
 from heeler._streams.watch_cursor import WatchItem
+from heeler._work.host import Body
+from heeler._work.result import WorkResult
+from heeler._work.work import Messages, Work
 from heeler.v1 import (
     Attached,
     AttachEnded,
     BackgroundTask,
+    Block,
     Bookmark,
     CancelResult,
     DetachResult,
@@ -78,8 +87,11 @@ from heeler.v1 import (
     OutputSearch,
     Queue,
     SessionActivity,
+    SessionInfo,
     SpawnNotice,
     TaskEvent,
+    TaskMessage,
+    WorkCancel,
     enums,
     errors,
 )
@@ -94,6 +106,8 @@ __all__ = [
     "Attached",
     "Attachment",
     "BackgroundTask",
+    "Block",
+    "Body",
     "Bookmark",
     "CancelOptions",
     "CancelResult",
@@ -118,8 +132,12 @@ __all__ = [
     "Gap",
     "HeadAndTail",
     "HeelerError",
+    "HostOptions",
+    "InputBrokenError",
+    "InputWriter",
     "Line",
     "Lines",
+    "Messages",
     "NeverRan",
     "NotInstalledError",
     "Outcome",
@@ -137,6 +155,8 @@ __all__ = [
     "Session",
     "SessionActivity",
     "SessionCounts",
+    "SessionHostOptions",
+    "SessionInfo",
     "SessionRunOptions",
     "SessionSpawnOptions",
     "Signalled",
@@ -149,6 +169,7 @@ __all__ = [
     "TaskEvent",
     "TaskEvents",
     "TaskGone",
+    "TaskMessage",
     "TaskOutput",
     "TaskRef",
     "TaskStillRunningError",
@@ -159,6 +180,10 @@ __all__ = [
     "Unknown",
     "Watch",
     "WatchItem",
+    "Work",
+    "WorkCancel",
+    "WorkClosedError",
+    "WorkResult",
     "connect",
     "connect_or_start",
     "outcome",

@@ -176,8 +176,6 @@ class Stage:
                 yield json_format.ParseDict(request, v1.WorkRequest())
 
         async def responses() -> None:
-            # A call is repeated while the server starts, a worker's stream is not.
-            await self._client.list_page()
             async for response in self._client.work(requests()):
                 match response.WhichOneof("item"):
                     case "cancel" | "message" as kind:

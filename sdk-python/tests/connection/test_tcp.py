@@ -56,6 +56,21 @@ def certificates(tmp_path: Path) -> Path:
     return tmp_path
 
 
+async def test_a_worker_over_tcp_keeps_its_lease(tcp_daemon: TcpDaemon) -> None:
+    """P3."""
+    address, token = tcp_daemon.tcp(), tcp_daemon.token_file.read_text().strip()
+
+    async with heeler.connect(address, token=token) as client:
+        work = await client.register(lease=1)
+        await work.note("over TCP")
+        with pytest.raises(heeler.TaskStillRunningError):
+            await work.task.wait(timeout=1.5)
+        assert (await work.finish("done")).progress.block_count == 1
+        async with heeler.connect(address, token="wrong") as other:
+            with pytest.raises(heeler.TokenRefusedError):
+                await other.register()
+
+
 async def test_calls_with_the_token_are_served(tcp_daemon: TcpDaemon) -> None:
     token = tcp_daemon.token_file.read_text().strip()
     for client in (

@@ -26,6 +26,7 @@ from heeler import Address, Client, v1
 from heeler._calls import client as client_module
 from heeler._options import filter as filter_options
 from heeler._options import spawn as spawn_options
+from heeler._options.calls import ListOptions, RunControl, WatchOptions
 from heeler._options.cancel import CancelOptions
 from heeler._options.names import option_of
 from heeler._options.spawn import spawn_request
@@ -58,11 +59,12 @@ class RecordingChannel:
     def stream_stream(self, _path: str, **_: Any) -> Callable[[Any], Any]:
         """Returns a callable with a stream in both directions that fails after one request."""
 
-        async def call(requests: AsyncIterator[Message]) -> AsyncIterator[Message]:
-            async for request in requests:
-                self.requests.append(request)
+        def call(requests: AsyncIterator[Message]) -> Any:
+            async def read() -> None:
+                self.requests.append(await anext(requests))
                 raise RequestSentError
-            yield NotImplemented
+
+            return SimpleNamespace(read=read, cancel=lambda: None)
 
         return call
 
@@ -160,6 +162,8 @@ def test_the_presence_of_a_group_is_what_its_options_ask_for() -> None:
     plain = spawn_request("true").spec
     assert [field.name for field, _ in plain.ListFields()] == ["shell"]
     assert spawn_request("true", foreground=True).spec.HasField("foreground")
+    assert spawn_request("cat", input=True).spec.HasField("input")
+    assert spawn_request("vi", terminal=True).spec.HasField("terminal")
     zero = spawn_request("true", reattach_window=0, grace=0).spec
     assert zero.foreground.HasField("reattach_window")
     assert zero.stop.HasField("grace")
@@ -171,6 +175,8 @@ def test_options_that_contradict_each_other_are_refused() -> None:
         spawn_request(["true"], shell_program="/bin/sh")
     with pytest.raises(ValueError, match="foreground is False"):
         spawn_request("true", foreground=False, reattach_window=1)
+    with pytest.raises(ValueError, match="terminal is False"):
+        spawn_request("true", terminal=False, terminal_rows=10)
     with pytest.raises(TypeError, match=r"spawn\(\) got an unexpected keyword argument 'unknown'"):
         spawn_request("true", unknown=1)  # type: ignore[call-arg]
 
@@ -180,6 +186,7 @@ def test_the_blocking_client_has_every_method_with_its_arguments() -> None:
         (heeler.sync.Client, heeler.Client),
         (heeler.sync.Task, heeler.Task),
         (heeler.sync.Session, heeler.Session),
+        (heeler.sync.Work, heeler.Work),
     )
     for face, inner in faces:
         # A stream in both directions needs an event loop.
@@ -191,10 +198,28 @@ def test_the_blocking_client_has_every_method_with_its_arguments() -> None:
                 assert set(parameters) == set(inspect.signature(method).parameters), name
 
 
-def test_every_way_to_cancel_has_the_options_of_cancel() -> None:
-    cancel = inspect.signature(Client.cancel).parameters
-    shared = {name for name, found in cancel.items() if found.kind is found.KEYWORD_ONLY}
-    assert CancelOptions.__annotations__.keys() == shared - {"filter"}
+async def test_a_join_is_sent_with_its_arguments(
+    recorded: Client, channel: RecordingChannel
+) -> None:
+    with pytest.raises(RequestSentError):
+        await recorded.join("hosted-a", take_over=True)
+    join = v1.WorkJoin(task_id="hosted-a", take_over=True)
+    assert channel.requests.pop() == v1.WorkRequest(join=join)
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        (Client.cancel, CancelOptions),
+        (Client.run, RunControl),
+        (Client.list, ListOptions),
+        (Client.watch_events, WatchOptions),
+    ],
+)
+def test_a_session_has_the_options_of_the_client(method: Any, options: type) -> None:
+    parameters = inspect.signature(method).parameters
+    shared = {name for name, found in parameters.items() if found.kind is found.KEYWORD_ONLY}
+    assert options.__annotations__.keys() == shared - {"filter"}
 
 
 def test_every_field_of_a_task_and_a_filter_has_the_name_of_its_option() -> None:

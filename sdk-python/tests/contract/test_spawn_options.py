@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from google.protobuf import json_format
 
 import heeler
-from heeler._options.spawn import SpawnOptions, spawn_request
+from heeler._options.spawn import HostOptions, SpawnOptions, register_request, spawn_request
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -44,17 +44,29 @@ OPTIONS: SpawnOptions = {
     "exclusive_mode": heeler.ExclusiveMode.QUEUE,
     "queue": "q",
     "orphan_policy": heeler.OrphanPolicy.KILL,
+    "rights": heeler.TaskRights.REPORT,
     "max_output": 1 << 20,
     "output_head": 7,
     "on_output_limit": heeler.OutputLimitAction.TRUNCATE,
     "patterns": [heeler.OutputPattern(name="n", regex="r")],
+    "input": True,
     "notify_input_after": 7,
+    "terminal": True,
+    "terminal_columns": 100,
+    "terminal_rows": 30,
+    "terminal_type": "dumb",
     "ready_port": None,
     "ready_url": None,
     "ready_command": ["test", Path("up")],
+    "ready_pattern": None,
     "ready_interval": 8,
     "ready_timeout": 9,
     "on_ready_timeout": heeler.ReadyTimeoutAction.CANCEL,
+    "restart_on_failure": True,
+    "restart_delay": 1,
+    "max_restart_delay": 2,
+    "max_restarts": 0,
+    "restart_reset_after": 3,
 }
 SPEC = {
     "kind": "TASK_KIND_AGENT",
@@ -82,6 +94,7 @@ SPEC = {
     "exclusive": {"key": "k", "mode": "EXCLUSIVE_MODE_QUEUE"},
     "queue": "q",
     "orphanPolicy": "ORPHAN_POLICY_KILL",
+    "rights": "TASK_RIGHTS_REPORT",
     "output": {
         "maxBytes": "1048576",
         "headBytes": "7",
@@ -89,12 +102,14 @@ SPEC = {
         "patterns": [{"name": "n", "regex": "r"}],
     },
     "input": {"notifyAfter": "7s"},
+    "terminal": {"columns": 100, "rows": 30, "term": "dumb"},
     "ready": {
         "command": {"args": ["test", "up"]},
         "interval": "8s",
         "timeout": "9s",
         "onTimeout": "READY_TIMEOUT_ACTION_CANCEL",
     },
+    "restart": {"delay": "1s", "maxDelay": "2s", "maxRestarts": 0, "resetAfter": "3s"},
 }
 
 
@@ -104,12 +119,53 @@ def test_every_option_sets_its_own_field() -> None:
     assert sent == {"requestId": "r", "spec": SPEC}
 
 
+def test_a_hosted_task_has_every_option_that_concerns_no_process() -> None:
+    options: HostOptions = {
+        "request_id": "r",
+        "lease": 10,
+        "session": "s",
+        "name": "n",
+        "labels": {"a": "b"},
+        "parent": heeler.BackgroundTask(id="shell-a"),
+        "cwd": Path("/tmp"),
+        "timeout": 1,
+        "idle_timeout": 2,
+        "grace": 3,
+        "soft_grace": 7,
+        "stale_after": 6,
+        "on_stale": "cancel",
+        "exclusive_key": "k",
+        "exclusive_mode": "queue",
+        "queue": "q",
+    }
+    assert options.keys() == HostOptions.__annotations__.keys()
+    of_processes = {
+        "shell",
+        "environment",
+        "foreground",
+        "orphanPolicy",
+        "rights",
+        "output",
+        "input",
+        "terminal",
+        "ready",
+        "restart",
+    }
+    spec = {name: value for name, value in SPEC.items() if name not in of_processes}
+    spec |= {"kind": "TASK_KIND_HOSTED", "stop": {"grace": "3s", "softGrace": "7s"}}
+    sent = json_format.MessageToDict(register_request(**options))
+    assert sent == {"requestId": "r", "lease": "10s", "spec": spec}
+    first, second = register_request(), register_request()
+    assert first.request_id != second.request_id
+
+
 def test_a_task_is_ready_by_one_condition() -> None:
     def ready(**options: Unpack[SpawnOptions]) -> object:
         return json_format.MessageToDict(spawn_request("true", **options).spec.ready)
 
     assert ready(ready_port=0) == {"port": 0}
     assert ready(ready_url="http://localhost/") == {"httpUrl": "http://localhost/"}
+    assert ready(ready_pattern="^up$") == {"pattern": "^up$"}
 
 
 def test_a_word_means_the_member_of_its_enum() -> None:

@@ -76,6 +76,8 @@ def _argument(name: str, value: Any) -> dict[str, Any]:
             return {name: value}
         case v1.ForcedStop():
             return {name: True}
+        case v1.SessionOwnership():
+            return _flatten(value, {"own_session": "session_id"})
         case Message():
             return arguments(value)
         case _:
@@ -92,8 +94,9 @@ def _spawn_arguments(request: v1.SpawnRequest) -> dict[str, Any]:
         given["command"] = list(spec.argv.args)
     elif spec.shell.program:
         given["shell_program"] = spec.shell.program
-    if spec.HasField("foreground"):
-        given["foreground"] = True
+    for group in ("foreground", "input", "terminal"):
+        if spec.HasField(group):
+            given[group] = True
     environment = spec.environment
     if environment.variables or environment.remove:
         given["env"] = {**environment.variables, **dict.fromkeys(environment.remove)}

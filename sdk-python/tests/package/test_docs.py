@@ -64,7 +64,8 @@ def test_a_program_prints_the_output_on_the_page(
 def test_the_programs_pass_the_type_checker(tmp_path: Path) -> None:
     for number, (_, program, _) in enumerate(programs()):
         (tmp_path / f"program_{number}.py").write_text(program)
-    shutil.copy(ROOT / "examples/python/session.py", tmp_path)
+    for example in ("session.py", "agents.py"):
+        shutil.copy(ROOT / "examples/python" / example, tmp_path)
     check = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache")]
     checked = subprocess.run(
         [*check, *map(str, tmp_path.glob("*.py"))], cwd=tmp_path, capture_output=True, text=True
@@ -85,6 +86,17 @@ def test_the_example_of_a_session_runs(daemon: Daemon) -> None:
     lines = output.splitlines()
     assert lines[0] == "live: 0 agents, 1 shells"
     assert lines[-3:] == ["stuck CANCELLED silent", "live: 0 agents, 0 shells", "idle"]
+
+
+def test_the_example_of_a_fleet_prints_the_output_on_its_page(daemon: Daemon) -> None:
+    """C18, P7."""
+    example = ROOT / "examples/python"
+    running = begin(daemon, (example / "agents.py").read_text())
+    output, errors = running.communicate(timeout=DEADLINE)
+    assert errors == ""
+    assert (
+        output == (example / "README.md").read_text().rpartition("```text\n")[2].partition("```")[0]
+    )
 
 
 def counts(text: str) -> set[str]:

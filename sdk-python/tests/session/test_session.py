@@ -17,6 +17,34 @@ async def within(work: Awaitable[T]) -> T:
     return await asyncio.wait_for(work, DEADLINE)
 
 
+async def test_the_sessions_name_their_live_tasks(client: Client) -> None:
+    """E9."""
+    session = client.session("s1")
+    assert await session.info() is None
+    assert await session.counts() == heeler.SessionCounts(0, 0, 0)
+    shell = await session.spawn("sleep 1000")
+    agent = await session.spawn("exec sleep 1000", kind="agent", stale_after=0.1)
+    work = await client.register(session="s1")
+    await client.session("s2").spawn("sleep 1000")
+    found = {one.activity.session_id: one async for one in client.sessions()}
+    assert list(found) == ["s1", "s2"]
+    activity = found["s1"].activity
+    assert list(activity.shell_ids) == [shell.id]
+    assert list(activity.agent_ids) == [agent.id]
+    assert list(activity.hosted_ids) == [work.task.id]
+    assert await session.counts() == heeler.SessionCounts(1, 1, 1)
+    await work.finish()
+    await shell.cancel()
+    async with session.watch(after=0, types=["stale"]) as watch:
+        async for item in watch:
+            if isinstance(item, heeler.TaskEvent):
+                break
+    info = await session.info()
+    assert info is not None
+    assert info.only_stale
+    assert info.HasField("since_time")
+
+
 async def test_a_session_has_only_its_own_tasks(client: Client) -> None:
     session = client.session("one")
     other = await client.session("other").spawn("sleep 100")
@@ -129,3 +157,19 @@ def test_the_blocking_session_does_the_same(sync_client: heeler.sync.Client) -> 
     (result,) = session.cancel()
     assert result.task.state == TaskState.CANCELLED
     session.wait_until_idle()
+
+
+async def test_the_tasks_of_a_session_end_with_the_watch_that_owns_it(client: Client) -> None:
+    """E10."""
+    session = client.session("s")
+    with pytest.raises(ValueError, match="reattach_window needs own_session"):
+        session.watch(reattach_window=1)
+    async with session.watch(own_session="s", reattach_window=0.2) as owner:
+        await within(anext(owner))
+        task = await session.spawn("sleep 1000")
+        info = await session.info()
+        assert info is not None
+        assert info.owners == 1
+    ended = await within(task.wait())
+    assert ended.state == TaskState.CANCELLED
+    assert ended.stop.reason == 'the last owner of session "s" is gone'

@@ -1,5 +1,7 @@
 """The position of a stream over many tasks."""
 
+from google.protobuf.timestamp_pb2 import Timestamp
+
 from heeler._streams.follow_cursor import FollowCursor, FollowItem, TaskBegun, TaskEnded
 from heeler.v1 import (
     BackgroundTask,
@@ -11,8 +13,12 @@ from heeler.v1 import (
 )
 
 
+def started(task: str) -> BackgroundTask:
+    return BackgroundTask(id=task, start_time=Timestamp(seconds=1))
+
+
 def begins(task: str, revision: int = 4) -> FollowOutputResponse:
-    return FollowOutputResponse(task=BackgroundTask(id=task), revision=revision)
+    return FollowOutputResponse(task=started(task), revision=revision)
 
 
 def ends(task: str, revision: int) -> FollowOutputResponse:
@@ -32,7 +38,7 @@ def feed(cursor: FollowCursor, *messages: FollowOutputResponse) -> list[FollowIt
 
 
 def begun(task: str) -> FollowItem:
-    return TaskBegun(BackgroundTask(id=task))
+    return TaskBegun(started(task))
 
 
 def places(cursor: FollowCursor) -> list[OutputCursor]:
@@ -50,6 +56,13 @@ def test_a_break_resumes_each_task_that_has_not_ended_at_its_offset() -> None:
     request = cursor.request()
     assert (request.after_revision, request.epoch, request.include_finished) == (8, "here", False)
     assert feed(cursor, begins("a"), begins("c"), BOOKMARK) == []
+
+
+def test_a_task_that_has_not_started_is_resumed_at_its_first_byte() -> None:
+    """O15."""
+    cursor = FollowCursor(FollowOutputRequest(tail_lines=1))
+    feed(cursor, BOOKMARK, FollowOutputResponse(task=BackgroundTask(id="a"), revision=5))
+    assert places(cursor) == [OutputCursor(task_id="a", offset=0)]
 
 
 def test_a_beginning_that_breaks_off_is_requested_again_and_given_once() -> None:

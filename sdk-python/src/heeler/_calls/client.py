@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import (
-    AsyncIterator,
     Awaitable,
     Callable,
     Iterable,
-    Mapping,
     Sequence,
 )
 from functools import partial
 from signal import Signals
 from typing import TYPE_CHECKING
 
-import grpc
-
-from heeler._calls.connection import Connection
 from heeler._calls.pages import Pages
 from heeler._calls.retry import Retry
 from heeler._calls.session import Session
 from heeler._calls.task import Task
-from heeler._errors import status
+from heeler._calls.workers import WorkerCalls
 from heeler._foreground.attach import Attachment
 from heeler._foreground.run import OnCancel, RunResult, run
 from heeler._options.cancel import CancelOptions
@@ -46,7 +41,6 @@ from heeler._streams.watch import Watch
 from heeler.v1 import (
     AttachRequest,
     BackgroundTask,
-    Block,
     Bookmark,
     CancelRequest,
     CancelResult,
@@ -61,19 +55,19 @@ from heeler.v1 import (
     ListQueuesResponse,
     ListRequest,
     ListResponse,
+    ListSessionsRequest,
+    ListSessionsResponse,
     OutputCursor,
     OutputFilter,
     OutputPattern,
     OutputSearch,
-    ProgressUpdate,
     ReadOutputRequest,
     ReadOutputResponse,
     RemoveRequest,
     RemoveResponse,
-    ReportProgressRequest,
-    ReportProgressResponse,
-    SendMessageRequest,
-    SendMessageResponse,
+    ResizeTerminalRequest,
+    ResizeTerminalResponse,
+    SessionInfo,
     ShutdownRequest,
     ShutdownResponse,
     StopPolicy,
@@ -84,8 +78,8 @@ from heeler.v1 import (
     WaitRequest,
     WaitResponse,
     WatchEventsRequest,
-    WorkRequest,
-    WorkResponse,
+    WriteInputRequest,
+    WriteInputResponse,
 )
 from heeler.v1.enums import (
     FollowUntil,
@@ -104,7 +98,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-class Client(Connection):
+class Client(WorkerCalls):
     """A connection to a daemon, made by `heeler.connect`. It reconnects by itself.
 
     Calls that find the daemon away or restarting are repeated, with growing delays, for
@@ -316,10 +310,17 @@ class Client(Connection):
         *,
         output_tail_bytes: int | None = None,
         block_count: int | None = None,
+        include_screen: bool = False,
     ) -> InspectResponse:
-        """Returns one task with its processes, its resource use, its latest blocks and output."""
+        """Returns one task with its processes, its resource use, its latest blocks and output.
+
+        With `include_screen` also the text on the screen of its terminal.
+        """
         request = InspectRequest(
-            task_id=id_of(task), output_tail_bytes=output_tail_bytes, block_count=block_count
+            task_id=id_of(task),
+            output_tail_bytes=output_tail_bytes,
+            block_count=block_count,
+            include_screen=include_screen,
         )
         return await self._call(self._raw.Inspect, request)
 
@@ -332,6 +333,8 @@ class Client(Connection):
         types: Iterable[TaskEventTypeWord] = (),
         bookmark_interval: Span | None = None,
         summaries: bool = False,
+        own_session: str | None = None,
+        reattach_window: Span | None = None,
         give_up_after: Span | None = None,
     ) -> Watch:
         """Streams every event after a point, then live, across restarts of the daemon.
@@ -341,7 +344,13 @@ class Client(Connection):
         that the stream is established: no later event is missed. With `summaries` an ENDED event
         tells the end in words. A daemon that is away is waited for, without limit or for
         `give_up_after`.
+
+        With `own_session` this client is an owner of that session as long as the stream lasts,
+        from its first item on. When the last owner is gone and none comes back within
+        `reattach_window` (10 s by default), the live tasks of the session are cancelled.
         """
+        if own_session is None and reattach_window is not None:
+            raise ValueError("reattach_window needs own_session")
         request = WatchEventsRequest(
             initial_state=initial_state,
             filter=to_message(filter),
@@ -349,6 +358,10 @@ class Client(Connection):
             bookmark_interval=to_optional_duration(bookmark_interval),
             summaries=summaries,
         )
+        if own_session is not None:
+            request.own_session.session_id = own_session
+            if reattach_window is not None:
+                request.own_session.reattach_window.CopyFrom(to_duration(reattach_window))
         _set_position(request, after)
         return Watch(self, request, to_optional_seconds(give_up_after))
 
@@ -461,6 +474,42 @@ class Client(Connection):
         _set_position(request, after)
         return Follow(self, request, to_optional_seconds(give_up_after))
 
+    async def write_input(
+        self,
+        task: TaskRef,
+        data: bytes = b"",
+        *,
+        offset: int | None = None,
+        close: bool = False,
+        writer_id: str = "",
+        take_over: bool = False,
+        wait: Span | None = None,
+    ) -> WriteInputResponse:
+        """Writes to the stdin or the terminal of a task. The answer says how much was taken.
+
+        With an offset, or without data, the call is safe to repeat. Without arguments it asks for
+        the state of the input. `Task.input` returns a writer that makes such calls.
+        """
+        request = WriteInputRequest(
+            task_id=id_of(task),
+            data=data,
+            offset=offset,
+            close=close,
+            writer_id=writer_id,
+            take_over=take_over,
+            wait=to_optional_duration(wait),
+        )
+        is_repeatable = offset is not None or not data
+        retry = Retry.IF_TRANSIENT if is_repeatable else Retry.IF_NOT_RECEIVED
+        return await self._call(self._raw.WriteInput, request, retry)
+
+    async def resize_terminal(
+        self, task: TaskRef, columns: int, rows: int
+    ) -> ResizeTerminalResponse:
+        """Changes the size of a task's terminal, from 1 to 1000 columns and rows."""
+        request = ResizeTerminalRequest(task_id=id_of(task), columns=columns, rows=rows)
+        return await self._call(self._raw.ResizeTerminal, request)
+
     async def update_task(
         self,
         task: TaskRef,
@@ -473,52 +522,6 @@ class Client(Connection):
             task_id=id_of(task), set_patterns=set_patterns, remove_patterns=remove_patterns
         )
         return await self._call(self._raw.UpdateTask, request)
-
-    async def work(self, requests: AsyncIterator[WorkRequest]) -> AsyncIterator[WorkResponse]:
-        """Opens the stream of a worker: sends the requests and returns the responses.
-
-        The first request registers a hosted task or joins a task. It does not reconnect.
-        """
-        try:
-            async for response in self._raw.Work(requests):
-                yield response
-        except grpc.aio.AioRpcError as failure:
-            raise status.to_error(failure, self.address) from failure
-
-    async def report_progress(
-        self,
-        task: TaskRef,
-        *,
-        blocks: Iterable[Block] = (),
-        intent: str | None = None,
-        percent: int | None = None,
-        counts: Mapping[str, int] | None = None,
-        listens: bool = False,
-    ) -> ReportProgressResponse:
-        """Reports progress of a task. `cancel` in the answer says if the task is being stopped.
-
-        With `listens` a cancel in the next minute begins softly. A call without anything else only
-        asks; any other call is a sign of activity.
-        """
-        update = ProgressUpdate(blocks=blocks, intent=intent, percent=percent, counts=counts)
-        asks_only = listens and update == ProgressUpdate()
-        request = ReportProgressRequest(
-            task_id=id_of(task), update=None if asks_only else update, listens=listens
-        )
-        return await self._call(self._raw.ReportProgress, request, Retry.IF_NOT_RECEIVED)
-
-    async def send_message(
-        self, task: TaskRef, text: str, *, message_id: str = "", actor: str = ""
-    ) -> SendMessageResponse:
-        """Puts a message into the mailbox of a task, for its worker.
-
-        With a `message_id` the call is safe to repeat.
-        """
-        request = SendMessageRequest(
-            task_id=id_of(task), text=text, message_id=message_id, actor=actor
-        )
-        retry = Retry.IF_TRANSIENT if message_id else Retry.IF_NOT_RECEIVED
-        return await self._call(self._raw.SendMessage, request, retry)
 
     async def remove(self, *tasks: TaskRef, filter: Filter | None = None) -> RemoveResponse:
         """Removes finished tasks and deletes their output.
@@ -542,6 +545,27 @@ class Client(Connection):
     async def list_queues(self) -> ListQueuesResponse:
         """Returns the queues with live tasks or settings other than the defaults, by name."""
         return await self._call(self._raw.ListQueues, ListQueuesRequest())
+
+    def sessions(self) -> Pages[str, SessionInfo]:
+        """Returns an iterator over the sessions that have live tasks, by id."""
+
+        async def fetch(token: str) -> tuple[Iterable[SessionInfo], str | None]:
+            page = await self.list_sessions(page_token=token)
+            return page.sessions, page.next_page_token or None
+
+        return Pages("", fetch)
+
+    async def list_sessions(
+        self, session_id: str = "", *, page_size: int = 0, page_token: str = ""
+    ) -> ListSessionsResponse:
+        """Returns a page of the sessions that have live tasks, by id; or the one that is named.
+
+        `sessions` iterates over all.
+        """
+        request = ListSessionsRequest(
+            session_id=session_id, page_size=page_size, page_token=page_token
+        )
+        return await self._call(self._raw.ListSessions, request)
 
     async def shutdown(
         self,

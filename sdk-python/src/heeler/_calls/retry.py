@@ -42,14 +42,20 @@ class Retry(Enum):
 
 
 async def retrying(
-    connection: Connection, attempt: Callable[[], Awaitable[T]], retry: Retry, retry_for: float
+    connection: Connection,
+    attempt: Callable[[], Awaitable[T]],
+    retry: Retry,
+    retry_for: float | None,
 ) -> T:
-    """Makes attempts until one succeeds, one must not be repeated, or the time is over."""
+    """Makes attempts until one succeeds, one must not be repeated, or the time is over.
+
+    No time: without limit.
+    """
     backoff = Backoff(retry_for)
     while True:
         begun = time.monotonic()
         try:
-            return await _once(connection, attempt)
+            return await once(connection, attempt)
         except grpc.aio.AioRpcError as failure:
             error = status.to_error(failure, connection.address)
             lasted = time.monotonic() - begun
@@ -59,7 +65,8 @@ async def retrying(
         await asyncio.sleep(delay)
 
 
-async def _once(connection: Connection, attempt: Callable[[], Awaitable[T]]) -> T:
+async def once(connection: Connection, attempt: Callable[[], Awaitable[T]]) -> T:
+    """Makes one attempt. Raises ClientClosedError if the client is closed, before or meanwhile."""
     if connection.closed:
         raise ClientClosedError("the client is closed")
     try:

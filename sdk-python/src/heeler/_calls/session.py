@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from heeler._calls.pages import Pages
 from heeler._calls.task import Task
 from heeler._foreground.run import RunResult
+from heeler._options.calls import ListOptions, SessionRunCall, WatchOptions
 from heeler._options.cancel import CancelOptions
 from heeler._options.check import check_options
 from heeler._options.filter import Filter, within_session
-from heeler._options.spawn import Command, SessionRunOptions, SessionSpawnOptions
+from heeler._options.spawn import (
+    Command,
+    SessionHostOptions,
+    SessionSpawnOptions,
+)
 from heeler._options.time import Span
-from heeler._streams.output import Chunk
 from heeler._streams.watch import Watch
-from heeler.v1 import BackgroundTask, Bookmark, CancelResult, TaskEvent
-from heeler.v1.enums import TaskEventType, TaskEventTypeWord, TaskKind
+from heeler._work.host import Body
+from heeler.v1 import BackgroundTask, CancelResult, SessionActivity, SessionInfo, TaskEvent
+from heeler.v1.enums import TaskEventType
 from heeler.v1.errors import EpochMismatchError, RevisionOutOfRangeError
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from heeler._calls.client import Client
-
-_LARGEST_PAGE = 1000
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,9 @@ class SessionCounts:
 def session_counts(event: TaskEvent) -> SessionCounts | None:
     """Returns the live tasks of the session right after an event. None: the event has no counts.
 
-    CREATED and ENDED of a task with a session have counts, and SESSION_IDLE has. The field
-    `session_activity` of any other event reads as zeros, although it is absent.
+    CREATED and ENDED of a task with a session have counts, and so have SESSION_IDLE and a STALE or
+    ACTIVE that changes them. The field `session_activity` has the ids as well; that of any other
+    event reads as zeros, although it is absent.
     """
     if not event.HasField("session_activity"):
         return None
@@ -68,43 +72,22 @@ class Session:
         check_options("Session.spawn", options, SessionSpawnOptions)
         return await self._client.spawn(command, session=self._id, **options)
 
-    async def run(
-        self,
-        command: Command,
-        *,
-        on_output: Callable[[Chunk], object] | None = None,
-        detach_on_cancel: bool = False,
-        cancel_reason: str = "",
-        give_up_after: Span | None = None,
-        **options: Unpack[SessionRunOptions],
-    ) -> RunResult:
+    async def run(self, command: Command, **options: Unpack[SessionRunCall]) -> RunResult:
         """Runs a command of the session in the foreground, as Client.run does."""
-        check_options("Session.run", options, SessionRunOptions)
-        return await self._client.run(
-            command,
-            on_output=on_output,
-            detach_on_cancel=detach_on_cancel,
-            cancel_reason=cancel_reason,
-            give_up_after=give_up_after,
-            session=self._id,
-            **options,
-        )
+        check_options("Session.run", options, SessionRunCall)
+        return await self._client.run(command, session=self._id, **options)
+
+    async def host(self, body: Body, **options: Unpack[SessionHostOptions]) -> BackgroundTask:
+        """Does the work of a hosted task of the session, as Client.host does."""
+        check_options("Session.host", options, SessionHostOptions)
+        return await self._client.host(body, session=self._id, **options)
 
     def list(
-        self,
-        filter: Filter | None = None,
-        *,
-        include_finished: bool = False,
-        include_finished_foreground: bool = False,
-        page_size: int = 0,
+        self, filter: Filter | None = None, **options: Unpack[ListOptions]
     ) -> Pages[str, BackgroundTask]:
         """Returns an iterator over the tasks of the session that match, as Client.list does."""
-        return self._client.list(
-            within_session(self._id, filter),
-            include_finished=include_finished,
-            include_finished_foreground=include_finished_foreground,
-            page_size=page_size,
-        )
+        check_options("Session.list", options, ListOptions)
+        return self._client.list(within_session(self._id, filter), **options)
 
     async def cancel(
         self, *, filter: Filter | None = None, **options: Unpack[CancelOptions]
@@ -113,34 +96,24 @@ class Session:
         check_options("Session.cancel", options, CancelOptions)
         return await self._client.cancel(filter=within_session(self._id, filter), **options)
 
-    def watch(
-        self,
-        *,
-        after: int | Bookmark | None = None,
-        initial_state: bool = False,
-        filter: Filter | None = None,
-        types: Iterable[TaskEventTypeWord] = (),
-        bookmark_interval: Span | None = None,
-        give_up_after: Span | None = None,
-    ) -> Watch:
+    def watch(self, *, filter: Filter | None = None, **options: Unpack[WatchOptions]) -> Watch:
         """Streams the events of the session, as Client.watch_events does.
 
         SESSION_IDLE is among them, unless `filter` narrows them further.
         """
-        return self._client.watch_events(
-            after=after,
-            initial_state=initial_state,
-            filter=within_session(self._id, filter),
-            types=types,
-            bookmark_interval=bookmark_interval,
-            give_up_after=give_up_after,
-        )
+        check_options("Session.watch", options, WatchOptions)
+        return self._client.watch_events(filter=within_session(self._id, filter), **options)
+
+    async def info(self) -> SessionInfo | None:
+        """Returns the live tasks with their ids, since when, and the last activity. None: none."""
+        found = (await self._client.list_sessions(self._id)).sessions
+        return found[0] if found else None
 
     async def counts(self) -> SessionCounts:
         """Returns the number of tasks that are live now."""
-        live = [TaskKind(task.spec.kind) async for task in self.list(page_size=_LARGEST_PAGE)]
-        agents, hosted = live.count(TaskKind.AGENT), live.count(TaskKind.HOSTED)
-        return SessionCounts(agents, len(live) - agents - hosted, hosted)
+        info = await self.info()
+        activity = SessionActivity() if info is None else info.activity
+        return SessionCounts(activity.agents, activity.shells, activity.hosted)
 
     async def wait_until_idle(self, *, give_up_after: Span | None = None) -> None:
         """Waits until no task of the session is live. Returns at once if none is.

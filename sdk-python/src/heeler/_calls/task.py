@@ -10,7 +10,8 @@ from heeler._foreground.attach import Attachment
 from heeler._options.cancel import CancelOptions
 from heeler._options.check import check_options
 from heeler._options.filter import Filter
-from heeler._options.time import Span
+from heeler._options.time import Span, to_optional_seconds
+from heeler._streams.input import InputWriter
 from heeler._streams.output import Lines, Output
 from heeler._streams.watch import Watch
 from heeler.v1 import (
@@ -142,6 +143,32 @@ class Task:
     ) -> Lines:
         """Returns the output as lines of text."""
         return Lines(self.output(offset, tail_bytes=tail_bytes, follow=follow))
+
+    def input(
+        self,
+        *,
+        writer_id: str | None = None,
+        take_over: bool = False,
+        give_up_after: Span | None = None,
+    ) -> InputWriter:
+        """Returns a writer to the stdin or the terminal of the task.
+
+        The task needs the option `input` or `terminal`. Its input has one writer at a time: with
+        `take_over` this one takes the place of another. A `writer_id` of your own is for a program
+        that writes on after it was started again. A daemon that restarts is waited for, without
+        limit or for `give_up_after`.
+        """
+        return InputWriter(
+            self._client,
+            self._id,
+            writer_id=writer_id,
+            take_over=take_over,
+            give_up_after=to_optional_seconds(give_up_after),
+        )
+
+    async def resize(self, columns: int, rows: int) -> None:
+        """Changes the size of the task's terminal."""
+        await self._client.resize_terminal(self._id, columns=columns, rows=rows)
 
     async def __aenter__(self) -> Task:
         return self

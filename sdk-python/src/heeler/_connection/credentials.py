@@ -21,6 +21,8 @@ from heeler._errors.base import CredentialsError
 
 TOKEN_FILE_ENV = "HEELER_TOKEN_FILE"
 """The environment variable that names the file with the token."""
+TASK_TOKEN_ENV = "HEELER_TOKEN"
+"""The environment variable with the token of the task that the program runs in."""
 TLS_CA_ENV = "HEELER_TLS_CA"
 """The environment variable that names the file with the authority's certificate."""
 
@@ -42,6 +44,8 @@ class Credentials:
         named = self.token_file or os.environ.get(TOKEN_FILE_ENV)
         if named:
             return _checked(_read(Path(named), "token file").decode(errors="replace").strip())
+        if of_task := os.environ.get(TASK_TOKEN_ENV):
+            return _checked(of_task)
         if not address.is_loopback():
             return None
         try:

@@ -5,7 +5,8 @@ ValueError for arguments that fit in no request, and TimeoutError for a deadline
 
     HeelerError
     ├── AddressError, CredentialsError      also ValueError
-    ├── ClientClosedError
+    ├── ClientClosedError, WorkClosedError
+    ├── InputBrokenError                    also BrokenPipeError
     ├── DaemonStartError
     │   └── NotInstalledError
     ├── TaskStillRunningError               also TimeoutError
@@ -41,6 +42,21 @@ class CredentialsError(HeelerError, ValueError):
 
 class ClientClosedError(HeelerError):
     """The client was closed before or during the call."""
+
+
+class WorkClosedError(HeelerError):
+    """The worker has left its task before the end of the task."""
+
+
+class InputBrokenError(HeelerError, BrokenPipeError):
+    """The input of a task takes nothing more: it is closed, or the task has ended.
+
+    The cause is the refusal of the daemon.
+    """
+
+    def __init__(self, task_id: str, cause: HeelerError) -> None:
+        super().__init__(f"{task_id} takes no more input: {cause}")
+        self.__cause__ = cause
 
 
 class DaemonStartError(HeelerError):

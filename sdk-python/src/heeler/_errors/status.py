@@ -110,8 +110,10 @@ def _sent_details(status: grpc.aio.AioRpcError) -> Status | None:
 def _is_broken_connection(status: grpc.aio.AioRpcError) -> bool:
     """Returns True if gRPC made this status, which has no details, because the connection broke.
 
-    The daemon sends details with each refusal. Only gRPC's message tells a reset stream apart.
+    The daemon sends details with each refusal. Only gRPC's message tells a reset stream apart, or a
+    message that was sent on a stream whose end had not been read.
     """
     if status.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
         return True
-    return "RST_STREAM" in (status.details() or "")
+    message = status.details() or ""
+    return "RST_STREAM" in message or message == "Internal error from Core"

@@ -20,6 +20,8 @@ OTHERS = {
     "task_id": "task",
     "after_revision": "after",
     "epoch": "after",
+    "own_session.session_id": "own_session",
+    "own_session.reattach_window": "reattach_window",
     "graceful.grace": "grace",
     "graceful.soft_grace": "soft_grace",
     "graceful.signal": "signal",
@@ -32,6 +34,7 @@ def option_of(field: str) -> str:
 
     An index or a key at the end is kept: `labels["a"]` for `spec.labels["a"]`.
     """
+    field = field.removeprefix("register.").removeprefix("join.")
     path, index = re.fullmatch(r"([^\[]*)(.*)", field, re.S).groups()  # type: ignore[union-attr]
     group, dot, rest = path.partition(".")
     if dot and group == "spec":

@@ -96,12 +96,23 @@ class FollowCursor:
         self._position.revision = max(self._position.revision, message.revision)
         return items
 
+    def _first_offset(self, task: BackgroundTask) -> int | None:
+        """Returns the offset at which a task begins, if it is known before the first output.
+
+        A task that has not started begins with its first byte, also if it has written more by the
+        time of a break.
+        """
+        given = self._offsets.get(task.id)
+        if given is None and not task.HasField("start_time"):
+            return 0
+        return given
+
     def _items(self, message: FollowOutputResponse) -> Iterator[FollowItem]:
         match message.WhichOneof("item"):
             case "task":
                 # After a break, a task that is known comes again.
                 if message.task.id not in self._tasks:
-                    self._tasks[message.task.id] = self._offsets.get(message.task.id)
+                    self._tasks[message.task.id] = self._first_offset(message.task)
                     yield TaskBegun(message.task)
             case "output":
                 task_id = message.output.task_id

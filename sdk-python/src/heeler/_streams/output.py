@@ -46,6 +46,8 @@ class Chunk:
     """Empty for a gap."""
     gap: Gap | None = None
     """The output that is missing from `offset` on, if this is a gap."""
+    begins_group: bool = False
+    """True if a filter with lines of context has left out the line before this one."""
 
     @property
     def end(self) -> int:
@@ -145,4 +147,5 @@ def to_chunk(chunk: OutputChunk) -> Chunk:
     if chunk.HasField("gap"):
         gap = Gap(chunk.gap.length, OutputGapCause(chunk.gap.cause))
     read_time = to_datetime(chunk.read_time)
-    return Chunk(chunk.offset, OutputStream(chunk.stream), read_time, data, gap)
+    stream = OutputStream(chunk.stream)
+    return Chunk(chunk.offset, stream, read_time, data, gap, chunk.begins_group)

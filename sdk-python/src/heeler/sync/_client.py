@@ -13,7 +13,7 @@ from heeler._connection import connect as asyncio_connect
 from heeler._connection.address import Address
 from heeler._foreground.run import OnCancel, OutputCollector, RunResult, spawn_or_cancel
 from heeler._options.fields import TaskRef
-from heeler._options.spawn import Command, RunOptions, SpawnOptions
+from heeler._options.spawn import Command, HostOptions, RunOptions, SpawnOptions
 from heeler._options.time import Span, to_seconds
 from heeler._streams.output import Chunk
 from heeler.sync import _thread
@@ -21,7 +21,8 @@ from heeler.sync._face import Face, blocking, iterating, wrapping
 from heeler.sync._session import Session
 from heeler.sync._streams import Attachment, Watch
 from heeler.sync._task import Task
-from heeler.v1 import AttachEnded
+from heeler.sync._work import Body, Work
+from heeler.v1 import AttachEnded, BackgroundTask
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -89,6 +90,29 @@ class Client(Face[asyncio_client.Client]):
                 raise
         raise AssertionError("an attachment ends with AttachEnded or an error")
 
+    def host(self, body: Body, **options: Unpack[HostOptions]) -> BackgroundTask:
+        """Does the work of a hosted task, as heeler.Client.host does, on the caller's thread.
+
+        A function cannot be cancelled from outside: it looks at `Work.stopping` and
+        `Work.cancelled`. The deadline of `within` is for each call of the worker.
+        """
+        with self.register(**options) as work:
+            ended = work.admitted()
+            return work.finish(body(work)) if ended is None else ended
+
+    def register(self, **options: Unpack[HostOptions]) -> Work:
+        """Registers a hosted task, as heeler.Client.register does."""
+        return Work(self._run(self._inner.register(**options)), self._timeout)
+
+    def join(self, task: TaskRef, *, take_over: bool = False) -> Work:
+        """Joins a task that exists, as heeler.Client.join does."""
+        return Work(self._run(self._inner.join(task, take_over=take_over)), self._timeout)
+
+    def current(self) -> Work | None:
+        """Joins the task that this process runs in. None: it runs in none."""
+        work = self._run(self._inner.current())
+        return None if work is None else Work(work, self._timeout)
+
     attach = wrapping(Attachment, asyncio_client.Client.attach)
     detach = blocking(asyncio_client.Client.detach)
     cancel = blocking(asyncio_client.Client.cancel)
@@ -100,12 +124,16 @@ class Client(Face[asyncio_client.Client]):
     wait = blocking(asyncio_client.Client.wait)
     read_output = blocking(asyncio_client.Client.read_output)
     follow_output = iterating(asyncio_client.Client.follow_output)
+    write_input = blocking(asyncio_client.Client.write_input)
+    resize_terminal = blocking(asyncio_client.Client.resize_terminal)
     update_task = blocking(asyncio_client.Client.update_task)
     report_progress = blocking(asyncio_client.Client.report_progress)
     send_message = blocking(asyncio_client.Client.send_message)
     remove = blocking(asyncio_client.Client.remove)
     update_queue = blocking(asyncio_client.Client.update_queue)
     list_queues = blocking(asyncio_client.Client.list_queues)
+    sessions = iterating(asyncio_client.Client.sessions)
+    list_sessions = blocking(asyncio_client.Client.list_sessions)
     shutdown = blocking(asyncio_client.Client.shutdown)
 
     def close(self) -> None:

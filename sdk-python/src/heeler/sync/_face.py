@@ -16,7 +16,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S")
 T = TypeVar("T")
-I = TypeVar("I")  # noqa: E741
+I = TypeVar("I", covariant=True)  # noqa: E741
 
 
 class Face(Generic[I]):

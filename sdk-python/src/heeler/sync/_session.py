@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from heeler._calls import session as asyncio_session
 from heeler._foreground.run import RunResult
+from heeler._options.calls import SessionRunCall
 from heeler._options.check import check_options
-from heeler._options.spawn import Command, SessionRunOptions, SessionSpawnOptions
-from heeler._options.time import Span
-from heeler._streams.output import Chunk
+from heeler._options.spawn import (
+    Command,
+    SessionHostOptions,
+    SessionSpawnOptions,
+)
 from heeler.sync._face import Face, blocking, iterating, wrapping
 from heeler.sync._streams import Watch
 from heeler.sync._task import Task
+from heeler.sync._work import Body
+from heeler.v1 import BackgroundTask
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -37,31 +41,20 @@ class Session(Face[asyncio_session.Session]):
         """Starts a task of the session, as heeler.Session.spawn does."""
         return Task(self._run(self._inner.spawn(command, **options)), self._timeout)
 
-    def run(
-        self,
-        command: Command,
-        *,
-        on_output: Callable[[Chunk], object] | None = None,
-        detach_on_cancel: bool = False,
-        cancel_reason: str = "",
-        give_up_after: Span | None = None,
-        **options: Unpack[SessionRunOptions],
-    ) -> RunResult:
+    def run(self, command: Command, **options: Unpack[SessionRunCall]) -> RunResult:
         """Runs a command of the session in the foreground, as Client.run does."""
-        check_options("Session.run", options, SessionRunOptions)
-        return self._client.run(
-            command,
-            on_output=on_output,
-            detach_on_cancel=detach_on_cancel,
-            cancel_reason=cancel_reason,
-            give_up_after=give_up_after,
-            session=self.id,
-            **options,
-        )
+        check_options("Session.run", options, SessionRunCall)
+        return self._client.run(command, session=self.id, **options)
+
+    def host(self, body: Body, **options: Unpack[SessionHostOptions]) -> BackgroundTask:
+        """Does the work of a hosted task of the session, as Client.host does."""
+        check_options("Session.host", options, SessionHostOptions)
+        return self._client.host(body, session=self.id, **options)
 
     list = iterating(asyncio_session.Session.list)
     cancel = blocking(asyncio_session.Session.cancel)
     watch = wrapping(Watch, asyncio_session.Session.watch)
+    info = blocking(asyncio_session.Session.info)
     counts = blocking(asyncio_session.Session.counts)
     wait_until_idle = blocking(asyncio_session.Session.wait_until_idle)
 

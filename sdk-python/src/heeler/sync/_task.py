@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from heeler._calls import task as asyncio_task
 from heeler._options.time import Span, to_seconds
 from heeler.sync._face import Face, blocking, iterating, wrapping
+from heeler.sync._input import InputFile
 from heeler.sync._streams import Attachment
 from heeler.v1 import SpawnNotice, SpawnResponse
 
@@ -39,6 +40,8 @@ class Task(Face[asyncio_task.Task]):
     attach = wrapping(Attachment, asyncio_task.Task.attach)
     detach = blocking(asyncio_task.Task.detach)
     inspect = blocking(asyncio_task.Task.inspect)
+    input = wrapping(InputFile, asyncio_task.Task.input)
+    resize = blocking(asyncio_task.Task.resize)
     remove = blocking(asyncio_task.Task.remove)
     events = iterating(asyncio_task.Task.events)
     output = iterating(asyncio_task.Task.output)

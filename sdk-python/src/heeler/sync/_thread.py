@@ -31,6 +31,11 @@ def run(work: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
         raise
 
 
+def start(work: Coroutine[Any, Any, object]) -> None:
+    """Begins the work on the loop, and does not wait for it."""
+    asyncio.run_coroutine_threadsafe(work, _running_loop())
+
+
 async def _within(work: Awaitable[T], timeout: float | None) -> T:
     try:
         return await asyncio.wait_for(work, timeout)

@@ -29,25 +29,38 @@ from heeler.v1.detach_pb2 import DetachOutcome
 from heeler.v1.detach_pb2 import DetachRequest
 from heeler.v1.detach_pb2 import DetachResponse
 from heeler.v1.detach_pb2 import DetachResult
+from heeler.v1.error_pb2 import ERROR_REASON_CALLER_UNKNOWN
+from heeler.v1.error_pb2 import ERROR_REASON_DEPTH_LIMIT_REACHED
 from heeler.v1.error_pb2 import ERROR_REASON_EPOCH_MISMATCH
 from heeler.v1.error_pb2 import ERROR_REASON_EXCLUSIVE_KEY_DIFFERS
 from heeler.v1.error_pb2 import ERROR_REASON_EXCLUSIVE_KEY_HELD
 from heeler.v1.error_pb2 import ERROR_REASON_FOREIGN_USER
+from heeler.v1.error_pb2 import ERROR_REASON_INPUT_CLOSED
+from heeler.v1.error_pb2 import ERROR_REASON_INPUT_GAP
+from heeler.v1.error_pb2 import ERROR_REASON_INPUT_HELD
+from heeler.v1.error_pb2 import ERROR_REASON_INPUT_MISSING
+from heeler.v1.error_pb2 import ERROR_REASON_INPUT_TAKEN_OVER
 from heeler.v1.error_pb2 import ERROR_REASON_INVALID_FIELD
 from heeler.v1.error_pb2 import ERROR_REASON_LABEL_LIMIT_REACHED
 from heeler.v1.error_pb2 import ERROR_REASON_MAILBOX_FULL
 from heeler.v1.error_pb2 import ERROR_REASON_MESSAGE_ID_REUSED
+from heeler.v1.error_pb2 import ERROR_REASON_METHOD_UNKNOWN
 from heeler.v1.error_pb2 import ERROR_REASON_NOT_SERVING
+from heeler.v1.error_pb2 import ERROR_REASON_NOT_YOUR_TASK
+from heeler.v1.error_pb2 import ERROR_REASON_ORIGIN_REFUSED
+from heeler.v1.error_pb2 import ERROR_REASON_OWNED_SESSIONS_FULL
 from heeler.v1.error_pb2 import ERROR_REASON_PAGE_TOKEN_MISMATCH
 from heeler.v1.error_pb2 import ERROR_REASON_PARENT_NOT_LIVE
 from heeler.v1.error_pb2 import ERROR_REASON_PROBE_HOST_NOT_ALLOWED
 from heeler.v1.error_pb2 import ERROR_REASON_PROGRAM_UNUSABLE
 from heeler.v1.error_pb2 import ERROR_REASON_QUEUE_FULL
+from heeler.v1.error_pb2 import ERROR_REASON_READ_ONLY
 from heeler.v1.error_pb2 import ERROR_REASON_REQUEST_ID_REUSED
 from heeler.v1.error_pb2 import ERROR_REASON_REQUEST_TOO_LARGE
 from heeler.v1.error_pb2 import ERROR_REASON_REQUEST_UNREADABLE
 from heeler.v1.error_pb2 import ERROR_REASON_RESULT_DELIVERED
 from heeler.v1.error_pb2 import ERROR_REASON_REVISION_OUT_OF_RANGE
+from heeler.v1.error_pb2 import ERROR_REASON_RIGHTS_INSUFFICIENT
 from heeler.v1.error_pb2 import ERROR_REASON_SESSION_LIMIT_REACHED
 from heeler.v1.error_pb2 import ERROR_REASON_SPAWN_FAILED
 from heeler.v1.error_pb2 import ERROR_REASON_STORAGE_FAILED
@@ -57,6 +70,7 @@ from heeler.v1.error_pb2 import ERROR_REASON_TASK_FINISHED
 from heeler.v1.error_pb2 import ERROR_REASON_TASK_LIMIT_REACHED
 from heeler.v1.error_pb2 import ERROR_REASON_TASK_NOT_FINISHED
 from heeler.v1.error_pb2 import ERROR_REASON_TASK_NOT_FOUND
+from heeler.v1.error_pb2 import ERROR_REASON_TERMINAL_MISSING
 from heeler.v1.error_pb2 import ERROR_REASON_TOKEN_REFUSED
 from heeler.v1.error_pb2 import ERROR_REASON_TOO_MANY_CALLS
 from heeler.v1.error_pb2 import ERROR_REASON_UNSPECIFIED
@@ -79,6 +93,8 @@ from heeler.v1.event_pb2 import TASK_EVENT_TYPE_OUTPUT_LIMIT
 from heeler.v1.event_pb2 import TASK_EVENT_TYPE_PROGRESS
 from heeler.v1.event_pb2 import TASK_EVENT_TYPE_READY
 from heeler.v1.event_pb2 import TASK_EVENT_TYPE_REMOVED
+from heeler.v1.event_pb2 import TASK_EVENT_TYPE_RESTARTED
+from heeler.v1.event_pb2 import TASK_EVENT_TYPE_RESTARTING
 from heeler.v1.event_pb2 import TASK_EVENT_TYPE_SESSION_IDLE
 from heeler.v1.event_pb2 import TASK_EVENT_TYPE_STALE
 from heeler.v1.event_pb2 import TASK_EVENT_TYPE_STARTED
@@ -99,9 +115,14 @@ from heeler.v1.follow_pb2 import FollowUntil
 from heeler.v1.follow_pb2 import FollowedOutput
 from heeler.v1.follow_pb2 import OutputCursor
 from heeler.v1.follow_pb2 import TaskGone
+from heeler.v1.input_pb2 import ResizeTerminalRequest
+from heeler.v1.input_pb2 import ResizeTerminalResponse
+from heeler.v1.input_pb2 import WriteInputRequest
+from heeler.v1.input_pb2 import WriteInputResponse
 from heeler.v1.inspect_pb2 import InspectRequest
 from heeler.v1.inspect_pb2 import InspectResponse
 from heeler.v1.inspect_pb2 import OutputInfo
+from heeler.v1.inspect_pb2 import Screen
 from heeler.v1.inspect_pb2 import WorkerConnection
 from heeler.v1.list_pb2 import ListRequest
 from heeler.v1.list_pb2 import ListResponse
@@ -206,6 +227,9 @@ from heeler.v1.server_pb2 import ServerInfo
 from heeler.v1.server_pb2 import ShutdownRequest
 from heeler.v1.server_pb2 import ShutdownResponse
 from heeler.v1.server_pb2 import ShutdownTasks
+from heeler.v1.session_pb2 import ListSessionsRequest
+from heeler.v1.session_pb2 import ListSessionsResponse
+from heeler.v1.session_pb2 import SessionInfo
 from heeler.v1.spawn_pb2 import SPAWN_NOTICE_TYPE_ALREADY_RUNNING
 from heeler.v1.spawn_pb2 import SPAWN_NOTICE_TYPE_TRAILING_AMPERSAND
 from heeler.v1.spawn_pb2 import SPAWN_NOTICE_TYPE_UNSPECIFIED
@@ -252,6 +276,7 @@ from heeler.v1.spec_pb2 import READY_TIMEOUT_ACTION_NOTIFY
 from heeler.v1.spec_pb2 import READY_TIMEOUT_ACTION_UNSPECIFIED
 from heeler.v1.spec_pb2 import ReadyPolicy
 from heeler.v1.spec_pb2 import ReadyTimeoutAction
+from heeler.v1.spec_pb2 import RestartPolicy
 from heeler.v1.spec_pb2 import STALE_ACTION_CANCEL
 from heeler.v1.spec_pb2 import STALE_ACTION_NOTIFY
 from heeler.v1.spec_pb2 import STALE_ACTION_UNSPECIFIED
@@ -263,9 +288,16 @@ from heeler.v1.spec_pb2 import TASK_KIND_AGENT
 from heeler.v1.spec_pb2 import TASK_KIND_HOSTED
 from heeler.v1.spec_pb2 import TASK_KIND_SHELL
 from heeler.v1.spec_pb2 import TASK_KIND_UNSPECIFIED
+from heeler.v1.spec_pb2 import TASK_RIGHTS_ALL
+from heeler.v1.spec_pb2 import TASK_RIGHTS_CHILDREN
+from heeler.v1.spec_pb2 import TASK_RIGHTS_NONE
+from heeler.v1.spec_pb2 import TASK_RIGHTS_REPORT
+from heeler.v1.spec_pb2 import TASK_RIGHTS_UNSPECIFIED
 from heeler.v1.spec_pb2 import TaskEnvironment
 from heeler.v1.spec_pb2 import TaskKind
+from heeler.v1.spec_pb2 import TaskRights
 from heeler.v1.spec_pb2 import TaskSpec
+from heeler.v1.spec_pb2 import TerminalPolicy
 from heeler.v1.stop_pb2 import Actor
 from heeler.v1.stop_pb2 import PROOF_METHOD_CGROUP_EMPTY
 from heeler.v1.stop_pb2 import PROOF_METHOD_NEVER_STARTED
@@ -313,6 +345,7 @@ from heeler.v1.task_pb2 import TASK_STATE_STARTING
 from heeler.v1.task_pb2 import TASK_STATE_STOPPING
 from heeler.v1.task_pb2 import TASK_STATE_TIMED_OUT
 from heeler.v1.task_pb2 import TASK_STATE_UNSPECIFIED
+from heeler.v1.task_pb2 import TaskAttempts
 from heeler.v1.task_pb2 import TaskState
 from heeler.v1.task_pb2 import WorkerTerms
 from heeler.v1.update_pb2 import UpdateTaskRequest
@@ -328,6 +361,7 @@ from heeler.v1.wait_pb2 import WaitCondition
 from heeler.v1.wait_pb2 import WaitRequest
 from heeler.v1.wait_pb2 import WaitResponse
 from heeler.v1.watch_pb2 import Bookmark
+from heeler.v1.watch_pb2 import SessionOwnership
 from heeler.v1.watch_pb2 import WatchEventsRequest
 from heeler.v1.watch_pb2 import WatchEventsResponse
 from heeler.v1.work_pb2 import WORK_CANCEL_MODE_FINAL
@@ -419,25 +453,38 @@ __all__ = [
     "ENVIRONMENT_DEFAULTS_NONE",
     "ENVIRONMENT_DEFAULTS_NON_INTERACTIVE",
     "ENVIRONMENT_DEFAULTS_UNSPECIFIED",
+    "ERROR_REASON_CALLER_UNKNOWN",
+    "ERROR_REASON_DEPTH_LIMIT_REACHED",
     "ERROR_REASON_EPOCH_MISMATCH",
     "ERROR_REASON_EXCLUSIVE_KEY_DIFFERS",
     "ERROR_REASON_EXCLUSIVE_KEY_HELD",
     "ERROR_REASON_FOREIGN_USER",
+    "ERROR_REASON_INPUT_CLOSED",
+    "ERROR_REASON_INPUT_GAP",
+    "ERROR_REASON_INPUT_HELD",
+    "ERROR_REASON_INPUT_MISSING",
+    "ERROR_REASON_INPUT_TAKEN_OVER",
     "ERROR_REASON_INVALID_FIELD",
     "ERROR_REASON_LABEL_LIMIT_REACHED",
     "ERROR_REASON_MAILBOX_FULL",
     "ERROR_REASON_MESSAGE_ID_REUSED",
+    "ERROR_REASON_METHOD_UNKNOWN",
     "ERROR_REASON_NOT_SERVING",
+    "ERROR_REASON_NOT_YOUR_TASK",
+    "ERROR_REASON_ORIGIN_REFUSED",
+    "ERROR_REASON_OWNED_SESSIONS_FULL",
     "ERROR_REASON_PAGE_TOKEN_MISMATCH",
     "ERROR_REASON_PARENT_NOT_LIVE",
     "ERROR_REASON_PROBE_HOST_NOT_ALLOWED",
     "ERROR_REASON_PROGRAM_UNUSABLE",
     "ERROR_REASON_QUEUE_FULL",
+    "ERROR_REASON_READ_ONLY",
     "ERROR_REASON_REQUEST_ID_REUSED",
     "ERROR_REASON_REQUEST_TOO_LARGE",
     "ERROR_REASON_REQUEST_UNREADABLE",
     "ERROR_REASON_RESULT_DELIVERED",
     "ERROR_REASON_REVISION_OUT_OF_RANGE",
+    "ERROR_REASON_RIGHTS_INSUFFICIENT",
     "ERROR_REASON_SESSION_LIMIT_REACHED",
     "ERROR_REASON_SPAWN_FAILED",
     "ERROR_REASON_STORAGE_FAILED",
@@ -447,6 +494,7 @@ __all__ = [
     "ERROR_REASON_TASK_LIMIT_REACHED",
     "ERROR_REASON_TASK_NOT_FINISHED",
     "ERROR_REASON_TASK_NOT_FOUND",
+    "ERROR_REASON_TERMINAL_MISSING",
     "ERROR_REASON_TOKEN_REFUSED",
     "ERROR_REASON_TOO_MANY_CALLS",
     "ERROR_REASON_UNSPECIFIED",
@@ -487,6 +535,8 @@ __all__ = [
     "ListQueuesResponse",
     "ListRequest",
     "ListResponse",
+    "ListSessionsRequest",
+    "ListSessionsResponse",
     "ListeningPort",
     "MatchedLine",
     "ORPHAN_POLICY_ABANDON",
@@ -566,7 +616,10 @@ __all__ = [
     "RemoveResponse",
     "ReportProgressRequest",
     "ReportProgressResponse",
+    "ResizeTerminalRequest",
+    "ResizeTerminalResponse",
     "ResourceUse",
+    "RestartPolicy",
     "SHUTDOWN_TASKS_LEAVE_RUNNING",
     "SHUTDOWN_TASKS_STOP",
     "SHUTDOWN_TASKS_UNSPECIFIED",
@@ -584,11 +637,14 @@ __all__ = [
     "STALE_ACTION_CANCEL",
     "STALE_ACTION_NOTIFY",
     "STALE_ACTION_UNSPECIFIED",
+    "Screen",
     "SendMessageRequest",
     "SendMessageResponse",
     "SentSignal",
     "ServerInfo",
     "SessionActivity",
+    "SessionInfo",
+    "SessionOwnership",
     "ShellCommand",
     "ShutdownRequest",
     "ShutdownResponse",
@@ -620,6 +676,8 @@ __all__ = [
     "TASK_EVENT_TYPE_PROGRESS",
     "TASK_EVENT_TYPE_READY",
     "TASK_EVENT_TYPE_REMOVED",
+    "TASK_EVENT_TYPE_RESTARTED",
+    "TASK_EVENT_TYPE_RESTARTING",
     "TASK_EVENT_TYPE_SESSION_IDLE",
     "TASK_EVENT_TYPE_STALE",
     "TASK_EVENT_TYPE_STARTED",
@@ -630,6 +688,11 @@ __all__ = [
     "TASK_KIND_HOSTED",
     "TASK_KIND_SHELL",
     "TASK_KIND_UNSPECIFIED",
+    "TASK_RIGHTS_ALL",
+    "TASK_RIGHTS_CHILDREN",
+    "TASK_RIGHTS_NONE",
+    "TASK_RIGHTS_REPORT",
+    "TASK_RIGHTS_UNSPECIFIED",
     "TASK_STATE_CANCELLED",
     "TASK_STATE_COMPLETED",
     "TASK_STATE_FAILED",
@@ -640,6 +703,7 @@ __all__ = [
     "TASK_STATE_STOPPING",
     "TASK_STATE_TIMED_OUT",
     "TASK_STATE_UNSPECIFIED",
+    "TaskAttempts",
     "TaskEnvironment",
     "TaskEvent",
     "TaskEventType",
@@ -649,8 +713,10 @@ __all__ = [
     "TaskMatch",
     "TaskMessage",
     "TaskPorts",
+    "TaskRights",
     "TaskSpec",
     "TaskState",
+    "TerminalPolicy",
     "UnknownOutcome",
     "Unproven",
     "Unrecorded",
@@ -691,4 +757,6 @@ __all__ = [
     "WorkerResult",
     "WorkerStatus",
     "WorkerTerms",
+    "WriteInputRequest",
+    "WriteInputResponse",
 ]

@@ -7,6 +7,7 @@ from heeler.v1 import attach_pb2 as heeler_dot_v1_dot_attach__pb2
 from heeler.v1 import cancel_pb2 as heeler_dot_v1_dot_cancel__pb2
 from heeler.v1 import detach_pb2 as heeler_dot_v1_dot_detach__pb2
 from heeler.v1 import follow_pb2 as heeler_dot_v1_dot_follow__pb2
+from heeler.v1 import input_pb2 as heeler_dot_v1_dot_input__pb2
 from heeler.v1 import inspect_pb2 as heeler_dot_v1_dot_inspect__pb2
 from heeler.v1 import list_pb2 as heeler_dot_v1_dot_list__pb2
 from heeler.v1 import message_pb2 as heeler_dot_v1_dot_message__pb2
@@ -15,6 +16,7 @@ from heeler.v1 import queue_pb2 as heeler_dot_v1_dot_queue__pb2
 from heeler.v1 import remove_pb2 as heeler_dot_v1_dot_remove__pb2
 from heeler.v1 import report_pb2 as heeler_dot_v1_dot_report__pb2
 from heeler.v1 import server_pb2 as heeler_dot_v1_dot_server__pb2
+from heeler.v1 import session_pb2 as heeler_dot_v1_dot_session__pb2
 from heeler.v1 import spawn_pb2 as heeler_dot_v1_dot_spawn__pb2
 from heeler.v1 import update_pb2 as heeler_dot_v1_dot_update__pb2
 from heeler.v1 import wait_pb2 as heeler_dot_v1_dot_wait__pb2
@@ -104,6 +106,16 @@ class BackgroundTasksStub(object):
                 request_serializer=heeler_dot_v1_dot_follow__pb2.FollowOutputRequest.SerializeToString,
                 response_deserializer=heeler_dot_v1_dot_follow__pb2.FollowOutputResponse.FromString,
                 _registered_method=True)
+        self.WriteInput = channel.unary_unary(
+                '/heeler.v1.BackgroundTasks/WriteInput',
+                request_serializer=heeler_dot_v1_dot_input__pb2.WriteInputRequest.SerializeToString,
+                response_deserializer=heeler_dot_v1_dot_input__pb2.WriteInputResponse.FromString,
+                _registered_method=True)
+        self.ResizeTerminal = channel.unary_unary(
+                '/heeler.v1.BackgroundTasks/ResizeTerminal',
+                request_serializer=heeler_dot_v1_dot_input__pb2.ResizeTerminalRequest.SerializeToString,
+                response_deserializer=heeler_dot_v1_dot_input__pb2.ResizeTerminalResponse.FromString,
+                _registered_method=True)
         self.UpdateTask = channel.unary_unary(
                 '/heeler.v1.BackgroundTasks/UpdateTask',
                 request_serializer=heeler_dot_v1_dot_update__pb2.UpdateTaskRequest.SerializeToString,
@@ -138,6 +150,11 @@ class BackgroundTasksStub(object):
                 '/heeler.v1.BackgroundTasks/ListQueues',
                 request_serializer=heeler_dot_v1_dot_queue__pb2.ListQueuesRequest.SerializeToString,
                 response_deserializer=heeler_dot_v1_dot_queue__pb2.ListQueuesResponse.FromString,
+                _registered_method=True)
+        self.ListSessions = channel.unary_unary(
+                '/heeler.v1.BackgroundTasks/ListSessions',
+                request_serializer=heeler_dot_v1_dot_session__pb2.ListSessionsRequest.SerializeToString,
+                response_deserializer=heeler_dot_v1_dot_session__pb2.ListSessionsResponse.FromString,
                 _registered_method=True)
         self.Shutdown = channel.unary_unary(
                 '/heeler.v1.BackgroundTasks/Shutdown',
@@ -259,6 +276,24 @@ class BackgroundTasksServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def WriteInput(self, request, context):
+        """Writes to the stdin or the terminal of a live task, at an offset, and can close it.
+
+        The task must have an input policy or a terminal, else INPUT_MISSING. A write takes as many bytes as there
+        is room for and says how many. To a task that is QUEUED or STARTING that is none. A client that lost the
+        answer repeats the call: see `offset`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ResizeTerminal(self, request, context):
+        """Changes the size of a live task's terminal. A task without one: TERMINAL_MISSING.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def UpdateTask(self, request, context):
         """Changes the patterns that are looked for in the output of a live task. The change is durable before
         the answer.
@@ -315,6 +350,13 @@ class BackgroundTasksServicer(object):
 
     def ListQueues(self, request, context):
         """Lists the queues that have live tasks or settings other than the defaults, by name.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListSessions(self, request, context):
+        """Lists the sessions that have live tasks, in pages, by id.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -385,6 +427,16 @@ def add_BackgroundTasksServicer_to_server(servicer, server):
                     request_deserializer=heeler_dot_v1_dot_follow__pb2.FollowOutputRequest.FromString,
                     response_serializer=heeler_dot_v1_dot_follow__pb2.FollowOutputResponse.SerializeToString,
             ),
+            'WriteInput': grpc.unary_unary_rpc_method_handler(
+                    servicer.WriteInput,
+                    request_deserializer=heeler_dot_v1_dot_input__pb2.WriteInputRequest.FromString,
+                    response_serializer=heeler_dot_v1_dot_input__pb2.WriteInputResponse.SerializeToString,
+            ),
+            'ResizeTerminal': grpc.unary_unary_rpc_method_handler(
+                    servicer.ResizeTerminal,
+                    request_deserializer=heeler_dot_v1_dot_input__pb2.ResizeTerminalRequest.FromString,
+                    response_serializer=heeler_dot_v1_dot_input__pb2.ResizeTerminalResponse.SerializeToString,
+            ),
             'UpdateTask': grpc.unary_unary_rpc_method_handler(
                     servicer.UpdateTask,
                     request_deserializer=heeler_dot_v1_dot_update__pb2.UpdateTaskRequest.FromString,
@@ -419,6 +471,11 @@ def add_BackgroundTasksServicer_to_server(servicer, server):
                     servicer.ListQueues,
                     request_deserializer=heeler_dot_v1_dot_queue__pb2.ListQueuesRequest.FromString,
                     response_serializer=heeler_dot_v1_dot_queue__pb2.ListQueuesResponse.SerializeToString,
+            ),
+            'ListSessions': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListSessions,
+                    request_deserializer=heeler_dot_v1_dot_session__pb2.ListSessionsRequest.FromString,
+                    response_serializer=heeler_dot_v1_dot_session__pb2.ListSessionsResponse.SerializeToString,
             ),
             'Shutdown': grpc.unary_unary_rpc_method_handler(
                     servicer.Shutdown,
@@ -711,6 +768,60 @@ class BackgroundTasks(object):
             _registered_method=True)
 
     @staticmethod
+    def WriteInput(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heeler.v1.BackgroundTasks/WriteInput',
+            heeler_dot_v1_dot_input__pb2.WriteInputRequest.SerializeToString,
+            heeler_dot_v1_dot_input__pb2.WriteInputResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ResizeTerminal(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heeler.v1.BackgroundTasks/ResizeTerminal',
+            heeler_dot_v1_dot_input__pb2.ResizeTerminalRequest.SerializeToString,
+            heeler_dot_v1_dot_input__pb2.ResizeTerminalResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def UpdateTask(request,
             target,
             options=(),
@@ -889,6 +1000,33 @@ class BackgroundTasks(object):
             '/heeler.v1.BackgroundTasks/ListQueues',
             heeler_dot_v1_dot_queue__pb2.ListQueuesRequest.SerializeToString,
             heeler_dot_v1_dot_queue__pb2.ListQueuesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListSessions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heeler.v1.BackgroundTasks/ListSessions',
+            heeler_dot_v1_dot_session__pb2.ListSessionsRequest.SerializeToString,
+            heeler_dot_v1_dot_session__pb2.ListSessionsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -23,6 +23,7 @@ from heeler.v1 import attach_pb2 as _attach_pb2
 from heeler.v1 import cancel_pb2 as _cancel_pb2
 from heeler.v1 import detach_pb2 as _detach_pb2
 from heeler.v1 import follow_pb2 as _follow_pb2
+from heeler.v1 import input_pb2 as _input_pb2
 from heeler.v1 import inspect_pb2 as _inspect_pb2
 from heeler.v1 import list_pb2 as _list_pb2
 from heeler.v1 import message_pb2 as _message_pb2
@@ -31,6 +32,7 @@ from heeler.v1 import queue_pb2 as _queue_pb2
 from heeler.v1 import remove_pb2 as _remove_pb2
 from heeler.v1 import report_pb2 as _report_pb2
 from heeler.v1 import server_pb2 as _server_pb2
+from heeler.v1 import session_pb2 as _session_pb2
 from heeler.v1 import spawn_pb2 as _spawn_pb2
 from heeler.v1 import update_pb2 as _update_pb2
 from heeler.v1 import wait_pb2 as _wait_pb2
@@ -132,6 +134,15 @@ class BackgroundTasksStub:
     last offset of each task: see FollowOutputRequest. A client that reads slowly delays no task and no
     other client.
     """
+    WriteInput: _grpc.UnaryUnaryMultiCallable[_input_pb2.WriteInputRequest, _input_pb2.WriteInputResponse]
+    """Writes to the stdin or the terminal of a live task, at an offset, and can close it.
+
+    The task must have an input policy or a terminal, else INPUT_MISSING. A write takes as many bytes as there
+    is room for and says how many. To a task that is QUEUED or STARTING that is none. A client that lost the
+    answer repeats the call: see `offset`.
+    """
+    ResizeTerminal: _grpc.UnaryUnaryMultiCallable[_input_pb2.ResizeTerminalRequest, _input_pb2.ResizeTerminalResponse]
+    """Changes the size of a live task's terminal. A task without one: TERMINAL_MISSING."""
     UpdateTask: _grpc.UnaryUnaryMultiCallable[_update_pb2.UpdateTaskRequest, _update_pb2.UpdateTaskResponse]
     """Changes the patterns that are looked for in the output of a live task. The change is durable before
     the answer.
@@ -162,6 +173,8 @@ class BackgroundTasksStub:
     """Changes the settings of a queue. Running tasks are not affected. The queue need not exist yet."""
     ListQueues: _grpc.UnaryUnaryMultiCallable[_queue_pb2.ListQueuesRequest, _queue_pb2.ListQueuesResponse]
     """Lists the queues that have live tasks or settings other than the defaults, by name."""
+    ListSessions: _grpc.UnaryUnaryMultiCallable[_session_pb2.ListSessionsRequest, _session_pb2.ListSessionsResponse]
+    """Lists the sessions that have live tasks, in pages, by id."""
     Shutdown: _grpc.UnaryUnaryMultiCallable[_server_pb2.ShutdownRequest, _server_pb2.ShutdownResponse]
     """Ends the server and, on request, its tasks.
 
@@ -245,6 +258,15 @@ class BackgroundTasksAsyncStub(BackgroundTasksStub):
     last offset of each task: see FollowOutputRequest. A client that reads slowly delays no task and no
     other client.
     """
+    WriteInput: _aio.UnaryUnaryMultiCallable[_input_pb2.WriteInputRequest, _input_pb2.WriteInputResponse]  # type: ignore[assignment]
+    """Writes to the stdin or the terminal of a live task, at an offset, and can close it.
+
+    The task must have an input policy or a terminal, else INPUT_MISSING. A write takes as many bytes as there
+    is room for and says how many. To a task that is QUEUED or STARTING that is none. A client that lost the
+    answer repeats the call: see `offset`.
+    """
+    ResizeTerminal: _aio.UnaryUnaryMultiCallable[_input_pb2.ResizeTerminalRequest, _input_pb2.ResizeTerminalResponse]  # type: ignore[assignment]
+    """Changes the size of a live task's terminal. A task without one: TERMINAL_MISSING."""
     UpdateTask: _aio.UnaryUnaryMultiCallable[_update_pb2.UpdateTaskRequest, _update_pb2.UpdateTaskResponse]  # type: ignore[assignment]
     """Changes the patterns that are looked for in the output of a live task. The change is durable before
     the answer.
@@ -275,6 +297,8 @@ class BackgroundTasksAsyncStub(BackgroundTasksStub):
     """Changes the settings of a queue. Running tasks are not affected. The queue need not exist yet."""
     ListQueues: _aio.UnaryUnaryMultiCallable[_queue_pb2.ListQueuesRequest, _queue_pb2.ListQueuesResponse]  # type: ignore[assignment]
     """Lists the queues that have live tasks or settings other than the defaults, by name."""
+    ListSessions: _aio.UnaryUnaryMultiCallable[_session_pb2.ListSessionsRequest, _session_pb2.ListSessionsResponse]  # type: ignore[assignment]
+    """Lists the sessions that have live tasks, in pages, by id."""
     Shutdown: _aio.UnaryUnaryMultiCallable[_server_pb2.ShutdownRequest, _server_pb2.ShutdownResponse]  # type: ignore[assignment]
     """Ends the server and, on request, its tasks.
 
@@ -417,6 +441,27 @@ class BackgroundTasksServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
+    def WriteInput(
+        self,
+        request: _input_pb2.WriteInputRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_input_pb2.WriteInputResponse, _abc.Awaitable[_input_pb2.WriteInputResponse]]:
+        """Writes to the stdin or the terminal of a live task, at an offset, and can close it.
+
+        The task must have an input policy or a terminal, else INPUT_MISSING. A write takes as many bytes as there
+        is room for and says how many. To a task that is QUEUED or STARTING that is none. A client that lost the
+        answer repeats the call: see `offset`.
+        """
+
+    @_abc_1.abstractmethod
+    def ResizeTerminal(
+        self,
+        request: _input_pb2.ResizeTerminalRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_input_pb2.ResizeTerminalResponse, _abc.Awaitable[_input_pb2.ResizeTerminalResponse]]:
+        """Changes the size of a live task's terminal. A task without one: TERMINAL_MISSING."""
+
+    @_abc_1.abstractmethod
     def UpdateTask(
         self,
         request: _update_pb2.UpdateTaskRequest,
@@ -487,6 +532,14 @@ class BackgroundTasksServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_queue_pb2.ListQueuesResponse, _abc.Awaitable[_queue_pb2.ListQueuesResponse]]:
         """Lists the queues that have live tasks or settings other than the defaults, by name."""
+
+    @_abc_1.abstractmethod
+    def ListSessions(
+        self,
+        request: _session_pb2.ListSessionsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_session_pb2.ListSessionsResponse, _abc.Awaitable[_session_pb2.ListSessionsResponse]]:
+        """Lists the sessions that have live tasks, in pages, by id."""
 
     @_abc_1.abstractmethod
     def Shutdown(

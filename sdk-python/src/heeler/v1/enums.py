@@ -32,6 +32,7 @@ __all__ = [
     "StaleAction",
     "TaskEventType",
     "TaskKind",
+    "TaskRights",
     "TaskState",
     "WaitCondition",
     "WorkCancelMode",
@@ -193,6 +194,29 @@ class ErrorReason(OpenEnum):
     exclusive key, or is next in line for it. Metadata: exclusive_key, task_id, field (the path of the
     first difference, such as `spec.shell.script`; of an environment variable only the name)."""
 
+    INPUT_MISSING = 27
+    """FAILED_PRECONDITION: the task has neither an input policy nor a terminal, so there is nothing to write to.
+    Metadata: task_id."""
+
+    INPUT_CLOSED = 28
+    """FAILED_PRECONDITION: the input is closed, and takes no more bytes. Metadata: task_id, offset (the end of what
+    the task was given), closed_by (`writer`, or `task`: no process of it reads the input any more)."""
+
+    INPUT_GAP = 29
+    """OUT_OF_RANGE: the write begins beyond the end of what the task was given. Metadata: task_id, offset (the one
+    expected)."""
+
+    INPUT_HELD = 30
+    """FAILED_PRECONDITION: another writer has the input; `take_over` takes it. Metadata: task_id, writer_id (of the
+    one that has it)."""
+
+    INPUT_TAKEN_OVER = 31
+    """ABORTED: another writer has taken the input from this one. Metadata: task_id, writer_id (of the one that has
+    it; empty if none has)."""
+
+    TERMINAL_MISSING = 32
+    """FAILED_PRECONDITION: the task has no terminal. Metadata: task_id."""
+
     PROBE_HOST_NOT_ALLOWED = 37
     """FAILED_PRECONDITION: `spec.ready.http_url` names a host that is not this machine, and the server allows
     no other. Metadata: host."""
@@ -206,8 +230,8 @@ class ErrorReason(OpenEnum):
     task_id."""
 
     TASK_FINISHED = 48
-    """FAILED_PRECONDITION: the task is finished, and cannot be changed: it takes no pattern, progress, result or
-    message. Metadata: task_id, state."""
+    """FAILED_PRECONDITION: the task is finished, and cannot be changed: it takes no pattern, progress, result,
+    message or input. Metadata: task_id, state."""
 
     MAILBOX_FULL = 49
     """RESOURCE_EXHAUSTED: too many messages or bytes of messages wait for the worker of the task. Metadata:
@@ -219,13 +243,44 @@ class ErrorReason(OpenEnum):
     RESULT_DELIVERED = 51
     """FAILED_PRECONDITION: the worker has delivered another result already. Metadata: task_id."""
 
+    OWNED_SESSIONS_FULL = 52
+    """RESOURCE_EXHAUSTED: too many sessions have owners. Metadata: max."""
+
+    READ_ONLY = 60
+    """PERMISSION_DENIED: the HTTP address is read-only, and the call would change something."""
+
+    ORIGIN_REFUSED = 61
+    """PERMISSION_DENIED: an HTTP request names a host that is not the server's, or comes from a page of an origin
+    that is not allowed."""
+
+    NOT_YOUR_TASK = 64
+    """PERMISSION_DENIED: the caller is inside of a task, and the task that it names, or the holder of the
+    exclusive key that it wants to replace or use, is not a descendant of its own. Metadata: caller_task_id;
+    task_id or exclusive_key."""
+
+    RIGHTS_INSUFFICIENT = 65
+    """PERMISSION_DENIED: the caller is inside of a task whose rights do not include the call or the option.
+    Metadata: caller_task_id, rights (a TaskRights without its prefix), needed."""
+
+    CALLER_UNKNOWN = 66
+    """PERMISSION_DENIED: the task that the caller is inside of cannot be told, because its process has ended or
+    is hidden from the server, or the task is finished."""
+
+    DEPTH_LIMIT_REACHED = 67
+    """FAILED_PRECONDITION: the task would be nested too deeply. Metadata: depth (the number of its ancestors),
+    max."""
+
+    METHOD_UNKNOWN = 68
+    """UNIMPLEMENTED: the service has no such method, or not in this form, as Work over HTTP. Metadata: method."""
+
 
 class TaskEventType(OpenEnum):
     """The kind of an event.
 
     Every task has one CREATED, first, and one ENDED, after which only REMOVED follows. STARTED comes
     between them exactly once, unless the leader never ran. ADMITTED comes before it if the task was
-    QUEUED."""
+    QUEUED. A task with a restart policy that is started again has RESTARTING and RESTARTED after it, for each further
+    attempt."""
 
     UNSPECIFIED = 0
     """Never sent."""
@@ -267,8 +322,8 @@ class TaskEventType(OpenEnum):
     """The task has been silent for longer than `stale_after`. Sent once per silence."""
 
     ACTIVE = 12
-    """A task that was stale or needed input has written output again, or the worker of a stale task has sent a
-    heartbeat or progress."""
+    """A task that was stale or needed input has written output again, one that needed input was given some, or the
+    worker of a stale task has sent a heartbeat or progress."""
 
     OUTPUT_LIMIT = 13
     """The first byte of output was dropped by rule, or the tree is being killed for its output; see
@@ -282,13 +337,20 @@ class TaskEventType(OpenEnum):
     """UpdateTask has changed the task."""
 
     READY = 15
-    """The task is ready, by its ready policy. Sent at most once."""
+    """The task is ready, by its ready policy. Sent at most once for each attempt."""
 
     NOT_READY = 16
-    """The task was not ready within its time. Sent at most once, and never after READY."""
+    """The task was not ready within its time. Sent at most once for each attempt, and never after READY."""
 
     NEEDS_INPUT = 17
     """The task is silent, and a process of it waits for input. Sent once per silence."""
+
+    RESTARTING = 18
+    """An attempt has failed, its tree is empty, and another one follows; `task.attempts` has its outcome. The task is
+    STARTING and not ready. Sent again, without RESTARTED, if the next attempt cannot be started."""
+
+    RESTARTED = 19
+    """The leader of the next attempt runs; the task is RUNNING."""
 
     PROGRESS = 20
     """The worker has reported progress, or the worker of a task with processes has delivered its result.
@@ -296,7 +358,7 @@ class TaskEventType(OpenEnum):
     the last of it is in a PROGRESS event or in ENDED."""
 
 
-TaskEventTypeWord = TaskEventType | Literal["created", "started", "stopping", "leader_exited", "kill_overdue", "ended", "removed", "session_idle", "admitted", "detached", "stale", "active", "output_limit", "matched", "updated", "ready", "not_ready", "needs_input", "progress"]
+TaskEventTypeWord = TaskEventType | Literal["created", "started", "stopping", "leader_exited", "kill_overdue", "ended", "removed", "session_idle", "admitted", "detached", "stale", "active", "output_limit", "matched", "updated", "ready", "not_ready", "needs_input", "restarting", "restarted", "progress"]
 """TaskEventType, or its name in lower case."""
 
 
@@ -393,7 +455,7 @@ class EndReason(OpenEnum):
     """Its idle timeout, or its silence with CANCEL."""
 
     CLIENT_DISCONNECTED = 8
-    """The last client attached to it in the foreground disconnected."""
+    """The last client attached to it in the foreground disconnected, or the last owner of its session."""
 
     SERVER_SHUTDOWN = 9
     """The server was told to stop its tasks."""
@@ -558,6 +620,31 @@ class SpawnNoticeType(OpenEnum):
     EXCLUSIVE_MODE_ENSURE. Nothing was started."""
 
 
+class TaskRights(OpenEnum):
+    """The calls that the processes of a task may make, wherever in its tree they are and whatever token they
+    show. On the Unix socket the kernel says which process calls; over TCP the task's own token does."""
+
+    UNSPECIFIED = 0
+    """As CHILDREN."""
+
+    CHILDREN = 1
+    """Report on the task itself; spawn tasks, which become its children; see itself and its descendants; act on
+    its descendants. Any other task is invisible to it, and acting on one is PERMISSION_DENIED."""
+
+    REPORT = 2
+    """Report on the task itself: ReportProgress, and Work with `join`."""
+
+    NONE = 3
+    """No call."""
+
+    ALL = 4
+    """Every call, as the user. A task that it spawns is its child unless another parent is named."""
+
+
+TaskRightsWord = TaskRights | Literal["children", "report", "none", "all"]
+"""TaskRights, or its name in lower case."""
+
+
 class TaskKind(OpenEnum):
     """The kind of work that a task does."""
 
@@ -582,7 +669,7 @@ class EnvironmentDefaults(OpenEnum):
     """A set of default environment variables."""
 
     UNSPECIFIED = 0
-    """As NON_INTERACTIVE."""
+    """As NON_INTERACTIVE; for a task with a terminal, as NONE."""
 
     NON_INTERACTIVE = 1
     """No pager, no editor, no colour and no prompts (PAGER=cat, NO_COLOR=1, GIT_TERMINAL_PROMPT=0, ...)."""
@@ -693,9 +780,10 @@ class ExclusiveMode(OpenEnum):
     Two tasks are equal if they run the same command in the same way: `kind`, the command (without a
     trailing `&`), `working_directory` (with defaults, `.` and `..` resolved), `environment`, `timeout`,
     `idle_timeout`, `stop`, `foreground`, `silence`, `queue`, `orphan_policy`, `output` (without `patterns`),
-    `input` and `ready` are compared as they were requested, defaults filled in. `name`, `session_id`, `parent_id`, `labels`, `exclusive.mode` and the
-    request_id are not: they say for whom a task runs, not what it does. Values of environment
-    variables are compared by a keyed digest, which is kept with a task that has a key.
+    `input`, `terminal`, `ready`, `restart` and `rights` are compared as they were requested, defaults filled in.
+    `name`, `session_id`, `parent_id`, `labels`, `exclusive.mode` and the request_id are not: they say for whom a
+    task runs, not what it does. Values of environment variables are compared by a keyed digest, which is kept with
+    a task that has a key.
 
     A call that is answered with an earlier task does not use up its request_id: repeated after the end
     of that task, it starts a new one."""
@@ -803,7 +891,7 @@ class Readiness(OpenEnum):
     """Not ready yet."""
 
     READY = 2
-    """Ready. It stays so, whatever happens to the task."""
+    """Ready. It stays so, whatever happens to the task, until the task is started again after a failure."""
 
     NOT_READY = 3
     """Not ready within its time, or stopped or ended before it was ready. Only in the first case, and with
@@ -820,7 +908,7 @@ class TaskState(OpenEnum):
     """Accepted, and waiting in a queue or for its exclusive key. Nothing has been started."""
 
     STARTING = 2
-    """The intent is durable; the leader does not run yet."""
+    """The intent is durable; the leader does not run yet, or not again after a failure."""
 
     RUNNING = 3
     """The leader or another process of the tree is alive, or the worker of a HOSTED task may work."""

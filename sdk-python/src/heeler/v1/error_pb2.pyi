@@ -105,6 +105,28 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     exclusive key, or is next in line for it. Metadata: exclusive_key, task_id, field (the path of the
     first difference, such as `spec.shell.script`; of an environment variable only the name).
     """
+    ERROR_REASON_INPUT_MISSING: _ErrorReason.ValueType  # 27
+    """FAILED_PRECONDITION: the task has neither an input policy nor a terminal, so there is nothing to write to.
+    Metadata: task_id.
+    """
+    ERROR_REASON_INPUT_CLOSED: _ErrorReason.ValueType  # 28
+    """FAILED_PRECONDITION: the input is closed, and takes no more bytes. Metadata: task_id, offset (the end of what
+    the task was given), closed_by (`writer`, or `task`: no process of it reads the input any more).
+    """
+    ERROR_REASON_INPUT_GAP: _ErrorReason.ValueType  # 29
+    """OUT_OF_RANGE: the write begins beyond the end of what the task was given. Metadata: task_id, offset (the one
+    expected).
+    """
+    ERROR_REASON_INPUT_HELD: _ErrorReason.ValueType  # 30
+    """FAILED_PRECONDITION: another writer has the input; `take_over` takes it. Metadata: task_id, writer_id (of the
+    one that has it).
+    """
+    ERROR_REASON_INPUT_TAKEN_OVER: _ErrorReason.ValueType  # 31
+    """ABORTED: another writer has taken the input from this one. Metadata: task_id, writer_id (of the one that has
+    it; empty if none has).
+    """
+    ERROR_REASON_TERMINAL_MISSING: _ErrorReason.ValueType  # 32
+    """FAILED_PRECONDITION: the task has no terminal. Metadata: task_id."""
     ERROR_REASON_PROBE_HOST_NOT_ALLOWED: _ErrorReason.ValueType  # 37
     """FAILED_PRECONDITION: `spec.ready.http_url` names a host that is not this machine, and the server allows
     no other. Metadata: host.
@@ -118,8 +140,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     task_id.
     """
     ERROR_REASON_TASK_FINISHED: _ErrorReason.ValueType  # 48
-    """FAILED_PRECONDITION: the task is finished, and cannot be changed: it takes no pattern, progress, result or
-    message. Metadata: task_id, state.
+    """FAILED_PRECONDITION: the task is finished, and cannot be changed: it takes no pattern, progress, result,
+    message or input. Metadata: task_id, state.
     """
     ERROR_REASON_MAILBOX_FULL: _ErrorReason.ValueType  # 49
     """RESOURCE_EXHAUSTED: too many messages or bytes of messages wait for the worker of the task. Metadata:
@@ -129,6 +151,33 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """ALREADY_EXISTS: the message_id belongs to another text. Metadata: task_id, message_id."""
     ERROR_REASON_RESULT_DELIVERED: _ErrorReason.ValueType  # 51
     """FAILED_PRECONDITION: the worker has delivered another result already. Metadata: task_id."""
+    ERROR_REASON_OWNED_SESSIONS_FULL: _ErrorReason.ValueType  # 52
+    """RESOURCE_EXHAUSTED: too many sessions have owners. Metadata: max."""
+    ERROR_REASON_READ_ONLY: _ErrorReason.ValueType  # 60
+    """PERMISSION_DENIED: the HTTP address is read-only, and the call would change something."""
+    ERROR_REASON_ORIGIN_REFUSED: _ErrorReason.ValueType  # 61
+    """PERMISSION_DENIED: an HTTP request names a host that is not the server's, or comes from a page of an origin
+    that is not allowed.
+    """
+    ERROR_REASON_NOT_YOUR_TASK: _ErrorReason.ValueType  # 64
+    """PERMISSION_DENIED: the caller is inside of a task, and the task that it names, or the holder of the
+    exclusive key that it wants to replace or use, is not a descendant of its own. Metadata: caller_task_id;
+    task_id or exclusive_key.
+    """
+    ERROR_REASON_RIGHTS_INSUFFICIENT: _ErrorReason.ValueType  # 65
+    """PERMISSION_DENIED: the caller is inside of a task whose rights do not include the call or the option.
+    Metadata: caller_task_id, rights (a TaskRights without its prefix), needed.
+    """
+    ERROR_REASON_CALLER_UNKNOWN: _ErrorReason.ValueType  # 66
+    """PERMISSION_DENIED: the task that the caller is inside of cannot be told, because its process has ended or
+    is hidden from the server, or the task is finished.
+    """
+    ERROR_REASON_DEPTH_LIMIT_REACHED: _ErrorReason.ValueType  # 67
+    """FAILED_PRECONDITION: the task would be nested too deeply. Metadata: depth (the number of its ancestors),
+    max.
+    """
+    ERROR_REASON_METHOD_UNKNOWN: _ErrorReason.ValueType  # 68
+    """UNIMPLEMENTED: the service has no such method, or not in this form, as Work over HTTP. Metadata: method."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """The reason in a google.rpc.ErrorInfo of domain `heeler.dev`, there without the prefix
@@ -218,6 +267,28 @@ ERROR_REASON_EXCLUSIVE_KEY_DIFFERS: ErrorReason.ValueType  # 26
 exclusive key, or is next in line for it. Metadata: exclusive_key, task_id, field (the path of the
 first difference, such as `spec.shell.script`; of an environment variable only the name).
 """
+ERROR_REASON_INPUT_MISSING: ErrorReason.ValueType  # 27
+"""FAILED_PRECONDITION: the task has neither an input policy nor a terminal, so there is nothing to write to.
+Metadata: task_id.
+"""
+ERROR_REASON_INPUT_CLOSED: ErrorReason.ValueType  # 28
+"""FAILED_PRECONDITION: the input is closed, and takes no more bytes. Metadata: task_id, offset (the end of what
+the task was given), closed_by (`writer`, or `task`: no process of it reads the input any more).
+"""
+ERROR_REASON_INPUT_GAP: ErrorReason.ValueType  # 29
+"""OUT_OF_RANGE: the write begins beyond the end of what the task was given. Metadata: task_id, offset (the one
+expected).
+"""
+ERROR_REASON_INPUT_HELD: ErrorReason.ValueType  # 30
+"""FAILED_PRECONDITION: another writer has the input; `take_over` takes it. Metadata: task_id, writer_id (of the
+one that has it).
+"""
+ERROR_REASON_INPUT_TAKEN_OVER: ErrorReason.ValueType  # 31
+"""ABORTED: another writer has taken the input from this one. Metadata: task_id, writer_id (of the one that has
+it; empty if none has).
+"""
+ERROR_REASON_TERMINAL_MISSING: ErrorReason.ValueType  # 32
+"""FAILED_PRECONDITION: the task has no terminal. Metadata: task_id."""
 ERROR_REASON_PROBE_HOST_NOT_ALLOWED: ErrorReason.ValueType  # 37
 """FAILED_PRECONDITION: `spec.ready.http_url` names a host that is not this machine, and the server allows
 no other. Metadata: host.
@@ -231,8 +302,8 @@ ERROR_REASON_WORKER_REPLACED: ErrorReason.ValueType  # 47
 task_id.
 """
 ERROR_REASON_TASK_FINISHED: ErrorReason.ValueType  # 48
-"""FAILED_PRECONDITION: the task is finished, and cannot be changed: it takes no pattern, progress, result or
-message. Metadata: task_id, state.
+"""FAILED_PRECONDITION: the task is finished, and cannot be changed: it takes no pattern, progress, result,
+message or input. Metadata: task_id, state.
 """
 ERROR_REASON_MAILBOX_FULL: ErrorReason.ValueType  # 49
 """RESOURCE_EXHAUSTED: too many messages or bytes of messages wait for the worker of the task. Metadata:
@@ -242,4 +313,31 @@ ERROR_REASON_MESSAGE_ID_REUSED: ErrorReason.ValueType  # 50
 """ALREADY_EXISTS: the message_id belongs to another text. Metadata: task_id, message_id."""
 ERROR_REASON_RESULT_DELIVERED: ErrorReason.ValueType  # 51
 """FAILED_PRECONDITION: the worker has delivered another result already. Metadata: task_id."""
+ERROR_REASON_OWNED_SESSIONS_FULL: ErrorReason.ValueType  # 52
+"""RESOURCE_EXHAUSTED: too many sessions have owners. Metadata: max."""
+ERROR_REASON_READ_ONLY: ErrorReason.ValueType  # 60
+"""PERMISSION_DENIED: the HTTP address is read-only, and the call would change something."""
+ERROR_REASON_ORIGIN_REFUSED: ErrorReason.ValueType  # 61
+"""PERMISSION_DENIED: an HTTP request names a host that is not the server's, or comes from a page of an origin
+that is not allowed.
+"""
+ERROR_REASON_NOT_YOUR_TASK: ErrorReason.ValueType  # 64
+"""PERMISSION_DENIED: the caller is inside of a task, and the task that it names, or the holder of the
+exclusive key that it wants to replace or use, is not a descendant of its own. Metadata: caller_task_id;
+task_id or exclusive_key.
+"""
+ERROR_REASON_RIGHTS_INSUFFICIENT: ErrorReason.ValueType  # 65
+"""PERMISSION_DENIED: the caller is inside of a task whose rights do not include the call or the option.
+Metadata: caller_task_id, rights (a TaskRights without its prefix), needed.
+"""
+ERROR_REASON_CALLER_UNKNOWN: ErrorReason.ValueType  # 66
+"""PERMISSION_DENIED: the task that the caller is inside of cannot be told, because its process has ended or
+is hidden from the server, or the task is finished.
+"""
+ERROR_REASON_DEPTH_LIMIT_REACHED: ErrorReason.ValueType  # 67
+"""FAILED_PRECONDITION: the task would be nested too deeply. Metadata: depth (the number of its ancestors),
+max.
+"""
+ERROR_REASON_METHOD_UNKNOWN: ErrorReason.ValueType  # 68
+"""UNIMPLEMENTED: the service has no such method, or not in this form, as Work over HTTP. Metadata: method."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

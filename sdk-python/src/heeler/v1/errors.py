@@ -2,25 +2,38 @@
 """The exceptions for refusals: one for each reason of the contract."""
 
 __all__ = [
+    "CallerUnknownError",
+    "DepthLimitReachedError",
     "EpochMismatchError",
     "ExclusiveKeyDiffersError",
     "ExclusiveKeyHeldError",
     "ForeignUserError",
+    "InputClosedError",
+    "InputGapError",
+    "InputHeldError",
+    "InputMissingError",
+    "InputTakenOverError",
     "InvalidFieldError",
     "LabelLimitReachedError",
     "MailboxFullError",
     "MessageIdReusedError",
+    "MethodUnknownError",
     "NotServingError",
+    "NotYourTaskError",
+    "OriginRefusedError",
+    "OwnedSessionsFullError",
     "PageTokenMismatchError",
     "ParentNotLiveError",
     "ProbeHostNotAllowedError",
     "ProgramUnusableError",
     "QueueFullError",
+    "ReadOnlyError",
     "RequestIdReusedError",
     "RequestTooLargeError",
     "RequestUnreadableError",
     "ResultDeliveredError",
     "RevisionOutOfRangeError",
+    "RightsInsufficientError",
     "SessionLimitReachedError",
     "SpawnFailedError",
     "StorageFailedError",
@@ -30,6 +43,7 @@ __all__ = [
     "TaskLimitReachedError",
     "TaskNotFinishedError",
     "TaskNotFoundError",
+    "TerminalMissingError",
     "TokenRefusedError",
     "TooManyCallsError",
     "WorkerConnectedError",
@@ -212,6 +226,47 @@ class ExclusiveKeyDiffersError(RefusedError):
     REASON = "EXCLUSIVE_KEY_DIFFERS"
 
 
+class InputMissingError(RefusedError):
+    """FAILED_PRECONDITION: the task has neither an input policy nor a terminal, so there is nothing to write to.
+    Metadata: task_id."""
+
+    REASON = "INPUT_MISSING"
+
+
+class InputClosedError(RefusedError):
+    """FAILED_PRECONDITION: the input is closed, and takes no more bytes. Metadata: task_id, offset (the end of what
+    the task was given), closed_by (`writer`, or `task`: no process of it reads the input any more)."""
+
+    REASON = "INPUT_CLOSED"
+
+
+class InputGapError(RefusedError):
+    """OUT_OF_RANGE: the write begins beyond the end of what the task was given. Metadata: task_id, offset (the one
+    expected)."""
+
+    REASON = "INPUT_GAP"
+
+
+class InputHeldError(RefusedError):
+    """FAILED_PRECONDITION: another writer has the input; `take_over` takes it. Metadata: task_id, writer_id (of the
+    one that has it)."""
+
+    REASON = "INPUT_HELD"
+
+
+class InputTakenOverError(RefusedError):
+    """ABORTED: another writer has taken the input from this one. Metadata: task_id, writer_id (of the one that has
+    it; empty if none has)."""
+
+    REASON = "INPUT_TAKEN_OVER"
+
+
+class TerminalMissingError(RefusedError):
+    """FAILED_PRECONDITION: the task has no terminal. Metadata: task_id."""
+
+    REASON = "TERMINAL_MISSING"
+
+
 class ProbeHostNotAllowedError(RefusedError):
     """FAILED_PRECONDITION: `spec.ready.http_url` names a host that is not this machine, and the server allows
     no other. Metadata: host."""
@@ -234,8 +289,8 @@ class WorkerReplacedError(RefusedError):
 
 
 class TaskFinishedError(RefusedError):
-    """FAILED_PRECONDITION: the task is finished, and cannot be changed: it takes no pattern, progress, result or
-    message. Metadata: task_id, state."""
+    """FAILED_PRECONDITION: the task is finished, and cannot be changed: it takes no pattern, progress, result,
+    message or input. Metadata: task_id, state."""
 
     REASON = "TASK_FINISHED"
 
@@ -257,3 +312,57 @@ class ResultDeliveredError(RefusedError):
     """FAILED_PRECONDITION: the worker has delivered another result already. Metadata: task_id."""
 
     REASON = "RESULT_DELIVERED"
+
+
+class OwnedSessionsFullError(RefusedError):
+    """RESOURCE_EXHAUSTED: too many sessions have owners. Metadata: max."""
+
+    REASON = "OWNED_SESSIONS_FULL"
+
+
+class ReadOnlyError(RefusedError):
+    """PERMISSION_DENIED: the HTTP address is read-only, and the call would change something."""
+
+    REASON = "READ_ONLY"
+
+
+class OriginRefusedError(RefusedError):
+    """PERMISSION_DENIED: an HTTP request names a host that is not the server's, or comes from a page of an origin
+    that is not allowed."""
+
+    REASON = "ORIGIN_REFUSED"
+
+
+class NotYourTaskError(RefusedError):
+    """PERMISSION_DENIED: the caller is inside of a task, and the task that it names, or the holder of the
+    exclusive key that it wants to replace or use, is not a descendant of its own. Metadata: caller_task_id;
+    task_id or exclusive_key."""
+
+    REASON = "NOT_YOUR_TASK"
+
+
+class RightsInsufficientError(RefusedError):
+    """PERMISSION_DENIED: the caller is inside of a task whose rights do not include the call or the option.
+    Metadata: caller_task_id, rights (a TaskRights without its prefix), needed."""
+
+    REASON = "RIGHTS_INSUFFICIENT"
+
+
+class CallerUnknownError(RefusedError):
+    """PERMISSION_DENIED: the task that the caller is inside of cannot be told, because its process has ended or
+    is hidden from the server, or the task is finished."""
+
+    REASON = "CALLER_UNKNOWN"
+
+
+class DepthLimitReachedError(RefusedError):
+    """FAILED_PRECONDITION: the task would be nested too deeply. Metadata: depth (the number of its ancestors),
+    max."""
+
+    REASON = "DEPTH_LIMIT_REACHED"
+
+
+class MethodUnknownError(RefusedError):
+    """UNIMPLEMENTED: the service has no such method, or not in this form, as Work over HTTP. Metadata: method."""
+
+    REASON = "METHOD_UNKNOWN"

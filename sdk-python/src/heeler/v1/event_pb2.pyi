@@ -3,9 +3,11 @@
 isort:skip_file
 Events: the history of tasks and sessions."""
 
+from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from heeler.v1 import output_pb2 as _output_pb2
 from heeler.v1 import task_pb2 as _task_pb2
@@ -57,8 +59,8 @@ class _TaskEventTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TaskEve
     TASK_EVENT_TYPE_STALE: _TaskEventType.ValueType  # 11
     """The task has been silent for longer than `stale_after`. Sent once per silence."""
     TASK_EVENT_TYPE_ACTIVE: _TaskEventType.ValueType  # 12
-    """A task that was stale or needed input has written output again, or the worker of a stale task has sent a
-    heartbeat or progress.
+    """A task that was stale or needed input has written output again, one that needed input was given some, or the
+    worker of a stale task has sent a heartbeat or progress.
     """
     TASK_EVENT_TYPE_OUTPUT_LIMIT: _TaskEventType.ValueType  # 13
     """The first byte of output was dropped by rule, or the tree is being killed for its output; see
@@ -71,11 +73,17 @@ class _TaskEventTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TaskEve
     TASK_EVENT_TYPE_UPDATED: _TaskEventType.ValueType  # 21
     """UpdateTask has changed the task."""
     TASK_EVENT_TYPE_READY: _TaskEventType.ValueType  # 15
-    """The task is ready, by its ready policy. Sent at most once."""
+    """The task is ready, by its ready policy. Sent at most once for each attempt."""
     TASK_EVENT_TYPE_NOT_READY: _TaskEventType.ValueType  # 16
-    """The task was not ready within its time. Sent at most once, and never after READY."""
+    """The task was not ready within its time. Sent at most once for each attempt, and never after READY."""
     TASK_EVENT_TYPE_NEEDS_INPUT: _TaskEventType.ValueType  # 17
     """The task is silent, and a process of it waits for input. Sent once per silence."""
+    TASK_EVENT_TYPE_RESTARTING: _TaskEventType.ValueType  # 18
+    """An attempt has failed, its tree is empty, and another one follows; `task.attempts` has its outcome. The task is
+    STARTING and not ready. Sent again, without RESTARTED, if the next attempt cannot be started.
+    """
+    TASK_EVENT_TYPE_RESTARTED: _TaskEventType.ValueType  # 19
+    """The leader of the next attempt runs; the task is RUNNING."""
     TASK_EVENT_TYPE_PROGRESS: _TaskEventType.ValueType  # 20
     """The worker has reported progress, or the worker of a task with processes has delivered its result.
     Progress is announced at most once per second and task, as the sum of what was reported meanwhile;
@@ -87,7 +95,8 @@ class TaskEventType(_TaskEventType, metaclass=_TaskEventTypeEnumTypeWrapper):
 
     Every task has one CREATED, first, and one ENDED, after which only REMOVED follows. STARTED comes
     between them exactly once, unless the leader never ran. ADMITTED comes before it if the task was
-    QUEUED.
+    QUEUED. A task with a restart policy that is started again has RESTARTING and RESTARTED after it, for each further
+    attempt.
     """
 
 TASK_EVENT_TYPE_UNSPECIFIED: TaskEventType.ValueType  # 0
@@ -121,8 +130,8 @@ when the leader's exit or the end of the task ends the foreground.
 TASK_EVENT_TYPE_STALE: TaskEventType.ValueType  # 11
 """The task has been silent for longer than `stale_after`. Sent once per silence."""
 TASK_EVENT_TYPE_ACTIVE: TaskEventType.ValueType  # 12
-"""A task that was stale or needed input has written output again, or the worker of a stale task has sent a
-heartbeat or progress.
+"""A task that was stale or needed input has written output again, one that needed input was given some, or the
+worker of a stale task has sent a heartbeat or progress.
 """
 TASK_EVENT_TYPE_OUTPUT_LIMIT: TaskEventType.ValueType  # 13
 """The first byte of output was dropped by rule, or the tree is being killed for its output; see
@@ -135,11 +144,17 @@ in their order, before ENDED.
 TASK_EVENT_TYPE_UPDATED: TaskEventType.ValueType  # 21
 """UpdateTask has changed the task."""
 TASK_EVENT_TYPE_READY: TaskEventType.ValueType  # 15
-"""The task is ready, by its ready policy. Sent at most once."""
+"""The task is ready, by its ready policy. Sent at most once for each attempt."""
 TASK_EVENT_TYPE_NOT_READY: TaskEventType.ValueType  # 16
-"""The task was not ready within its time. Sent at most once, and never after READY."""
+"""The task was not ready within its time. Sent at most once for each attempt, and never after READY."""
 TASK_EVENT_TYPE_NEEDS_INPUT: TaskEventType.ValueType  # 17
 """The task is silent, and a process of it waits for input. Sent once per silence."""
+TASK_EVENT_TYPE_RESTARTING: TaskEventType.ValueType  # 18
+"""An attempt has failed, its tree is empty, and another one follows; `task.attempts` has its outcome. The task is
+STARTING and not ready. Sent again, without RESTARTED, if the next attempt cannot be started.
+"""
+TASK_EVENT_TYPE_RESTARTED: TaskEventType.ValueType  # 19
+"""The leader of the next attempt runs; the task is RUNNING."""
 TASK_EVENT_TYPE_PROGRESS: TaskEventType.ValueType  # 20
 """The worker has reported progress, or the worker of a task with processes has delivered its result.
 Progress is announced at most once per second and task, as the sum of what was reported meanwhile;
@@ -185,8 +200,8 @@ class TaskEvent(_message.Message):
 
     @_builtins.property
     def session_activity(self) -> Global___SessionActivity:
-        """The live tasks of the session right after the event. Present with SESSION_IDLE, and with CREATED
-        and ENDED of a task that has a session.
+        """The live tasks of the session right after the event. Present with SESSION_IDLE, and with CREATED,
+        ENDED, STALE and ACTIVE of a task that has a session, if the event has changed it.
         """
 
     @_builtins.property
@@ -215,7 +230,11 @@ Global___TaskEvent: _TypeAlias = TaskEvent  # noqa: Y015
 
 @_typing.final
 class SessionActivity(_message.Message):
-    """The number of live tasks of a session, by kind."""
+    """The live tasks of a session, by kind.
+
+    The lists of ids hold the 64 tasks of each kind that were created last, in the order of their creation. If
+    there are more, the count says so, and List has the others.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -223,6 +242,10 @@ class SessionActivity(_message.Message):
     AGENTS_FIELD_NUMBER: _builtins.int
     SHELLS_FIELD_NUMBER: _builtins.int
     HOSTED_FIELD_NUMBER: _builtins.int
+    AGENT_IDS_FIELD_NUMBER: _builtins.int
+    SHELL_IDS_FIELD_NUMBER: _builtins.int
+    HOSTED_IDS_FIELD_NUMBER: _builtins.int
+    STALE_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """The session. Never empty."""
     agents: _builtins.int
@@ -231,6 +254,22 @@ class SessionActivity(_message.Message):
     """Live tasks of kind SHELL."""
     hosted: _builtins.int
     """Live tasks of kind HOSTED."""
+    stale: _builtins.int
+    """Live tasks that are stale. If it is the number of all live tasks, and not zero, the session waits for
+    stale tasks only.
+    """
+    @_builtins.property
+    def agent_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The ids of the live tasks of kind AGENT."""
+
+    @_builtins.property
+    def shell_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The ids of the live tasks of kind SHELL."""
+
+    @_builtins.property
+    def hosted_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The ids of the live tasks of kind HOSTED."""
+
     def __init__(
         self,
         *,
@@ -238,10 +277,14 @@ class SessionActivity(_message.Message):
         agents: _builtins.int = ...,
         shells: _builtins.int = ...,
         hosted: _builtins.int = ...,
+        agent_ids: _abc.Iterable[_builtins.str] | None = ...,
+        shell_ids: _abc.Iterable[_builtins.str] | None = ...,
+        hosted_ids: _abc.Iterable[_builtins.str] | None = ...,
+        stale: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents", b"agents", "hosted", b"hosted", "session_id", b"session_id", "shells", b"shells"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_ids", b"agent_ids", "agents", b"agents", "hosted", b"hosted", "hosted_ids", b"hosted_ids", "session_id", b"session_id", "shell_ids", b"shell_ids", "shells", b"shells", "stale", b"stale"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

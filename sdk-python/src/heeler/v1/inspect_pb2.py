@@ -30,7 +30,7 @@ from heeler.v1 import server_pb2 as heeler_dot_v1_dot_server__pb2
 from heeler.v1 import task_pb2 as heeler_dot_v1_dot_task__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17heeler/v1/inspect.proto\x12\theeler.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16heeler/v1/output.proto\x1a\x17heeler/v1/process.proto\x1a\x18heeler/v1/progress.proto\x1a\x16heeler/v1/server.proto\x1a\x14heeler/v1/task.proto\"\x81\x01\n\x0eInspectRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x1e\n\x11output_tail_bytes\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x18\n\x0b\x62lock_count\x18\x04 \x01(\rH\x01\x88\x01\x01\x42\x14\n\x12_output_tail_bytesB\x0e\n\x0c_block_count\"\xa5\x03\n\x0fInspectResponse\x12\'\n\x04task\x18\x01 \x01(\x0b\x32\x19.heeler.v1.BackgroundTask\x12)\n\tprocesses\x18\x02 \x03(\x0b\x32\x16.heeler.v1.ProcessInfo\x12)\n\tresources\x18\x03 \x01(\x0b\x32\x16.heeler.v1.ResourceUse\x12*\n\x0boutput_tail\x18\x04 \x01(\x0b\x32\x15.heeler.v1.OutputTail\x12\x10\n\x08revision\x18\x05 \x01(\x04\x12%\n\x06server\x18\x06 \x01(\x0b\x32\x15.heeler.v1.ServerInfo\x12%\n\x06output\x18\x07 \x01(\x0b\x32\x15.heeler.v1.OutputInfo\x12\x0f\n\x07summary\x18\x08 \x01(\t\x12\'\n\x05ports\x18\t \x03(\x0b\x32\x18.heeler.v1.ListeningPort\x12 \n\x06\x62locks\x18\x0b \x03(\x0b\x32\x10.heeler.v1.Block\x12+\n\x06worker\x18\x0c \x01(\x0b\x32\x1b.heeler.v1.WorkerConnection\"\\\n\nOutputInfo\x12\x12\n\nend_offset\x18\x01 \x01(\x04\x12\x14\n\x0cstored_bytes\x18\x02 \x01(\x04\x12$\n\x04gaps\x18\x03 \x03(\x0b\x32\x16.heeler.v1.OutputChunk\"U\n\x10WorkerConnection\x12\x11\n\tconnected\x18\x01 \x01(\x08\x12.\n\nheard_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampB_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17heeler/v1/inspect.proto\x12\theeler.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16heeler/v1/output.proto\x1a\x17heeler/v1/process.proto\x1a\x18heeler/v1/progress.proto\x1a\x16heeler/v1/server.proto\x1a\x14heeler/v1/task.proto\"\x99\x01\n\x0eInspectRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x1e\n\x11output_tail_bytes\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x18\n\x0b\x62lock_count\x18\x04 \x01(\rH\x01\x88\x01\x01\x12\x16\n\x0einclude_screen\x18\x05 \x01(\x08\x42\x14\n\x12_output_tail_bytesB\x0e\n\x0c_block_count\"\xc8\x03\n\x0fInspectResponse\x12\'\n\x04task\x18\x01 \x01(\x0b\x32\x19.heeler.v1.BackgroundTask\x12)\n\tprocesses\x18\x02 \x03(\x0b\x32\x16.heeler.v1.ProcessInfo\x12)\n\tresources\x18\x03 \x01(\x0b\x32\x16.heeler.v1.ResourceUse\x12*\n\x0boutput_tail\x18\x04 \x01(\x0b\x32\x15.heeler.v1.OutputTail\x12\x10\n\x08revision\x18\x05 \x01(\x04\x12%\n\x06server\x18\x06 \x01(\x0b\x32\x15.heeler.v1.ServerInfo\x12%\n\x06output\x18\x07 \x01(\x0b\x32\x15.heeler.v1.OutputInfo\x12\x0f\n\x07summary\x18\x08 \x01(\t\x12\'\n\x05ports\x18\t \x03(\x0b\x32\x18.heeler.v1.ListeningPort\x12 \n\x06\x62locks\x18\x0b \x03(\x0b\x32\x10.heeler.v1.Block\x12+\n\x06worker\x18\x0c \x01(\x0b\x32\x1b.heeler.v1.WorkerConnection\x12!\n\x06screen\x18\r \x01(\x0b\x32\x11.heeler.v1.Screen\"y\n\x06Screen\x12\r\n\x05lines\x18\x01 \x03(\t\x12\x0f\n\x07\x63olumns\x18\x02 \x01(\r\x12\x0c\n\x04rows\x18\x03 \x01(\r\x12\x15\n\rcursor_column\x18\x04 \x01(\r\x12\x12\n\ncursor_row\x18\x05 \x01(\r\x12\x16\n\x0e\x63ursor_visible\x18\x06 \x01(\x08\"\\\n\nOutputInfo\x12\x12\n\nend_offset\x18\x01 \x01(\x04\x12\x14\n\x0cstored_bytes\x18\x02 \x01(\x04\x12$\n\x04gaps\x18\x03 \x03(\x0b\x32\x16.heeler.v1.OutputChunk\"U\n\x10WorkerConnection\x12\x11\n\tconnected\x18\x01 \x01(\x08\x12.\n\nheard_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampB_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,11 +39,13 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\rdev.heeler.v1P\001Z!heeler.dev/gen/heeler/v1;heelerv1\242\002\003HLR\252\002\tHeeler.V1\312\002\tHeeler\\V1\352\002\nHeeler::V1'
   _globals['_INSPECTREQUEST']._serialized_start=193
-  _globals['_INSPECTREQUEST']._serialized_end=322
-  _globals['_INSPECTRESPONSE']._serialized_start=325
-  _globals['_INSPECTRESPONSE']._serialized_end=746
-  _globals['_OUTPUTINFO']._serialized_start=748
-  _globals['_OUTPUTINFO']._serialized_end=840
-  _globals['_WORKERCONNECTION']._serialized_start=842
-  _globals['_WORKERCONNECTION']._serialized_end=927
+  _globals['_INSPECTREQUEST']._serialized_end=346
+  _globals['_INSPECTRESPONSE']._serialized_start=349
+  _globals['_INSPECTRESPONSE']._serialized_end=805
+  _globals['_SCREEN']._serialized_start=807
+  _globals['_SCREEN']._serialized_end=928
+  _globals['_OUTPUTINFO']._serialized_start=930
+  _globals['_OUTPUTINFO']._serialized_end=1022
+  _globals['_WORKERCONNECTION']._serialized_start=1024
+  _globals['_WORKERCONNECTION']._serialized_end=1109
 # @@protoc_insertion_point(module_scope)

@@ -33,22 +33,26 @@ class InspectRequest(_message.Message):
     TASK_ID_FIELD_NUMBER: _builtins.int
     OUTPUT_TAIL_BYTES_FIELD_NUMBER: _builtins.int
     BLOCK_COUNT_FIELD_NUMBER: _builtins.int
+    INCLUDE_SCREEN_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task. Required."""
     output_tail_bytes: _builtins.int
     """Bytes to return from the end of the output, up to 256 KiB. Absent: 4 KiB."""
     block_count: _builtins.int
     """Blocks to return, up to 64. Absent: 10. Zero: none."""
+    include_screen: _builtins.bool
+    """Returns the screen of a task with a terminal."""
     def __init__(
         self,
         *,
         task_id: _builtins.str = ...,
         output_tail_bytes: _builtins.int | None = ...,
         block_count: _builtins.int | None = ...,
+        include_screen: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_block_count", b"_block_count", "_output_tail_bytes", b"_output_tail_bytes", "block_count", b"block_count", "output_tail_bytes", b"output_tail_bytes"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_block_count", b"_block_count", "_output_tail_bytes", b"_output_tail_bytes", "block_count", b"block_count", "output_tail_bytes", b"output_tail_bytes", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_block_count", b"_block_count", "_output_tail_bytes", b"_output_tail_bytes", "block_count", b"block_count", "include_screen", b"include_screen", "output_tail_bytes", b"output_tail_bytes", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__block_count: _TypeAlias = _typing.Literal["block_count"]  # noqa: Y015
     _WhichOneofArgType__block_count: _TypeAlias = _typing.Literal["_block_count", b"_block_count"]  # noqa: Y015
@@ -78,6 +82,7 @@ class InspectResponse(_message.Message):
     PORTS_FIELD_NUMBER: _builtins.int
     BLOCKS_FIELD_NUMBER: _builtins.int
     WORKER_FIELD_NUMBER: _builtins.int
+    SCREEN_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """The revision at which `task` was true."""
     summary: _builtins.str
@@ -123,6 +128,10 @@ class InspectResponse(_message.Message):
     def worker(self) -> Global___WorkerConnection:
         """The connection of the task's worker. Absent for a finished task."""
 
+    @_builtins.property
+    def screen(self) -> Global___Screen:
+        """The screen of the task's terminal, if it was asked for. Absent for a task without a terminal."""
+
     def __init__(
         self,
         *,
@@ -137,14 +146,62 @@ class InspectResponse(_message.Message):
         ports: _abc.Iterable[_process_pb2.ListeningPort] | None = ...,
         blocks: _abc.Iterable[_progress_pb2.Block] | None = ...,
         worker: Global___WorkerConnection | None = ...,
+        screen: Global___Screen | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["output", b"output", "output_tail", b"output_tail", "resources", b"resources", "server", b"server", "task", b"task", "worker", b"worker"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["output", b"output", "output_tail", b"output_tail", "resources", b"resources", "screen", b"screen", "server", b"server", "task", b"task", "worker", b"worker"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["blocks", b"blocks", "output", b"output", "output_tail", b"output_tail", "ports", b"ports", "processes", b"processes", "resources", b"resources", "revision", b"revision", "server", b"server", "summary", b"summary", "task", b"task", "worker", b"worker"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["blocks", b"blocks", "output", b"output", "output_tail", b"output_tail", "ports", b"ports", "processes", b"processes", "resources", b"resources", "revision", b"revision", "screen", b"screen", "server", b"server", "summary", b"summary", "task", b"task", "worker", b"worker"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___InspectResponse: _TypeAlias = InspectResponse  # noqa: Y015
+
+@_typing.final
+class Screen(_message.Message):
+    """The text on a terminal's screen, without colours. It is drawn from the last 256 KiB of the output, all of it in
+    the terminal's present size: after longer output, or a change of the size, parts of it may differ from what a
+    terminal shows. A finished task's screen has the size of its specification.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LINES_FIELD_NUMBER: _builtins.int
+    COLUMNS_FIELD_NUMBER: _builtins.int
+    ROWS_FIELD_NUMBER: _builtins.int
+    CURSOR_COLUMN_FIELD_NUMBER: _builtins.int
+    CURSOR_ROW_FIELD_NUMBER: _builtins.int
+    CURSOR_VISIBLE_FIELD_NUMBER: _builtins.int
+    columns: _builtins.int
+    """The number of columns."""
+    rows: _builtins.int
+    """The number of rows."""
+    cursor_column: _builtins.int
+    """The column of the cursor, from 0. It equals `columns` behind the last character of a full row."""
+    cursor_row: _builtins.int
+    """The row of the cursor, from 0."""
+    cursor_visible: _builtins.bool
+    """False if the task has hidden the cursor."""
+    @_builtins.property
+    def lines(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The lines from the top, one for each row, without blanks at their ends."""
+
+    def __init__(
+        self,
+        *,
+        lines: _abc.Iterable[_builtins.str] | None = ...,
+        columns: _builtins.int = ...,
+        rows: _builtins.int = ...,
+        cursor_column: _builtins.int = ...,
+        cursor_row: _builtins.int = ...,
+        cursor_visible: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["columns", b"columns", "cursor_column", b"cursor_column", "cursor_row", b"cursor_row", "cursor_visible", b"cursor_visible", "lines", b"lines", "rows", b"rows"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Screen: _TypeAlias = Screen  # noqa: Y015
 
 @_typing.final
 class OutputInfo(_message.Message):

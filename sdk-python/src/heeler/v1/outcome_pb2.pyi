@@ -113,7 +113,7 @@ class _EndReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EndReason.V
     END_REASON_IDLE_TIMEOUT: _EndReason.ValueType  # 7
     """Its idle timeout, or its silence with CANCEL."""
     END_REASON_CLIENT_DISCONNECTED: _EndReason.ValueType  # 8
-    """The last client attached to it in the foreground disconnected."""
+    """The last client attached to it in the foreground disconnected, or the last owner of its session."""
     END_REASON_SERVER_SHUTDOWN: _EndReason.ValueType  # 9
     """The server was told to stop its tasks."""
     END_REASON_SUPERVISION_LOST: _EndReason.ValueType  # 10
@@ -147,7 +147,7 @@ END_REASON_TIMEOUT: EndReason.ValueType  # 6
 END_REASON_IDLE_TIMEOUT: EndReason.ValueType  # 7
 """Its idle timeout, or its silence with CANCEL."""
 END_REASON_CLIENT_DISCONNECTED: EndReason.ValueType  # 8
-"""The last client attached to it in the foreground disconnected."""
+"""The last client attached to it in the foreground disconnected, or the last owner of its session."""
 END_REASON_SERVER_SHUTDOWN: EndReason.ValueType  # 9
 """The server was told to stop its tasks."""
 END_REASON_SUPERVISION_LOST: EndReason.ValueType  # 10

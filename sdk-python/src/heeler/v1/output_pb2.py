@@ -26,7 +26,7 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16heeler/v1/output.proto\x12\theeler.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe6\x02\n\x11ReadOutputRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x10\n\x06offset\x18\x02 \x01(\x04H\x00\x12\x14\n\ntail_bytes\x18\x03 \x01(\x04H\x00\x12\x14\n\ntail_lines\x18\x07 \x01(\x04H\x00\x12+\n\x05since\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x12/\n\rhead_and_tail\x18\t \x01(\x0b\x32\x16.heeler.v1.HeadAndTailH\x00\x12\x11\n\tmax_bytes\x18\x04 \x01(\r\x12\'\n\x04wait\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12#\n\x04view\x18\x06 \x01(\x0e\x32\x15.heeler.v1.OutputView\x12\'\n\x06\x66ilter\x18\n \x01(\x0b\x32\x17.heeler.v1.OutputFilter\x12\x11\n\tmax_lines\x18\x0b \x01(\rB\x07\n\x05start\"u\n\x0bHeadAndTail\x12\x14\n\nhead_bytes\x18\x01 \x01(\rH\x00\x12\x14\n\nhead_lines\x18\x02 \x01(\rH\x00\x12\x14\n\ntail_bytes\x18\x03 \x01(\rH\x01\x12\x14\n\ntail_lines\x18\x04 \x01(\rH\x01\x42\x06\n\x04headB\x06\n\x04tail\"\x84\x01\n\x0cOutputFilter\x12\'\n\x06stream\x18\x01 \x01(\x0e\x32\x17.heeler.v1.OutputStream\x12\x0f\n\x07include\x18\x02 \x01(\t\x12\x0f\n\x07\x65xclude\x18\x03 \x01(\t\x12\x14\n\x0clines_before\x18\x04 \x01(\r\x12\x13\n\x0blines_after\x18\x05 \x01(\r\"w\n\x12ReadOutputResponse\x12&\n\x06\x63hunks\x18\x01 \x03(\x0b\x32\x16.heeler.v1.OutputChunk\x12\x13\n\x0bnext_offset\x18\x02 \x01(\x04\x12\x12\n\nend_offset\x18\x03 \x01(\x04\x12\x10\n\x08\x63omplete\x18\x04 \x01(\x08\"\xc5\x01\n\x0bOutputChunk\x12\x0e\n\x06offset\x18\x01 \x01(\x04\x12\'\n\x06stream\x18\x02 \x01(\x0e\x32\x17.heeler.v1.OutputStream\x12-\n\tread_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x04\x64\x61ta\x18\x04 \x01(\x0cH\x00\x12\x0e\n\x04text\x18\x05 \x01(\tH\x00\x12#\n\x03gap\x18\x06 \x01(\x0b\x32\x14.heeler.v1.OutputGapH\x00\x42\t\n\x07\x63ontent\"c\n\tOutputGap\x12\x0e\n\x06length\x18\x01 \x01(\x04\x12(\n\x05\x63\x61use\x18\x02 \x01(\x0e\x32\x19.heeler.v1.OutputGapCause\x12\x12\n\x05lines\x18\x03 \x01(\x04H\x00\x88\x01\x01\x42\x08\n\x06_lines\"H\n\nOutputTail\x12&\n\x06\x63hunks\x18\x01 \x03(\x0b\x32\x16.heeler.v1.OutputChunk\x12\x12\n\nend_offset\x18\x02 \x01(\x04\"\xbd\x01\n\rOutputPattern\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05regex\x18\x02 \x01(\t\x12\'\n\x06stream\x18\x03 \x01(\x0e\x32\x17.heeler.v1.OutputStream\x12\x30\n\x08\x63ooldown\x18\x04 \x01(\x0b\x32\x19.google.protobuf.DurationH\x00\x88\x01\x01\x12\x12\n\nmax_events\x18\x05 \x01(\r\x12\x13\n\x0b\x66rom_offset\x18\x06 \x01(\x04\x42\x0b\n\t_cooldown\"\x80\x01\n\x0ePatternMatches\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x04\x12\x0e\n\x06\x65vents\x18\x03 \x01(\r\x12\x18\n\x0blast_offset\x18\x04 \x01(\x04H\x00\x88\x01\x01\x12\x17\n\x0fsearched_offset\x18\x05 \x01(\x04\x42\x0e\n\x0c_last_offset\"h\n\x0bOutputMatch\x12\x0f\n\x07pattern\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x04\x12\x12\n\nsuppressed\x18\x03 \x01(\x04\x12%\n\x05lines\x18\x04 \x03(\x0b\x32\x16.heeler.v1.MatchedLine\"b\n\x0bMatchedLine\x12\x0e\n\x06offset\x18\x01 \x01(\x04\x12\'\n\x06stream\x18\x02 \x01(\x0e\x32\x17.heeler.v1.OutputStream\x12\x11\n\x04text\x18\x03 \x01(\tH\x00\x88\x01\x01\x42\x07\n\x05_text*\xa9\x01\n\x0eOutputGapCause\x12 \n\x1cOUTPUT_GAP_CAUSE_UNSPECIFIED\x10\x00\x12\x1c\n\x18OUTPUT_GAP_CAUSE_ROTATED\x10\x01\x12\x1e\n\x1aOUTPUT_GAP_CAUSE_TRUNCATED\x10\x02\x12\x19\n\x15OUTPUT_GAP_CAUSE_LOST\x10\x03\x12\x1c\n\x18OUTPUT_GAP_CAUSE_OMITTED\x10\x04*a\n\x0cOutputStream\x12\x1d\n\x19OUTPUT_STREAM_UNSPECIFIED\x10\x00\x12\x18\n\x14OUTPUT_STREAM_STDOUT\x10\x01\x12\x18\n\x14OUTPUT_STREAM_STDERR\x10\x02*k\n\nOutputView\x12\x1b\n\x17OUTPUT_VIEW_UNSPECIFIED\x10\x00\x12\x13\n\x0fOUTPUT_VIEW_RAW\x10\x01\x12\x14\n\x10OUTPUT_VIEW_TEXT\x10\x02\x12\x15\n\x11OUTPUT_VIEW_PLAIN\x10\x03\x42_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16heeler/v1/output.proto\x12\theeler.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe6\x02\n\x11ReadOutputRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x10\n\x06offset\x18\x02 \x01(\x04H\x00\x12\x14\n\ntail_bytes\x18\x03 \x01(\x04H\x00\x12\x14\n\ntail_lines\x18\x07 \x01(\x04H\x00\x12+\n\x05since\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x12/\n\rhead_and_tail\x18\t \x01(\x0b\x32\x16.heeler.v1.HeadAndTailH\x00\x12\x11\n\tmax_bytes\x18\x04 \x01(\r\x12\'\n\x04wait\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12#\n\x04view\x18\x06 \x01(\x0e\x32\x15.heeler.v1.OutputView\x12\'\n\x06\x66ilter\x18\n \x01(\x0b\x32\x17.heeler.v1.OutputFilter\x12\x11\n\tmax_lines\x18\x0b \x01(\rB\x07\n\x05start\"u\n\x0bHeadAndTail\x12\x14\n\nhead_bytes\x18\x01 \x01(\rH\x00\x12\x14\n\nhead_lines\x18\x02 \x01(\rH\x00\x12\x14\n\ntail_bytes\x18\x03 \x01(\rH\x01\x12\x14\n\ntail_lines\x18\x04 \x01(\rH\x01\x42\x06\n\x04headB\x06\n\x04tail\"\x84\x01\n\x0cOutputFilter\x12\'\n\x06stream\x18\x01 \x01(\x0e\x32\x17.heeler.v1.OutputStream\x12\x0f\n\x07include\x18\x02 \x01(\t\x12\x0f\n\x07\x65xclude\x18\x03 \x01(\t\x12\x14\n\x0clines_before\x18\x04 \x01(\r\x12\x13\n\x0blines_after\x18\x05 \x01(\r\"w\n\x12ReadOutputResponse\x12&\n\x06\x63hunks\x18\x01 \x03(\x0b\x32\x16.heeler.v1.OutputChunk\x12\x13\n\x0bnext_offset\x18\x02 \x01(\x04\x12\x12\n\nend_offset\x18\x03 \x01(\x04\x12\x10\n\x08\x63omplete\x18\x04 \x01(\x08\"\xf1\x01\n\x0bOutputChunk\x12\x0e\n\x06offset\x18\x01 \x01(\x04\x12\'\n\x06stream\x18\x02 \x01(\x0e\x32\x17.heeler.v1.OutputStream\x12-\n\tread_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x04\x64\x61ta\x18\x04 \x01(\x0cH\x00\x12\x0e\n\x04text\x18\x05 \x01(\tH\x00\x12#\n\x03gap\x18\x06 \x01(\x0b\x32\x14.heeler.v1.OutputGapH\x00\x12\x19\n\x0c\x62\x65gins_group\x18\x07 \x01(\x08H\x01\x88\x01\x01\x42\t\n\x07\x63ontentB\x0f\n\r_begins_group\"c\n\tOutputGap\x12\x0e\n\x06length\x18\x01 \x01(\x04\x12(\n\x05\x63\x61use\x18\x02 \x01(\x0e\x32\x19.heeler.v1.OutputGapCause\x12\x12\n\x05lines\x18\x03 \x01(\x04H\x00\x88\x01\x01\x42\x08\n\x06_lines\"H\n\nOutputTail\x12&\n\x06\x63hunks\x18\x01 \x03(\x0b\x32\x16.heeler.v1.OutputChunk\x12\x12\n\nend_offset\x18\x02 \x01(\x04\"\xbd\x01\n\rOutputPattern\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05regex\x18\x02 \x01(\t\x12\'\n\x06stream\x18\x03 \x01(\x0e\x32\x17.heeler.v1.OutputStream\x12\x30\n\x08\x63ooldown\x18\x04 \x01(\x0b\x32\x19.google.protobuf.DurationH\x00\x88\x01\x01\x12\x12\n\nmax_events\x18\x05 \x01(\r\x12\x13\n\x0b\x66rom_offset\x18\x06 \x01(\x04\x42\x0b\n\t_cooldown\"\x80\x01\n\x0ePatternMatches\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x04\x12\x0e\n\x06\x65vents\x18\x03 \x01(\r\x12\x18\n\x0blast_offset\x18\x04 \x01(\x04H\x00\x88\x01\x01\x12\x17\n\x0fsearched_offset\x18\x05 \x01(\x04\x42\x0e\n\x0c_last_offset\"h\n\x0bOutputMatch\x12\x0f\n\x07pattern\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x04\x12\x12\n\nsuppressed\x18\x03 \x01(\x04\x12%\n\x05lines\x18\x04 \x03(\x0b\x32\x16.heeler.v1.MatchedLine\"b\n\x0bMatchedLine\x12\x0e\n\x06offset\x18\x01 \x01(\x04\x12\'\n\x06stream\x18\x02 \x01(\x0e\x32\x17.heeler.v1.OutputStream\x12\x11\n\x04text\x18\x03 \x01(\tH\x00\x88\x01\x01\x42\x07\n\x05_text*\xa9\x01\n\x0eOutputGapCause\x12 \n\x1cOUTPUT_GAP_CAUSE_UNSPECIFIED\x10\x00\x12\x1c\n\x18OUTPUT_GAP_CAUSE_ROTATED\x10\x01\x12\x1e\n\x1aOUTPUT_GAP_CAUSE_TRUNCATED\x10\x02\x12\x19\n\x15OUTPUT_GAP_CAUSE_LOST\x10\x03\x12\x1c\n\x18OUTPUT_GAP_CAUSE_OMITTED\x10\x04*a\n\x0cOutputStream\x12\x1d\n\x19OUTPUT_STREAM_UNSPECIFIED\x10\x00\x12\x18\n\x14OUTPUT_STREAM_STDOUT\x10\x01\x12\x18\n\x14OUTPUT_STREAM_STDERR\x10\x02*k\n\nOutputView\x12\x1b\n\x17OUTPUT_VIEW_UNSPECIFIED\x10\x00\x12\x13\n\x0fOUTPUT_VIEW_RAW\x10\x01\x12\x14\n\x10OUTPUT_VIEW_TEXT\x10\x02\x12\x15\n\x11OUTPUT_VIEW_PLAIN\x10\x03\x42_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,12 +34,12 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'heeler.v1.output_pb2', _glo
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\rdev.heeler.v1P\001Z!heeler.dev/gen/heeler/v1;heelerv1\242\002\003HLR\252\002\tHeeler.V1\312\002\tHeeler\\V1\352\002\nHeeler::V1'
-  _globals['_OUTPUTGAPCAUSE']._serialized_start=1743
-  _globals['_OUTPUTGAPCAUSE']._serialized_end=1912
-  _globals['_OUTPUTSTREAM']._serialized_start=1914
-  _globals['_OUTPUTSTREAM']._serialized_end=2011
-  _globals['_OUTPUTVIEW']._serialized_start=2013
-  _globals['_OUTPUTVIEW']._serialized_end=2120
+  _globals['_OUTPUTGAPCAUSE']._serialized_start=1787
+  _globals['_OUTPUTGAPCAUSE']._serialized_end=1956
+  _globals['_OUTPUTSTREAM']._serialized_start=1958
+  _globals['_OUTPUTSTREAM']._serialized_end=2055
+  _globals['_OUTPUTVIEW']._serialized_start=2057
+  _globals['_OUTPUTVIEW']._serialized_end=2164
   _globals['_READOUTPUTREQUEST']._serialized_start=103
   _globals['_READOUTPUTREQUEST']._serialized_end=461
   _globals['_HEADANDTAIL']._serialized_start=463
@@ -49,17 +49,17 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_READOUTPUTRESPONSE']._serialized_start=717
   _globals['_READOUTPUTRESPONSE']._serialized_end=836
   _globals['_OUTPUTCHUNK']._serialized_start=839
-  _globals['_OUTPUTCHUNK']._serialized_end=1036
-  _globals['_OUTPUTGAP']._serialized_start=1038
-  _globals['_OUTPUTGAP']._serialized_end=1137
-  _globals['_OUTPUTTAIL']._serialized_start=1139
-  _globals['_OUTPUTTAIL']._serialized_end=1211
-  _globals['_OUTPUTPATTERN']._serialized_start=1214
-  _globals['_OUTPUTPATTERN']._serialized_end=1403
-  _globals['_PATTERNMATCHES']._serialized_start=1406
-  _globals['_PATTERNMATCHES']._serialized_end=1534
-  _globals['_OUTPUTMATCH']._serialized_start=1536
-  _globals['_OUTPUTMATCH']._serialized_end=1640
-  _globals['_MATCHEDLINE']._serialized_start=1642
-  _globals['_MATCHEDLINE']._serialized_end=1740
+  _globals['_OUTPUTCHUNK']._serialized_end=1080
+  _globals['_OUTPUTGAP']._serialized_start=1082
+  _globals['_OUTPUTGAP']._serialized_end=1181
+  _globals['_OUTPUTTAIL']._serialized_start=1183
+  _globals['_OUTPUTTAIL']._serialized_end=1255
+  _globals['_OUTPUTPATTERN']._serialized_start=1258
+  _globals['_OUTPUTPATTERN']._serialized_end=1447
+  _globals['_PATTERNMATCHES']._serialized_start=1450
+  _globals['_PATTERNMATCHES']._serialized_end=1578
+  _globals['_OUTPUTMATCH']._serialized_start=1580
+  _globals['_OUTPUTMATCH']._serialized_end=1684
+  _globals['_MATCHEDLINE']._serialized_start=1686
+  _globals['_MATCHEDLINE']._serialized_end=1784
 # @@protoc_insertion_point(module_scope)

@@ -340,6 +340,7 @@ class OutputChunk(_message.Message):
     DATA_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
     GAP_FIELD_NUMBER: _builtins.int
+    BEGINS_GROUP_FIELD_NUMBER: _builtins.int
     offset: _builtins.int
     """The offset of the first byte; of a gap, the first missing byte."""
     stream: Global___OutputStream.ValueType
@@ -348,6 +349,10 @@ class OutputChunk(_message.Message):
     """The bytes, with RAW."""
     text: _builtins.str
     """The text, with TEXT and PLAIN: valid UTF-8, each invalid sequence replaced by U+FFFD."""
+    begins_group: _builtins.bool
+    """Set for a line of a filter with lines of context. True if the line before it was left out: a group of lines
+    begins here. The first line of an answer may be true.
+    """
     @_builtins.property
     def read_time(self) -> _timestamp_pb2.Timestamp:
         """The time at which they were read from the task. Absent for a gap."""
@@ -365,13 +370,19 @@ class OutputChunk(_message.Message):
         data: _builtins.bytes = ...,
         text: _builtins.str = ...,
         gap: Global___OutputGap | None = ...,
+        begins_group: _builtins.bool | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "data", b"data", "gap", b"gap", "read_time", b"read_time", "text", b"text"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_begins_group", b"_begins_group", "begins_group", b"begins_group", "content", b"content", "data", b"data", "gap", b"gap", "read_time", b"read_time", "text", b"text"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "data", b"data", "gap", b"gap", "offset", b"offset", "read_time", b"read_time", "stream", b"stream", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_begins_group", b"_begins_group", "begins_group", b"begins_group", "content", b"content", "data", b"data", "gap", b"gap", "offset", b"offset", "read_time", b"read_time", "stream", b"stream", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__begins_group: _TypeAlias = _typing.Literal["begins_group"]  # noqa: Y015
+    _WhichOneofArgType__begins_group: _TypeAlias = _typing.Literal["_begins_group", b"_begins_group"]  # noqa: Y015
     _WhichOneofReturnType_content: _TypeAlias = _typing.Literal["data", "text", "gap"]  # noqa: Y015
     _WhichOneofArgType_content: _TypeAlias = _typing.Literal["content", b"content"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__begins_group) -> _WhichOneofReturnType__begins_group | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType_content) -> _WhichOneofReturnType_content | None: ...
 
 Global___OutputChunk: _TypeAlias = OutputChunk  # noqa: Y015
@@ -443,8 +454,9 @@ class OutputPattern(_message.Message):
     """A pattern to look for in the output of a task. See OutputFilter for its syntax.
 
     A line that matches is told by a MATCHED event; more lines that match within the cool-down are told
-    together, by one event at its end. The pattern is searched for from the first byte of the output that
-    is kept, whenever it was given, unless `from_offset` says otherwise.
+    together, by one event at its end. If the task ends before that, they are only counted in `matches`. The
+    pattern is searched for from the first byte of the output that is kept, whenever it was given, unless
+    `from_offset` says otherwise.
     """
 
     DESCRIPTOR: _descriptor.Descriptor

@@ -25,6 +25,44 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _TaskRights:
+    ValueType: _TypeAlias = _builtins.int
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _TaskRightsEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TaskRights.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    TASK_RIGHTS_UNSPECIFIED: _TaskRights.ValueType  # 0
+    """As CHILDREN."""
+    TASK_RIGHTS_CHILDREN: _TaskRights.ValueType  # 1
+    """Report on the task itself; spawn tasks, which become its children; see itself and its descendants; act on
+    its descendants. Any other task is invisible to it, and acting on one is PERMISSION_DENIED.
+    """
+    TASK_RIGHTS_REPORT: _TaskRights.ValueType  # 2
+    """Report on the task itself: ReportProgress, and Work with `join`."""
+    TASK_RIGHTS_NONE: _TaskRights.ValueType  # 3
+    """No call."""
+    TASK_RIGHTS_ALL: _TaskRights.ValueType  # 4
+    """Every call, as the user. A task that it spawns is its child unless another parent is named."""
+
+class TaskRights(_TaskRights, metaclass=_TaskRightsEnumTypeWrapper):
+    """The calls that the processes of a task may make, wherever in its tree they are and whatever token they
+    show. On the Unix socket the kernel says which process calls; over TCP the task's own token does.
+    """
+
+TASK_RIGHTS_UNSPECIFIED: TaskRights.ValueType  # 0
+"""As CHILDREN."""
+TASK_RIGHTS_CHILDREN: TaskRights.ValueType  # 1
+"""Report on the task itself; spawn tasks, which become its children; see itself and its descendants; act on
+its descendants. Any other task is invisible to it, and acting on one is PERMISSION_DENIED.
+"""
+TASK_RIGHTS_REPORT: TaskRights.ValueType  # 2
+"""Report on the task itself: ReportProgress, and Work with `join`."""
+TASK_RIGHTS_NONE: TaskRights.ValueType  # 3
+"""No call."""
+TASK_RIGHTS_ALL: TaskRights.ValueType  # 4
+"""Every call, as the user. A task that it spawns is its child unless another parent is named."""
+Global___TaskRights: _TypeAlias = TaskRights  # noqa: Y015
+
 class _TaskKind:
     ValueType: _TypeAlias = _builtins.int
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -60,7 +98,7 @@ class _EnvironmentDefaults:
 class _EnvironmentDefaultsEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EnvironmentDefaults.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     ENVIRONMENT_DEFAULTS_UNSPECIFIED: _EnvironmentDefaults.ValueType  # 0
-    """As NON_INTERACTIVE."""
+    """As NON_INTERACTIVE; for a task with a terminal, as NONE."""
     ENVIRONMENT_DEFAULTS_NON_INTERACTIVE: _EnvironmentDefaults.ValueType  # 1
     """No pager, no editor, no colour and no prompts (PAGER=cat, NO_COLOR=1, GIT_TERMINAL_PROMPT=0, ...)."""
     ENVIRONMENT_DEFAULTS_NONE: _EnvironmentDefaults.ValueType  # 2
@@ -70,7 +108,7 @@ class EnvironmentDefaults(_EnvironmentDefaults, metaclass=_EnvironmentDefaultsEn
     """A set of default environment variables."""
 
 ENVIRONMENT_DEFAULTS_UNSPECIFIED: EnvironmentDefaults.ValueType  # 0
-"""As NON_INTERACTIVE."""
+"""As NON_INTERACTIVE; for a task with a terminal, as NONE."""
 ENVIRONMENT_DEFAULTS_NON_INTERACTIVE: EnvironmentDefaults.ValueType  # 1
 """No pager, no editor, no colour and no prompts (PAGER=cat, NO_COLOR=1, GIT_TERMINAL_PROMPT=0, ...)."""
 ENVIRONMENT_DEFAULTS_NONE: EnvironmentDefaults.ValueType  # 2
@@ -204,9 +242,10 @@ class _ExclusiveModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Exclusi
     Two tasks are equal if they run the same command in the same way: `kind`, the command (without a
     trailing `&`), `working_directory` (with defaults, `.` and `..` resolved), `environment`, `timeout`,
     `idle_timeout`, `stop`, `foreground`, `silence`, `queue`, `orphan_policy`, `output` (without `patterns`),
-    `input` and `ready` are compared as they were requested, defaults filled in. `name`, `session_id`, `parent_id`, `labels`, `exclusive.mode` and the
-    request_id are not: they say for whom a task runs, not what it does. Values of environment
-    variables are compared by a keyed digest, which is kept with a task that has a key.
+    `input`, `terminal`, `ready`, `restart` and `rights` are compared as they were requested, defaults filled in.
+    `name`, `session_id`, `parent_id`, `labels`, `exclusive.mode` and the request_id are not: they say for whom a
+    task runs, not what it does. Values of environment variables are compared by a keyed digest, which is kept with
+    a task that has a key.
 
     A call that is answered with an earlier task does not use up its request_id: repeated after the end
     of that task, it starts a new one.
@@ -236,9 +275,10 @@ counts instead and, if there is none, the new task starts once the holder's tree
 Two tasks are equal if they run the same command in the same way: `kind`, the command (without a
 trailing `&`), `working_directory` (with defaults, `.` and `..` resolved), `environment`, `timeout`,
 `idle_timeout`, `stop`, `foreground`, `silence`, `queue`, `orphan_policy`, `output` (without `patterns`),
-`input` and `ready` are compared as they were requested, defaults filled in. `name`, `session_id`, `parent_id`, `labels`, `exclusive.mode` and the
-request_id are not: they say for whom a task runs, not what it does. Values of environment
-variables are compared by a keyed digest, which is kept with a task that has a key.
+`input`, `terminal`, `ready`, `restart` and `rights` are compared as they were requested, defaults filled in.
+`name`, `session_id`, `parent_id`, `labels`, `exclusive.mode` and the request_id are not: they say for whom a
+task runs, not what it does. Values of environment variables are compared by a keyed digest, which is kept with
+a task that has a key.
 
 A call that is answered with an earlier task does not use up its request_id: repeated after the end
 of that task, it starts a new one.
@@ -356,7 +396,10 @@ class TaskSpec(_message.Message):
     ORPHAN_POLICY_FIELD_NUMBER: _builtins.int
     OUTPUT_FIELD_NUMBER: _builtins.int
     INPUT_FIELD_NUMBER: _builtins.int
+    TERMINAL_FIELD_NUMBER: _builtins.int
     READY_FIELD_NUMBER: _builtins.int
+    RESTART_FIELD_NUMBER: _builtins.int
+    RIGHTS_FIELD_NUMBER: _builtins.int
     kind: Global___TaskKind.ValueType
     """SHELL by default."""
     name: _builtins.str
@@ -364,7 +407,9 @@ class TaskSpec(_message.Message):
     session_id: _builtins.str
     """The host conversation that the task belongs to: any text up to 256 bytes. Empty: no session."""
     parent_id: _builtins.str
-    """The live task that spawns this one. Empty: none."""
+    """The live task that spawns this one. Empty: none. If the caller is inside of a task without the right ALL,
+    it is that task, whatever is given here.
+    """
     working_directory: _builtins.str
     """The absolute path of the directory to start in. Empty: the server's configured directory, else the
     user's home. A path that is not a directory is refused with FAILED_PRECONDITION.
@@ -376,6 +421,10 @@ class TaskSpec(_message.Message):
     """
     orphan_policy: Global___OrphanPolicy.ValueType
     """Treatment of processes that outlive the leader. TRACK by default."""
+    rights: Global___TaskRights.ValueType
+    """The calls that processes of the task may make. CHILDREN by default. A caller inside of a task cannot give
+    more than it has: the task then has the caller's rights, which the answer shows.
+    """
     @_builtins.property
     def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Data for the client's own filters: up to 64 labels, 256 bytes a key, 16 KiB a value."""
@@ -429,11 +478,26 @@ class TaskSpec(_message.Message):
 
     @_builtins.property
     def input(self) -> Global___InputPolicy:
-        """Detects a task that waits for input. Absent: a task is looked at when it becomes stale, and not before."""
+        """Gives the task a stdin to which WriteInput writes, and detects that the task waits for input. Absent:
+        without a terminal, stdin is at its end from the start.
+        """
+
+    @_builtins.property
+    def terminal(self) -> Global___TerminalPolicy:
+        """Gives the task a terminal: its stdin, stdout and stderr, and the controlling terminal of its session. Its
+        output is one stream, STDOUT. WriteInput writes to it, also without an input policy. Absent: none. Neither a
+        terminal nor an input policy can be combined with `restart`.
+        """
 
     @_builtins.property
     def ready(self) -> Global___ReadyPolicy:
         """Decides when the task is ready, such as when its server listens. Absent: the task has no readiness."""
+
+    @_builtins.property
+    def restart(self) -> Global___RestartPolicy:
+        """Starts the task again when its leader fails. Absent: a failure ends the task. Cannot be combined with
+        `foreground`, and is not for a HOSTED task.
+        """
 
     def __init__(
         self,
@@ -457,11 +521,14 @@ class TaskSpec(_message.Message):
         orphan_policy: Global___OrphanPolicy.ValueType = ...,
         output: Global___OutputPolicy | None = ...,
         input: Global___InputPolicy | None = ...,
+        terminal: Global___TerminalPolicy | None = ...,
         ready: Global___ReadyPolicy | None = ...,
+        restart: Global___RestartPolicy | None = ...,
+        rights: Global___TaskRights.ValueType = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["argv", b"argv", "command", b"command", "environment", b"environment", "exclusive", b"exclusive", "foreground", b"foreground", "idle_timeout", b"idle_timeout", "input", b"input", "output", b"output", "ready", b"ready", "shell", b"shell", "silence", b"silence", "stop", b"stop", "timeout", b"timeout"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["argv", b"argv", "command", b"command", "environment", b"environment", "exclusive", b"exclusive", "foreground", b"foreground", "idle_timeout", b"idle_timeout", "input", b"input", "output", b"output", "ready", b"ready", "restart", b"restart", "shell", b"shell", "silence", b"silence", "stop", b"stop", "terminal", b"terminal", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["argv", b"argv", "command", b"command", "environment", b"environment", "exclusive", b"exclusive", "foreground", b"foreground", "idle_timeout", b"idle_timeout", "input", b"input", "kind", b"kind", "labels", b"labels", "name", b"name", "orphan_policy", b"orphan_policy", "output", b"output", "parent_id", b"parent_id", "queue", b"queue", "ready", b"ready", "session_id", b"session_id", "shell", b"shell", "silence", b"silence", "stop", b"stop", "timeout", b"timeout", "working_directory", b"working_directory"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["argv", b"argv", "command", b"command", "environment", b"environment", "exclusive", b"exclusive", "foreground", b"foreground", "idle_timeout", b"idle_timeout", "input", b"input", "kind", b"kind", "labels", b"labels", "name", b"name", "orphan_policy", b"orphan_policy", "output", b"output", "parent_id", b"parent_id", "queue", b"queue", "ready", b"ready", "restart", b"restart", "rights", b"rights", "session_id", b"session_id", "shell", b"shell", "silence", b"silence", "stop", b"stop", "terminal", b"terminal", "timeout", b"timeout", "working_directory", b"working_directory"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_command: _TypeAlias = _typing.Literal["argv", "shell"]  # noqa: Y015
     _WhichOneofArgType_command: _TypeAlias = _typing.Literal["command", b"command"]  # noqa: Y015
@@ -526,7 +593,8 @@ class TaskEnvironment(_message.Message):
     """Changes to a task's environment.
 
     The base environment is the server's own without the variables that begin with HEELER_. The defaults
-    are applied to it, then `remove`, then `variables`.
+    are applied to it, then `remove`, then `variables`. A terminal sets TERM after the defaults, and leaves out
+    COLUMNS and LINES.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -556,7 +624,7 @@ class TaskEnvironment(_message.Message):
     DEFAULTS_FIELD_NUMBER: _builtins.int
     VARIABLE_NAMES_FIELD_NUMBER: _builtins.int
     defaults: Global___EnvironmentDefaults.ValueType
-    """NON_INTERACTIVE by default."""
+    """NON_INTERACTIVE by default; NONE for a task with a terminal."""
     @_builtins.property
     def variables(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Variables to set. Never sent: a BackgroundTask has `variable_names` instead."""
@@ -714,7 +782,9 @@ Global___SilencePolicy: _TypeAlias = SilencePolicy  # noqa: Y015
 
 @_typing.final
 class InputPolicy(_message.Message):
-    """The rules for a task that may wait for input."""
+    """The rules for a task with input. Its stdin stays open until WriteInput closes it; a task that reads to the end
+    of its input runs until then.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -740,9 +810,41 @@ class InputPolicy(_message.Message):
 Global___InputPolicy: _TypeAlias = InputPolicy  # noqa: Y015
 
 @_typing.final
+class TerminalPolicy(_message.Message):
+    """The terminal of a task."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLUMNS_FIELD_NUMBER: _builtins.int
+    ROWS_FIELD_NUMBER: _builtins.int
+    TERM_FIELD_NUMBER: _builtins.int
+    columns: _builtins.int
+    """Columns, from 1 to 1000. Absent or zero: 80."""
+    rows: _builtins.int
+    """Rows, from 1 to 1000. Absent or zero: 24."""
+    term: _builtins.str
+    """The type of the terminal, which the task gets as TERM: up to 64 bytes. Empty: xterm-256color. A TERM in
+    `environment.variables` comes first.
+    """
+    def __init__(
+        self,
+        *,
+        columns: _builtins.int = ...,
+        rows: _builtins.int = ...,
+        term: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["columns", b"columns", "rows", b"rows", "term", b"term"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TerminalPolicy: _TypeAlias = TerminalPolicy  # noqa: Y015
+
+@_typing.final
 class ReadyPolicy(_message.Message):
     """The rule by which a task is ready. It is looked at from the start on, until it is ready, a stop was
-    requested or it has ended; a restart of the server begins anew.
+    requested or it has ended; a restart of the server begins anew, and so does each attempt of the task.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -750,6 +852,7 @@ class ReadyPolicy(_message.Message):
     PORT_FIELD_NUMBER: _builtins.int
     HTTP_URL_FIELD_NUMBER: _builtins.int
     COMMAND_FIELD_NUMBER: _builtins.int
+    PATTERN_FIELD_NUMBER: _builtins.int
     INTERVAL_FIELD_NUMBER: _builtins.int
     TIMEOUT_FIELD_NUMBER: _builtins.int
     ON_TIMEOUT_FIELD_NUMBER: _builtins.int
@@ -760,6 +863,11 @@ class ReadyPolicy(_message.Message):
     only the status is read. Any server may answer, also one that is not of the task. The host must be
     `localhost`, a name below it or a loopback address, unless the server allows others
     (`heeler serve --allow-probe-hosts`); else refused with PROBE_HOST_NOT_ALLOWED.
+    """
+    pattern: _builtins.str
+    """A line of the output, of either stream, matches this regular expression, in the syntax and with the limits of
+    OutputPattern.regex. Output is searched as it is written, from the first byte that is kept: a line that was
+    written while no server ran counts.
     """
     on_timeout: Global___ReadyTimeoutAction.ValueType
     """Action when that time is over. NOTIFY by default."""
@@ -773,7 +881,7 @@ class ReadyPolicy(_message.Message):
     @_builtins.property
     def interval(self) -> _duration_pb2.Duration:
         """Time between two looks, 20 ms or more. The first ones follow faster: 25 ms after the start, and then each
-        time after twice as long. Absent: 1 s.
+        time after twice as long. Absent: 1 s. Refused with `pattern`, which needs no looks, and absent in a task then.
         """
 
     @_builtins.property
@@ -786,19 +894,73 @@ class ReadyPolicy(_message.Message):
         port: _builtins.int = ...,
         http_url: _builtins.str = ...,
         command: Global___ArgvCommand | None = ...,
+        pattern: _builtins.str = ...,
         interval: _duration_pb2.Duration | None = ...,
         timeout: _duration_pb2.Duration | None = ...,
         on_timeout: Global___ReadyTimeoutAction.ValueType = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["command", b"command", "http_url", b"http_url", "interval", b"interval", "port", b"port", "probe", b"probe", "timeout", b"timeout"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["command", b"command", "http_url", b"http_url", "interval", b"interval", "pattern", b"pattern", "port", b"port", "probe", b"probe", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["command", b"command", "http_url", b"http_url", "interval", b"interval", "on_timeout", b"on_timeout", "port", b"port", "probe", b"probe", "timeout", b"timeout"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["command", b"command", "http_url", b"http_url", "interval", b"interval", "on_timeout", b"on_timeout", "pattern", b"pattern", "port", b"port", "probe", b"probe", "timeout", b"timeout"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_probe: _TypeAlias = _typing.Literal["port", "http_url", "command"]  # noqa: Y015
+    _WhichOneofReturnType_probe: _TypeAlias = _typing.Literal["port", "http_url", "command", "pattern"]  # noqa: Y015
     _WhichOneofArgType_probe: _TypeAlias = _typing.Literal["probe", b"probe"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_probe) -> _WhichOneofReturnType_probe | None: ...
 
 Global___ReadyPolicy: _TypeAlias = ReadyPolicy  # noqa: Y015
+
+@_typing.final
+class RestartPolicy(_message.Message):
+    """The rule by which a task whose leader fails is started again, under the same id. A failure is an exit with a code
+    other than 0, a signal, or a restart that could not be carried out. An exit with 0, a stop for any reason (a cancel,
+    a timeout, a limit), a first start that fails, a failed capture of the output and a lost supervision are none: they
+    end the task.
+
+    Every process of the failed attempt is gone before the next one begins: orphans are killed, whatever
+    `orphan_policy` says. The attempts share the output, the timeout, the exclusive key and the slot of their task.
+    Between two attempts the task is STARTING, and a cancel ends it at once. A server that is down restarts nothing;
+    the next one does, as soon as the delay is over.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DELAY_FIELD_NUMBER: _builtins.int
+    MAX_DELAY_FIELD_NUMBER: _builtins.int
+    MAX_RESTARTS_FIELD_NUMBER: _builtins.int
+    RESET_AFTER_FIELD_NUMBER: _builtins.int
+    max_restarts: _builtins.int
+    """The most restarts in a row; a failure after them ends the task. 0: no limit. Absent: 5."""
+    @_builtins.property
+    def delay(self) -> _duration_pb2.Duration:
+        """Time from a failure to the next attempt, 20 ms or more. It doubles with every further failure in a row.
+        Absent: 1 s.
+        """
+
+    @_builtins.property
+    def max_delay(self) -> _duration_pb2.Duration:
+        """The longest such time. Absent: 30 s, or `delay` if that is longer."""
+
+    @_builtins.property
+    def reset_after(self) -> _duration_pb2.Duration:
+        """An attempt that runs this long ends the row: its failure counts as the first one again. Absent: 60 s."""
+
+    def __init__(
+        self,
+        *,
+        delay: _duration_pb2.Duration | None = ...,
+        max_delay: _duration_pb2.Duration | None = ...,
+        max_restarts: _builtins.int | None = ...,
+        reset_after: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_restarts", b"_max_restarts", "delay", b"delay", "max_delay", b"max_delay", "max_restarts", b"max_restarts", "reset_after", b"reset_after"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_restarts", b"_max_restarts", "delay", b"delay", "max_delay", b"max_delay", "max_restarts", b"max_restarts", "reset_after", b"reset_after"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__max_restarts: _TypeAlias = _typing.Literal["max_restarts"]  # noqa: Y015
+    _WhichOneofArgType__max_restarts: _TypeAlias = _typing.Literal["_max_restarts", b"_max_restarts"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_restarts) -> _WhichOneofReturnType__max_restarts | None: ...
+
+Global___RestartPolicy: _TypeAlias = RestartPolicy  # noqa: Y015
 
 @_typing.final
 class ExclusivePolicy(_message.Message):

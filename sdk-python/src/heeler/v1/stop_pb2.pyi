@@ -310,7 +310,7 @@ class Unproven(_message.Message):
 
     REASON_FIELD_NUMBER: _builtins.int
     reason: _builtins.str
-    """What is known of it."""
+    """The reason why nothing could be proven."""
     def __init__(
         self,
         *,

@@ -32,7 +32,7 @@ from heeler.v1 import spec_pb2 as heeler_dot_v1_dot_spec__pb2
 from heeler.v1 import stop_pb2 as heeler_dot_v1_dot_stop__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14heeler/v1/task.proto\x12\theeler.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17heeler/v1/outcome.proto\x1a\x16heeler/v1/output.proto\x1a\x17heeler/v1/process.proto\x1a\x18heeler/v1/progress.proto\x1a\x14heeler/v1/spec.proto\x1a\x14heeler/v1/stop.proto\"\xa6\x07\n\x0e\x42\x61\x63kgroundTask\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0b\n\x03uid\x18\x02 \x01(\t\x12!\n\x04spec\x18\x03 \x01(\x0b\x32\x13.heeler.v1.TaskSpec\x12#\n\x05state\x18\x04 \x01(\x0e\x32\x14.heeler.v1.TaskState\x12\'\n\tplacement\x18\x05 \x01(\x0e\x32\x14.heeler.v1.Placement\x12\r\n\x05stale\x18\x06 \x01(\x08\x12!\n\x06leader\x18\x07 \x01(\x0b\x32\x11.heeler.v1.Leader\x12+\n\x0b\x63ontainment\x18\x08 \x01(\x0e\x32\x16.heeler.v1.Containment\x12/\n\x0b\x63reate_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstart_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12#\n\x07outcome\x18\x0c \x01(\x0b\x32\x12.heeler.v1.Outcome\x12(\n\nend_reason\x18\r \x01(\x0e\x32\x14.heeler.v1.EndReason\x12#\n\x04stop\x18\x0e \x01(\x0b\x32\x15.heeler.v1.StopRecord\x12)\n\ndetachment\x18\x0f \x01(\x0b\x32\x15.heeler.v1.Detachment\x12.\n\tabandoned\x18\x10 \x03(\x0b\x32\x1b.heeler.v1.AbandonedProcess\x12\x14\n\x0coutput_bytes\x18\x11 \x01(\x04\x12\x15\n\rcapture_error\x18\x12 \x01(\t\x12\x10\n\x08revision\x18\x13 \x01(\x04\x12,\n\x0coutput_limit\x18\x14 \x01(\x0b\x32\x16.heeler.v1.OutputLimit\x12*\n\x07matches\x18\x15 \x03(\x0b\x32\x19.heeler.v1.PatternMatches\x12\'\n\treadiness\x18\x16 \x01(\x0e\x32\x14.heeler.v1.Readiness\x12\x13\n\x0bneeds_input\x18\x17 \x01(\x08\x12%\n\x08progress\x18\x1c \x01(\x0b\x32\x13.heeler.v1.Progress\x12&\n\x06worker\x18\x1d \x01(\x0b\x32\x16.heeler.v1.WorkerTerms\x12\'\n\x06result\x18\x1e \x01(\x0b\x32\x17.heeler.v1.WorkerResult\"y\n\x0bOutputLimit\x12*\n\x05\x63\x61use\x18\x01 \x01(\x0e\x32\x1b.heeler.v1.OutputLimitCause\x12.\n\nlimit_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06offset\x18\x03 \x01(\x04\"\x15\n\x06Leader\x12\x0b\n\x03pid\x18\x01 \x01(\x05\"7\n\x0bWorkerTerms\x12(\n\x05lease\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xc1\x01\n\nDetachment\x12%\n\x05\x63\x61use\x18\x01 \x01(\x0e\x32\x16.heeler.v1.DetachCause\x12\x1f\n\x05\x61\x63tor\x18\x02 \x01(\x0b\x32\x10.heeler.v1.Actor\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12/\n\x0b\x64\x65tach_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12*\n\x07timeout\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\"0\n\x10\x41\x62\x61ndonedProcess\x12\x0b\n\x03pid\x18\x01 \x01(\x05\x12\x0f\n\x07\x63ommand\x18\x02 \x01(\t*{\n\x10OutputLimitCause\x12\"\n\x1eOUTPUT_LIMIT_CAUSE_UNSPECIFIED\x10\x00\x12\x1d\n\x19OUTPUT_LIMIT_CAUSE_POLICY\x10\x01\x12$\n OUTPUT_LIMIT_CAUSE_SERVER_BUDGET\x10\x02*k\n\tReadiness\x12\x19\n\x15READINESS_UNSPECIFIED\x10\x00\x12\x15\n\x11READINESS_PENDING\x10\x01\x12\x13\n\x0fREADINESS_READY\x10\x02\x12\x17\n\x13READINESS_NOT_READY\x10\x03*\x82\x02\n\tTaskState\x12\x1a\n\x16TASK_STATE_UNSPECIFIED\x10\x00\x12\x15\n\x11TASK_STATE_QUEUED\x10\x01\x12\x17\n\x13TASK_STATE_STARTING\x10\x02\x12\x16\n\x12TASK_STATE_RUNNING\x10\x03\x12\x17\n\x13TASK_STATE_STOPPING\x10\x04\x12\x18\n\x14TASK_STATE_COMPLETED\x10\x05\x12\x15\n\x11TASK_STATE_FAILED\x10\x06\x12\x18\n\x14TASK_STATE_CANCELLED\x10\x07\x12\x18\n\x14TASK_STATE_TIMED_OUT\x10\x08\x12\x13\n\x0fTASK_STATE_LOST\x10\t*Z\n\tPlacement\x12\x19\n\x15PLACEMENT_UNSPECIFIED\x10\x00\x12\x18\n\x14PLACEMENT_BACKGROUND\x10\x01\x12\x18\n\x14PLACEMENT_FOREGROUND\x10\x02*\x92\x01\n\x0b\x44\x65tachCause\x12\x1c\n\x18\x44\x45TACH_CAUSE_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x44\x45TACH_CAUSE_REQUESTED\x10\x01\x12#\n\x1f\x44\x45TACH_CAUSE_FOREGROUND_TIMEOUT\x10\x02\x12$\n DETACH_CAUSE_CLIENT_DISCONNECTED\x10\x03\x42_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14heeler/v1/task.proto\x12\theeler.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17heeler/v1/outcome.proto\x1a\x16heeler/v1/output.proto\x1a\x17heeler/v1/process.proto\x1a\x18heeler/v1/progress.proto\x1a\x14heeler/v1/spec.proto\x1a\x14heeler/v1/stop.proto\"\xd1\x07\n\x0e\x42\x61\x63kgroundTask\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0b\n\x03uid\x18\x02 \x01(\t\x12!\n\x04spec\x18\x03 \x01(\x0b\x32\x13.heeler.v1.TaskSpec\x12#\n\x05state\x18\x04 \x01(\x0e\x32\x14.heeler.v1.TaskState\x12\'\n\tplacement\x18\x05 \x01(\x0e\x32\x14.heeler.v1.Placement\x12\r\n\x05stale\x18\x06 \x01(\x08\x12!\n\x06leader\x18\x07 \x01(\x0b\x32\x11.heeler.v1.Leader\x12+\n\x0b\x63ontainment\x18\x08 \x01(\x0e\x32\x16.heeler.v1.Containment\x12/\n\x0b\x63reate_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstart_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12#\n\x07outcome\x18\x0c \x01(\x0b\x32\x12.heeler.v1.Outcome\x12(\n\nend_reason\x18\r \x01(\x0e\x32\x14.heeler.v1.EndReason\x12#\n\x04stop\x18\x0e \x01(\x0b\x32\x15.heeler.v1.StopRecord\x12)\n\ndetachment\x18\x0f \x01(\x0b\x32\x15.heeler.v1.Detachment\x12.\n\tabandoned\x18\x10 \x03(\x0b\x32\x1b.heeler.v1.AbandonedProcess\x12\x14\n\x0coutput_bytes\x18\x11 \x01(\x04\x12\x15\n\rcapture_error\x18\x12 \x01(\t\x12\x10\n\x08revision\x18\x13 \x01(\x04\x12,\n\x0coutput_limit\x18\x14 \x01(\x0b\x32\x16.heeler.v1.OutputLimit\x12*\n\x07matches\x18\x15 \x03(\x0b\x32\x19.heeler.v1.PatternMatches\x12\'\n\treadiness\x18\x16 \x01(\x0e\x32\x14.heeler.v1.Readiness\x12\x13\n\x0bneeds_input\x18\x17 \x01(\x08\x12%\n\x08progress\x18\x1c \x01(\x0b\x32\x13.heeler.v1.Progress\x12&\n\x06worker\x18\x1d \x01(\x0b\x32\x16.heeler.v1.WorkerTerms\x12\'\n\x06result\x18\x1e \x01(\x0b\x32\x17.heeler.v1.WorkerResult\x12)\n\x08\x61ttempts\x18\x1f \x01(\x0b\x32\x17.heeler.v1.TaskAttempts\"\x82\x02\n\x0cTaskAttempts\x12\x0e\n\x06latest\x18\x01 \x01(\r\x12\x10\n\x08\x66\x61ilures\x18\x02 \x01(\r\x12\x15\n\routput_offset\x18\x03 \x01(\x04\x12.\n\nstart_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x64ue_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12*\n\x0e\x66\x61iled_outcome\x18\x06 \x01(\x0b\x32\x12.heeler.v1.Outcome\x12/\n\x0b\x66\x61iled_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"y\n\x0bOutputLimit\x12*\n\x05\x63\x61use\x18\x01 \x01(\x0e\x32\x1b.heeler.v1.OutputLimitCause\x12.\n\nlimit_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06offset\x18\x03 \x01(\x04\"\x15\n\x06Leader\x12\x0b\n\x03pid\x18\x01 \x01(\x05\"7\n\x0bWorkerTerms\x12(\n\x05lease\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xc1\x01\n\nDetachment\x12%\n\x05\x63\x61use\x18\x01 \x01(\x0e\x32\x16.heeler.v1.DetachCause\x12\x1f\n\x05\x61\x63tor\x18\x02 \x01(\x0b\x32\x10.heeler.v1.Actor\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12/\n\x0b\x64\x65tach_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12*\n\x07timeout\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\"0\n\x10\x41\x62\x61ndonedProcess\x12\x0b\n\x03pid\x18\x01 \x01(\x05\x12\x0f\n\x07\x63ommand\x18\x02 \x01(\t*{\n\x10OutputLimitCause\x12\"\n\x1eOUTPUT_LIMIT_CAUSE_UNSPECIFIED\x10\x00\x12\x1d\n\x19OUTPUT_LIMIT_CAUSE_POLICY\x10\x01\x12$\n OUTPUT_LIMIT_CAUSE_SERVER_BUDGET\x10\x02*k\n\tReadiness\x12\x19\n\x15READINESS_UNSPECIFIED\x10\x00\x12\x15\n\x11READINESS_PENDING\x10\x01\x12\x13\n\x0fREADINESS_READY\x10\x02\x12\x17\n\x13READINESS_NOT_READY\x10\x03*\x82\x02\n\tTaskState\x12\x1a\n\x16TASK_STATE_UNSPECIFIED\x10\x00\x12\x15\n\x11TASK_STATE_QUEUED\x10\x01\x12\x17\n\x13TASK_STATE_STARTING\x10\x02\x12\x16\n\x12TASK_STATE_RUNNING\x10\x03\x12\x17\n\x13TASK_STATE_STOPPING\x10\x04\x12\x18\n\x14TASK_STATE_COMPLETED\x10\x05\x12\x15\n\x11TASK_STATE_FAILED\x10\x06\x12\x18\n\x14TASK_STATE_CANCELLED\x10\x07\x12\x18\n\x14TASK_STATE_TIMED_OUT\x10\x08\x12\x13\n\x0fTASK_STATE_LOST\x10\t*Z\n\tPlacement\x12\x19\n\x15PLACEMENT_UNSPECIFIED\x10\x00\x12\x18\n\x14PLACEMENT_BACKGROUND\x10\x01\x12\x18\n\x14PLACEMENT_FOREGROUND\x10\x02*\x92\x01\n\x0b\x44\x65tachCause\x12\x1c\n\x18\x44\x45TACH_CAUSE_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x44\x45TACH_CAUSE_REQUESTED\x10\x01\x12#\n\x1f\x44\x45TACH_CAUSE_FOREGROUND_TIMEOUT\x10\x02\x12$\n DETACH_CAUSE_CLIENT_DISCONNECTED\x10\x03\x42_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,26 +40,28 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'heeler.v1.task_pb2', _globa
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\rdev.heeler.v1P\001Z!heeler.dev/gen/heeler/v1;heelerv1\242\002\003HLR\252\002\tHeeler.V1\312\002\tHeeler\\V1\352\002\nHeeler::V1'
-  _globals['_OUTPUTLIMITCAUSE']._serialized_start=1630
-  _globals['_OUTPUTLIMITCAUSE']._serialized_end=1753
-  _globals['_READINESS']._serialized_start=1755
-  _globals['_READINESS']._serialized_end=1862
-  _globals['_TASKSTATE']._serialized_start=1865
-  _globals['_TASKSTATE']._serialized_end=2123
-  _globals['_PLACEMENT']._serialized_start=2125
-  _globals['_PLACEMENT']._serialized_end=2215
-  _globals['_DETACHCAUSE']._serialized_start=2218
-  _globals['_DETACHCAUSE']._serialized_end=2364
+  _globals['_OUTPUTLIMITCAUSE']._serialized_start=1934
+  _globals['_OUTPUTLIMITCAUSE']._serialized_end=2057
+  _globals['_READINESS']._serialized_start=2059
+  _globals['_READINESS']._serialized_end=2166
+  _globals['_TASKSTATE']._serialized_start=2169
+  _globals['_TASKSTATE']._serialized_end=2427
+  _globals['_PLACEMENT']._serialized_start=2429
+  _globals['_PLACEMENT']._serialized_end=2519
+  _globals['_DETACHCAUSE']._serialized_start=2522
+  _globals['_DETACHCAUSE']._serialized_end=2668
   _globals['_BACKGROUNDTASK']._serialized_start=245
-  _globals['_BACKGROUNDTASK']._serialized_end=1179
-  _globals['_OUTPUTLIMIT']._serialized_start=1181
-  _globals['_OUTPUTLIMIT']._serialized_end=1302
-  _globals['_LEADER']._serialized_start=1304
-  _globals['_LEADER']._serialized_end=1325
-  _globals['_WORKERTERMS']._serialized_start=1327
-  _globals['_WORKERTERMS']._serialized_end=1382
-  _globals['_DETACHMENT']._serialized_start=1385
-  _globals['_DETACHMENT']._serialized_end=1578
-  _globals['_ABANDONEDPROCESS']._serialized_start=1580
-  _globals['_ABANDONEDPROCESS']._serialized_end=1628
+  _globals['_BACKGROUNDTASK']._serialized_end=1222
+  _globals['_TASKATTEMPTS']._serialized_start=1225
+  _globals['_TASKATTEMPTS']._serialized_end=1483
+  _globals['_OUTPUTLIMIT']._serialized_start=1485
+  _globals['_OUTPUTLIMIT']._serialized_end=1606
+  _globals['_LEADER']._serialized_start=1608
+  _globals['_LEADER']._serialized_end=1629
+  _globals['_WORKERTERMS']._serialized_start=1631
+  _globals['_WORKERTERMS']._serialized_end=1686
+  _globals['_DETACHMENT']._serialized_start=1689
+  _globals['_DETACHMENT']._serialized_end=1882
+  _globals['_ABANDONEDPROCESS']._serialized_start=1884
+  _globals['_ABANDONEDPROCESS']._serialized_end=1932
 # @@protoc_insertion_point(module_scope)

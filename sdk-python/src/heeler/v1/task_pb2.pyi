@@ -62,7 +62,7 @@ class _ReadinessEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Readiness.V
     READINESS_PENDING: _Readiness.ValueType  # 1
     """Not ready yet."""
     READINESS_READY: _Readiness.ValueType  # 2
-    """Ready. It stays so, whatever happens to the task."""
+    """Ready. It stays so, whatever happens to the task, until the task is started again after a failure."""
     READINESS_NOT_READY: _Readiness.ValueType  # 3
     """Not ready within its time, or stopped or ended before it was ready. Only in the first case, and with
     READY_TIMEOUT_ACTION_NOTIFY, it may still become READY.
@@ -76,7 +76,7 @@ READINESS_UNSPECIFIED: Readiness.ValueType  # 0
 READINESS_PENDING: Readiness.ValueType  # 1
 """Not ready yet."""
 READINESS_READY: Readiness.ValueType  # 2
-"""Ready. It stays so, whatever happens to the task."""
+"""Ready. It stays so, whatever happens to the task, until the task is started again after a failure."""
 READINESS_NOT_READY: Readiness.ValueType  # 3
 """Not ready within its time, or stopped or ended before it was ready. Only in the first case, and with
 READY_TIMEOUT_ACTION_NOTIFY, it may still become READY.
@@ -94,7 +94,7 @@ class _TaskStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TaskState.V
     TASK_STATE_QUEUED: _TaskState.ValueType  # 1
     """Accepted, and waiting in a queue or for its exclusive key. Nothing has been started."""
     TASK_STATE_STARTING: _TaskState.ValueType  # 2
-    """The intent is durable; the leader does not run yet."""
+    """The intent is durable; the leader does not run yet, or not again after a failure."""
     TASK_STATE_RUNNING: _TaskState.ValueType  # 3
     """The leader or another process of the tree is alive, or the worker of a HOSTED task may work."""
     TASK_STATE_STOPPING: _TaskState.ValueType  # 4
@@ -120,7 +120,7 @@ TASK_STATE_UNSPECIFIED: TaskState.ValueType  # 0
 TASK_STATE_QUEUED: TaskState.ValueType  # 1
 """Accepted, and waiting in a queue or for its exclusive key. Nothing has been started."""
 TASK_STATE_STARTING: TaskState.ValueType  # 2
-"""The intent is durable; the leader does not run yet."""
+"""The intent is durable; the leader does not run yet, or not again after a failure."""
 TASK_STATE_RUNNING: TaskState.ValueType  # 3
 """The leader or another process of the tree is alive, or the worker of a HOSTED task may work."""
 TASK_STATE_STOPPING: TaskState.ValueType  # 4
@@ -223,6 +223,7 @@ class BackgroundTask(_message.Message):
     PROGRESS_FIELD_NUMBER: _builtins.int
     WORKER_FIELD_NUMBER: _builtins.int
     RESULT_FIELD_NUMBER: _builtins.int
+    ATTEMPTS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Server-made id: `shell-`, `agent-` or `hosted-` and ten characters of lower-case base32. Never reused
     within a state directory.
@@ -251,16 +252,20 @@ class BackgroundTask(_message.Message):
     revision: _builtins.int
     """Revision of the event that produced this state."""
     readiness: Global___Readiness.ValueType
-    """Whether the task is ready. Unspecified without `spec.ready`."""
+    """Readiness of the task. Unspecified without `spec.ready`."""
     needs_input: _builtins.bool
-    """True while the task has written no output since a process of it was seen to wait for input."""
+    """True while the task has written no output and was given no input since a process of it was seen to wait for
+    input.
+    """
     @_builtins.property
     def spec(self) -> _spec_pb2.TaskSpec:
         """The specification in force, with defaults filled in. Values of environment variables are left out."""
 
     @_builtins.property
     def leader(self) -> Global___Leader:
-        """The first process. Absent until it runs, for good if it never did, and for a HOSTED task."""
+        """The first process, of the present attempt. Absent until it runs, between two attempts, for good if it never did,
+        and for a HOSTED task.
+        """
 
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
@@ -268,7 +273,7 @@ class BackgroundTask(_message.Message):
 
     @_builtins.property
     def start_time(self) -> _timestamp_pb2.Timestamp:
-        """The time at which the leader began to run, or the worker of a HOSTED task could begin."""
+        """The time at which the leader first began to run, or the worker of a HOSTED task could begin."""
 
     @_builtins.property
     def end_time(self) -> _timestamp_pb2.Timestamp:
@@ -312,6 +317,10 @@ class BackgroundTask(_message.Message):
     def result(self) -> _outcome_pb2.WorkerResult:
         """The result that its worker has delivered, also during a stop. Absent if there is none."""
 
+    @_builtins.property
+    def attempts(self) -> Global___TaskAttempts:
+        """The attempts. Present with `spec.restart`."""
+
     def __init__(
         self,
         *,
@@ -341,14 +350,69 @@ class BackgroundTask(_message.Message):
         progress: _progress_pb2.Progress | None = ...,
         worker: Global___WorkerTerms | None = ...,
         result: _outcome_pb2.WorkerResult | None = ...,
+        attempts: Global___TaskAttempts | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "detachment", b"detachment", "end_time", b"end_time", "leader", b"leader", "outcome", b"outcome", "output_limit", b"output_limit", "progress", b"progress", "result", b"result", "spec", b"spec", "start_time", b"start_time", "stop", b"stop", "worker", b"worker"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attempts", b"attempts", "create_time", b"create_time", "detachment", b"detachment", "end_time", b"end_time", "leader", b"leader", "outcome", b"outcome", "output_limit", b"output_limit", "progress", b"progress", "result", b"result", "spec", b"spec", "start_time", b"start_time", "stop", b"stop", "worker", b"worker"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["abandoned", b"abandoned", "capture_error", b"capture_error", "containment", b"containment", "create_time", b"create_time", "detachment", b"detachment", "end_reason", b"end_reason", "end_time", b"end_time", "id", b"id", "leader", b"leader", "matches", b"matches", "needs_input", b"needs_input", "outcome", b"outcome", "output_bytes", b"output_bytes", "output_limit", b"output_limit", "placement", b"placement", "progress", b"progress", "readiness", b"readiness", "result", b"result", "revision", b"revision", "spec", b"spec", "stale", b"stale", "start_time", b"start_time", "state", b"state", "stop", b"stop", "uid", b"uid", "worker", b"worker"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["abandoned", b"abandoned", "attempts", b"attempts", "capture_error", b"capture_error", "containment", b"containment", "create_time", b"create_time", "detachment", b"detachment", "end_reason", b"end_reason", "end_time", b"end_time", "id", b"id", "leader", b"leader", "matches", b"matches", "needs_input", b"needs_input", "outcome", b"outcome", "output_bytes", b"output_bytes", "output_limit", b"output_limit", "placement", b"placement", "progress", b"progress", "readiness", b"readiness", "result", b"result", "revision", b"revision", "spec", b"spec", "stale", b"stale", "start_time", b"start_time", "state", b"state", "stop", b"stop", "uid", b"uid", "worker", b"worker"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___BackgroundTask: _TypeAlias = BackgroundTask  # noqa: Y015
+
+@_typing.final
+class TaskAttempts(_message.Message):
+    """The attempts of a task with a restart policy."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LATEST_FIELD_NUMBER: _builtins.int
+    FAILURES_FIELD_NUMBER: _builtins.int
+    OUTPUT_OFFSET_FIELD_NUMBER: _builtins.int
+    START_TIME_FIELD_NUMBER: _builtins.int
+    DUE_TIME_FIELD_NUMBER: _builtins.int
+    FAILED_OUTCOME_FIELD_NUMBER: _builtins.int
+    FAILED_TIME_FIELD_NUMBER: _builtins.int
+    latest: _builtins.int
+    """The number of the present attempt, or of the one that is to begin, from 1."""
+    failures: _builtins.int
+    """The failures in a row before it."""
+    output_offset: _builtins.int
+    """The offset at which its output begins."""
+    @_builtins.property
+    def start_time(self) -> _timestamp_pb2.Timestamp:
+        """The time at which its leader began to run. Absent until then."""
+
+    @_builtins.property
+    def due_time(self) -> _timestamp_pb2.Timestamp:
+        """The time at which it is to begin. Absent once it has, and when the task is finished."""
+
+    @_builtins.property
+    def failed_outcome(self) -> _outcome_pb2.Outcome:
+        """The end of the attempt before it. Absent for the first one."""
+
+    @_builtins.property
+    def failed_time(self) -> _timestamp_pb2.Timestamp:
+        """The time of that end."""
+
+    def __init__(
+        self,
+        *,
+        latest: _builtins.int = ...,
+        failures: _builtins.int = ...,
+        output_offset: _builtins.int = ...,
+        start_time: _timestamp_pb2.Timestamp | None = ...,
+        due_time: _timestamp_pb2.Timestamp | None = ...,
+        failed_outcome: _outcome_pb2.Outcome | None = ...,
+        failed_time: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["due_time", b"due_time", "failed_outcome", b"failed_outcome", "failed_time", b"failed_time", "start_time", b"start_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["due_time", b"due_time", "failed_outcome", b"failed_outcome", "failed_time", b"failed_time", "failures", b"failures", "latest", b"latest", "output_offset", b"output_offset", "start_time", b"start_time"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TaskAttempts: _TypeAlias = TaskAttempts  # noqa: Y015
 
 @_typing.final
 class OutputLimit(_message.Message):

@@ -28,7 +28,7 @@ from heeler.v1 import filter_pb2 as heeler_dot_v1_dot_filter__pb2
 from heeler.v1 import task_pb2 as heeler_dot_v1_dot_task__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15heeler/v1/watch.proto\x12\theeler.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x15heeler/v1/event.proto\x1a\x16heeler/v1/filter.proto\x1a\x14heeler/v1/task.proto\"\x83\x02\n\x12WatchEventsRequest\x12\x1b\n\x0e\x61\x66ter_revision\x18\x01 \x01(\x04H\x00\x88\x01\x01\x12\x15\n\rinitial_state\x18\x02 \x01(\x08\x12\r\n\x05\x65poch\x18\x03 \x01(\t\x12%\n\x06\x66ilter\x18\x04 \x01(\x0b\x32\x15.heeler.v1.TaskFilter\x12\'\n\x05types\x18\x05 \x03(\x0e\x32\x18.heeler.v1.TaskEventType\x12\x34\n\x11\x62ookmark_interval\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x11\n\tsummaries\x18\x07 \x01(\x08\x42\x11\n\x0f_after_revision\"\x9b\x01\n\x13WatchEventsResponse\x12,\n\x07initial\x18\x01 \x01(\x0b\x32\x19.heeler.v1.BackgroundTaskH\x00\x12%\n\x05\x65vent\x18\x02 \x01(\x0b\x32\x14.heeler.v1.TaskEventH\x00\x12\'\n\x08\x62ookmark\x18\x03 \x01(\x0b\x32\x13.heeler.v1.BookmarkH\x00\x42\x06\n\x04item\"+\n\x08\x42ookmark\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\r\n\x05\x65poch\x18\x02 \x01(\tB_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15heeler/v1/watch.proto\x12\theeler.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x15heeler/v1/event.proto\x1a\x16heeler/v1/filter.proto\x1a\x14heeler/v1/task.proto\"\xb5\x02\n\x12WatchEventsRequest\x12\x1b\n\x0e\x61\x66ter_revision\x18\x01 \x01(\x04H\x00\x88\x01\x01\x12\x15\n\rinitial_state\x18\x02 \x01(\x08\x12\r\n\x05\x65poch\x18\x03 \x01(\t\x12%\n\x06\x66ilter\x18\x04 \x01(\x0b\x32\x15.heeler.v1.TaskFilter\x12\'\n\x05types\x18\x05 \x03(\x0e\x32\x18.heeler.v1.TaskEventType\x12\x34\n\x11\x62ookmark_interval\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x11\n\tsummaries\x18\x07 \x01(\x08\x12\x30\n\x0bown_session\x18\x08 \x01(\x0b\x32\x1b.heeler.v1.SessionOwnershipB\x11\n\x0f_after_revision\"Z\n\x10SessionOwnership\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x32\n\x0freattach_window\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"\x9b\x01\n\x13WatchEventsResponse\x12,\n\x07initial\x18\x01 \x01(\x0b\x32\x19.heeler.v1.BackgroundTaskH\x00\x12%\n\x05\x65vent\x18\x02 \x01(\x0b\x32\x14.heeler.v1.TaskEventH\x00\x12\'\n\x08\x62ookmark\x18\x03 \x01(\x0b\x32\x13.heeler.v1.BookmarkH\x00\x42\x06\n\x04item\"+\n\x08\x42ookmark\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\r\n\x05\x65poch\x18\x02 \x01(\tB_\n\rdev.heeler.v1P\x01Z!heeler.dev/gen/heeler/v1;heelerv1\xa2\x02\x03HLR\xaa\x02\tHeeler.V1\xca\x02\tHeeler\\V1\xea\x02\nHeeler::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,9 +37,11 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\rdev.heeler.v1P\001Z!heeler.dev/gen/heeler/v1;heelerv1\242\002\003HLR\252\002\tHeeler.V1\312\002\tHeeler\\V1\352\002\nHeeler::V1'
   _globals['_WATCHEVENTSREQUEST']._serialized_start=138
-  _globals['_WATCHEVENTSREQUEST']._serialized_end=397
-  _globals['_WATCHEVENTSRESPONSE']._serialized_start=400
-  _globals['_WATCHEVENTSRESPONSE']._serialized_end=555
-  _globals['_BOOKMARK']._serialized_start=557
-  _globals['_BOOKMARK']._serialized_end=600
+  _globals['_WATCHEVENTSREQUEST']._serialized_end=447
+  _globals['_SESSIONOWNERSHIP']._serialized_start=449
+  _globals['_SESSIONOWNERSHIP']._serialized_end=539
+  _globals['_WATCHEVENTSRESPONSE']._serialized_start=542
+  _globals['_WATCHEVENTSRESPONSE']._serialized_end=697
+  _globals['_BOOKMARK']._serialized_start=699
+  _globals['_BOOKMARK']._serialized_end=742
 # @@protoc_insertion_point(module_scope)

@@ -35,6 +35,7 @@ class WatchEventsRequest(_message.Message):
     TYPES_FIELD_NUMBER: _builtins.int
     BOOKMARK_INTERVAL_FIELD_NUMBER: _builtins.int
     SUMMARIES_FIELD_NUMBER: _builtins.int
+    OWN_SESSION_FIELD_NUMBER: _builtins.int
     after_revision: _builtins.int
     """Streams every event after this revision; 0: every event that is kept. Absent: from now on. A
     revision that is older than the oldest kept, or newer than the newest, is OUT_OF_RANGE with both
@@ -59,11 +60,17 @@ class WatchEventsRequest(_message.Message):
 
     @_builtins.property
     def types(self) -> _containers.RepeatedScalarFieldContainer[_event_pb2.TaskEventType.ValueType]:
-        """The types to stream. Empty: all. SESSION_IDLE is refused with a filter that never matches it."""
+        """The types to stream. Empty: all. SESSION_IDLE is refused with a filter that never matches it, and for a
+        caller inside of a task that has not all rights: it tells of tasks that such a caller does not see.
+        """
 
     @_builtins.property
     def bookmark_interval(self) -> _duration_pb2.Duration:
         """Maximum silence of the stream, after which a bookmark is sent: at least 100 ms. Absent: 15 s."""
+
+    @_builtins.property
+    def own_session(self) -> Global___SessionOwnership:
+        """Makes the client an owner of a session until this stream ends. Absent: it owns none."""
 
     def __init__(
         self,
@@ -75,16 +82,58 @@ class WatchEventsRequest(_message.Message):
         types: _abc.Iterable[_event_pb2.TaskEventType.ValueType] | None = ...,
         bookmark_interval: _duration_pb2.Duration | None = ...,
         summaries: _builtins.bool = ...,
+        own_session: Global___SessionOwnership | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_after_revision", b"_after_revision", "after_revision", b"after_revision", "bookmark_interval", b"bookmark_interval", "filter", b"filter"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_after_revision", b"_after_revision", "after_revision", b"after_revision", "bookmark_interval", b"bookmark_interval", "filter", b"filter", "own_session", b"own_session"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after_revision", b"_after_revision", "after_revision", b"after_revision", "bookmark_interval", b"bookmark_interval", "epoch", b"epoch", "filter", b"filter", "initial_state", b"initial_state", "summaries", b"summaries", "types", b"types"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after_revision", b"_after_revision", "after_revision", b"after_revision", "bookmark_interval", b"bookmark_interval", "epoch", b"epoch", "filter", b"filter", "initial_state", b"initial_state", "own_session", b"own_session", "summaries", b"summaries", "types", b"types"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__after_revision: _TypeAlias = _typing.Literal["after_revision"]  # noqa: Y015
     _WhichOneofArgType__after_revision: _TypeAlias = _typing.Literal["_after_revision", b"_after_revision"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType__after_revision) -> _WhichOneofReturnType__after_revision | None: ...
 
 Global___WatchEventsRequest: _TypeAlias = WatchEventsRequest  # noqa: Y015
+
+@_typing.final
+class SessionOwnership(_message.Message):
+    """The ownership of a session: when its last owner is gone and none comes back in time, its live tasks are
+    cancelled, each with its child tasks.
+
+    The client is an owner from before the stream's first message on. A session may have several owners; each
+    stream is one. The ownership is durable: if the server dies, the next one waits for the owners as after a
+    disconnect, and cancels the tasks if none comes back. A shutdown of the server is no disconnect of the
+    owners. The tasks are cancelled by their own stop policies, whatever their placement, and have the end reason
+    CLIENT_DISCONNECTED. Then the session has no owner, until a client owns it again. An owner that comes back too
+    late owns the session for the tasks that are created from then on.
+
+    Refused for a caller inside of a task that has not all rights, and by an HTTP address that is read-only.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    REATTACH_WINDOW_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    """The session. Required."""
+    @_builtins.property
+    def reattach_window(self) -> _duration_pb2.Duration:
+        """Time for an owner to come back after the last one is gone; that of the newest owner counts. It starts again
+        when the server restarts. Absent: 10 s. Zero is refused.
+        """
+
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+        reattach_window: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["reattach_window", b"reattach_window"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["reattach_window", b"reattach_window", "session_id", b"session_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SessionOwnership: _TypeAlias = SessionOwnership  # noqa: Y015
 
 @_typing.final
 class WatchEventsResponse(_message.Message):
