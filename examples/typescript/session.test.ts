@@ -1,58 +1,27 @@
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { setTimeout as rest } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 
 import {
   AttachEndReason,
   CancelOutcome,
-  HeelerClient,
+  type HeelerClient,
   type SessionCounts,
   TaskState,
 } from "@heeler/client";
 
+import { Daemon, until } from "./daemon.js";
 import { AgentSession } from "./session.js";
 
-const dir = mkdtempSync(join(tmpdir(), "heeler-ex-"));
-const address = `unix:${join(dir, "s.sock")}`;
-const HEELER = fileURLToPath(new URL("../../../target/debug/heeler", import.meta.url));
-let daemon: ChildProcess;
+let daemon: Daemon;
 let client: HeelerClient;
 
-/** Starts the daemon and connects as soon as it listens. */
-async function start(): Promise<HeelerClient> {
-  const binary = process.env["HEELER_BINARY"] ?? HEELER;
-  assert(existsSync(binary), `no daemon at ${binary}: run \`cargo build\`, or set HEELER_BINARY`);
-  const args = ["serve", "--state-dir", join(dir, "state"), "--listen", address];
-  args.push("--memory-output", "0");
-  daemon = spawn(binary, args, { stdio: "ignore" });
-  const end = performance.now() + 30_000;
-  while (performance.now() < end) {
-    try {
-      return await HeelerClient.connect({ address });
-    } catch {
-      assert.equal(daemon.exitCode, null, "the daemon ended");
-      await rest(10);
-    }
-  }
-  throw new Error("the daemon does not listen");
-}
-
 before(async () => {
-  client = await start();
+  daemon = await Daemon.start();
+  ({ client } = daemon);
 });
 
 after(async () => {
-  const gone = once(daemon, "exit");
-  await client.shutdown({ tasks: "stop", graceMs: 0 });
-  client.close();
-  await gone;
-  rmSync(dir, { recursive: true });
+  await daemon[Symbol.asyncDispose]();
 });
 
 /** A session, and the events that it emits. */
@@ -68,24 +37,17 @@ async function open(id: string): Promise<{ session: AgentSession; emitted: strin
 
 /** Waits until the session counts this many live tasks. */
 async function counted(session: AgentSession, agents: number, shells: number): Promise<void> {
-  const end = performance.now() + 30_000;
-  for (;;) {
+  await until("the counts are right", () => {
     const counts = session.backgroundTasks;
-    if (counts.agents === agents && counts.shells === shells) {
-      return;
-    }
-    assert(performance.now() < end, `still ${JSON.stringify(counts)}`);
-    await rest(5);
-  }
+    return (counts.agents === agents && counts.shells === shells) || undefined;
+  });
 }
 
 /** Waits until the session has emitted idle this many times: its own stream may be a moment later. */
 async function emittedIdle(emitted: readonly string[], times: number): Promise<void> {
-  const end = performance.now() + 30_000;
-  while (emitted.filter((line) => line === "idle").length < times) {
-    assert(performance.now() < end, `not idle: ${emitted.join("; ")}`);
-    await rest(5);
-  }
+  await until("it is idle", () => {
+    return emitted.filter((line) => line === "idle").length >= times || undefined;
+  });
 }
 
 test("counts change with each start and end, and idle comes when all are done", async () => {
@@ -186,10 +148,7 @@ test("a session continues across a kill of the daemon", async () => {
   const { session, emitted } = await open("killed");
   const id = await session.startAgent({ argv: ["sleep", "600"] });
   await counted(session, 1, 0);
-  const gone = once(daemon, "exit");
-  daemon.kill("SIGKILL");
-  await gone;
-  (await start()).close();
+  await daemon.killAndRestart();
   assert.deepEqual(emitted, ["1 agents, 0 shells"]);
   await session.cancelBackgroundTask(id);
   await session.idle();

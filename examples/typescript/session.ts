@@ -118,6 +118,15 @@ export class AgentSession extends EventEmitter<SessionEvents> implements AsyncDi
     this.#following = this.#emitAll(items);
   }
 
+  /** Emits counts that differ from the latest ones: a task that becomes stale changes none. */
+  #changeCounts({ agents, shells, hosted }: SessionCounts): void {
+    const { agents: oldAgents, shells: oldShells, hosted: oldHosted } = this.#counts;
+    if (agents !== oldAgents || shells !== oldShells || hosted !== oldHosted) {
+      this.#counts = { agents, shells, hosted };
+      this.emit("backgroundTasksChanged", this.#counts);
+    }
+  }
+
   #countOne(kind: TaskKind | undefined): void {
     const counts = this.#counts;
     switch (kind) {
@@ -144,9 +153,7 @@ export class AgentSession extends EventEmitter<SessionEvents> implements AsyncDi
         if (type === TaskEventType.SESSION_IDLE) {
           this.emit("idle");
         } else if (sessionActivity !== undefined) {
-          const { agents, shells, hosted } = sessionActivity;
-          this.#counts = { agents, shells, hosted };
-          this.emit("backgroundTasksChanged", this.#counts);
+          this.#changeCounts(sessionActivity);
         }
       }
     } catch (error) {
