@@ -36,7 +36,9 @@ pub use daemon::{
 };
 pub use disk::{FailingDisk, FileSystem, ImageDisk, SmallDisk};
 pub use heeler_proto::v1;
-pub use network::{Authority, authority, http2, tcp};
+pub use network::{
+    Authority, Collector, Receiver, authority, collector, http1, http2, openmetrics, receiver, tcp,
+};
 pub use process::{Begins, Fixture, LoneShims, LoneTask, OutputRules, Process, task_file};
 pub use program::{binary, cli, grpcurl, terminal};
 pub use request::{

@@ -1,4 +1,4 @@
-//! What a server sends to a shim.
+//! The orders of a server to a shim.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! What a shim sends to the server.
+//! The reports of a shim to the server.
 
 #![no_main]
 

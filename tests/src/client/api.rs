@@ -231,6 +231,14 @@ impl Api {
         answer.expect("a list").into_inner().queues
     }
 
+    pub async fn list_sessions(
+        &self,
+        request: ListSessionsRequest,
+    ) -> Result<ListSessionsResponse, Status> {
+        let answer = self.raw().list_sessions(request).await;
+        answer.map(Response::into_inner)
+    }
+
     pub async fn shutdown(&self, request: ShutdownRequest) -> Result<ShutdownResponse, Status> {
         self.raw().shutdown(request).await.map(Response::into_inner)
     }

@@ -27,7 +27,7 @@ pub struct Follow {
     pub is_finished: bool,
 }
 
-/// What was received of one task.
+/// The output of one task, as it was received.
 #[derive(Debug, Default)]
 pub struct Followed {
     pub chunks: Vec<OutputChunk>,
@@ -93,7 +93,7 @@ impl Follow {
         assert!(matches!(end, Ok(None)), "{end:?}");
     }
 
-    /// What was received of a task, which must be followed.
+    /// The output of a task that is followed, as it was received.
     #[track_caller]
     pub fn of(&self, id: &str) -> &Followed {
         self.tasks.get(id).expect("a task that is followed")

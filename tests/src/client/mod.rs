@@ -5,6 +5,7 @@ pub mod attachment;
 pub mod follow;
 pub mod follower;
 pub mod history;
+pub mod input;
 pub mod outcome;
 pub mod output;
 pub mod refusal;

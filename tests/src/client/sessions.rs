@@ -1,8 +1,8 @@
 //! The session activity in a history, checked against counts made from its tasks alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use heeler_proto::v1::{SessionActivity, TaskEvent, TaskEventType, TaskKind};
+use heeler_proto::v1::{BackgroundTask, SessionActivity, TaskEvent, TaskEventType, TaskKind};
 
 use crate::TaskSpecExt as _;
 
@@ -21,9 +21,19 @@ pub fn activity_of(event: &TaskEvent) -> &SessionActivity {
     activity.expect("an event with session activity")
 }
 
+/// The number of ids of a kind that an activity names.
+const MOST_NAMED: usize = 64;
+
+/// The live tasks of a session, as its events tell.
+#[derive(Default)]
+struct Live {
+    activity: SessionActivity,
+    stale: BTreeSet<String>,
+}
+
 /// The faults in the activity of a whole history.
 pub fn faults(history: &[TaskEvent]) -> Vec<String> {
-    let mut live: BTreeMap<String, SessionActivity> = BTreeMap::new();
+    let mut live: BTreeMap<String, Live> = BTreeMap::new();
     let mut idle_due: Option<String> = None;
     let mut faults = Vec::new();
     for event in history {
@@ -31,14 +41,15 @@ pub fn faults(history: &[TaskEvent]) -> Vec<String> {
         let expected = match &event.task {
             Some(task) if !task.session().is_empty() => {
                 let session = live.entry(task.session().to_owned()).or_default();
-                task.session().clone_into(&mut session.session_id);
-                count(session, event.r#type(), task.kind()).then(|| session.clone())
+                task.session().clone_into(&mut session.activity.session_id);
+                count(session, event.r#type(), task).then(|| session.activity.clone())
             }
             Some(_) => None,
             None => due.clone().map(empty),
         };
         let is_idle = event.r#type() == TaskEventType::SessionIdle;
-        if event.session_activity != expected || due.is_some() != is_idle {
+        let found = event.session_activity.clone();
+        if found.map(comparable) != expected.clone().map(comparable) || due.is_some() != is_idle {
             faults.push(format!("{expected:?} expected, idle {due:?} in {event:?}"));
         }
         idle_due = expected
@@ -49,6 +60,22 @@ pub fn faults(history: &[TaskEvent]) -> Vec<String> {
     faults
 }
 
+/// The activity with its ids in a fixed order: tasks that are spawned at the same time are recorded in any.
+fn comparable(mut activity: SessionActivity) -> SessionActivity {
+    let ids = [
+        &mut activity.agent_ids,
+        &mut activity.shell_ids,
+        &mut activity.hosted_ids,
+    ];
+    for ids in ids {
+        ids.sort_unstable();
+        if ids.len() >= MOST_NAMED {
+            ids.clear();
+        }
+    }
+    activity
+}
+
 fn empty(session_id: String) -> SessionActivity {
     SessionActivity {
         session_id,
@@ -56,20 +83,32 @@ fn empty(session_id: String) -> SessionActivity {
     }
 }
 
-/// Counts an event; returns true if it changed the number of live tasks.
-fn count(session: &mut SessionActivity, kind: TaskEventType, of: TaskKind) -> bool {
-    let number = match of {
-        TaskKind::Agent => &mut session.agents,
-        TaskKind::Shell => &mut session.shells,
-        TaskKind::Hosted => &mut session.hosted,
+/// Counts an event; returns true if it changed the activity.
+fn count(session: &mut Live, kind: TaskEventType, task: &BackgroundTask) -> bool {
+    let Live { activity, stale } = session;
+    let (number, ids) = match task.kind() {
+        TaskKind::Agent => (&mut activity.agents, &mut activity.agent_ids),
+        TaskKind::Shell => (&mut activity.shells, &mut activity.shell_ids),
+        TaskKind::Hosted => (&mut activity.hosted, &mut activity.hosted_ids),
         TaskKind::Unspecified => return false,
     };
-    match kind {
-        TaskEventType::Created => *number += 1,
-        TaskEventType::Ended => *number -= 1,
-        TaskEventType::Unspecified
-        | TaskEventType::Admitted
+    let has_changed = match kind {
+        TaskEventType::Created => {
+            *number += 1;
+            ids.push(task.id.clone());
+            true
+        }
+        TaskEventType::Ended => {
+            *number -= 1;
+            ids.retain(|id| *id != task.id);
+            stale.remove(&task.id);
+            true
+        }
+        TaskEventType::Unspecified | TaskEventType::Removed | TaskEventType::SessionIdle => false,
+        TaskEventType::Admitted
         | TaskEventType::Started
+        | TaskEventType::Restarting
+        | TaskEventType::Restarted
         | TaskEventType::Stopping
         | TaskEventType::LeaderExited
         | TaskEventType::Detached
@@ -82,9 +121,11 @@ fn count(session: &mut SessionActivity, kind: TaskEventType, of: TaskKind) -> bo
         | TaskEventType::KillOverdue
         | TaskEventType::OutputLimit
         | TaskEventType::Matched
-        | TaskEventType::Updated
-        | TaskEventType::Removed
-        | TaskEventType::SessionIdle => return false,
-    }
-    true
+        | TaskEventType::Updated => match task.stale {
+            true => stale.insert(task.id.clone()),
+            false => stale.remove(&task.id),
+        },
+    };
+    activity.stale = stale.len() as u32;
+    has_changed
 }

@@ -64,6 +64,11 @@ impl Daemon {
         self.builder.args.push(arg.to_owned());
     }
 
+    /// Drops all arguments of `serve` for later starts, and returns them.
+    pub fn take_args(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.builder.args)
+    }
+
     /// Starts it on the same state, and waits until it serves.
     pub async fn restart(&mut self) {
         self.launch();

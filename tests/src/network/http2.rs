@@ -86,8 +86,18 @@ impl Connection {
 
     /// Sends these bytes as the message of a request, and returns the answer's status.
     pub async fn send_bytes(&mut self, method: &str, message: &[u8]) -> Status {
+        self.send_framed(method, framed(message)).await
+    }
+
+    /// Sends a message whose prefix announces this many bytes, and returns the answer's status.
+    pub async fn send_announced(&mut self, method: &str, size: u32, message: &[u8]) -> Status {
+        let bytes = [&[0][..], &size.to_be_bytes(), message].concat();
+        self.send_framed(method, bytes.into()).await
+    }
+
+    async fn send_framed(&mut self, method: &str, bytes: Bytes) -> Status {
         let (answer, mut body) = self.begin(method).await;
-        body.send_data(framed(message), true).unwrap();
+        body.send_data(bytes, true).unwrap();
         status(answer.await.unwrap()).await
     }
 }

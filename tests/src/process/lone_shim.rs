@@ -8,9 +8,9 @@ use std::{
 };
 
 use heeler_server::internal::{
-    EnvBlock, IdKey, Item, Kind, LastOutput, Launch, MemoryDir, OutputPolicy, Reading, RecordSync,
-    Records, Seq, ShimLink, ShimOrder, ShimPool, ShimReport, Start, TaskDir, TaskId, TaskUid,
-    TreeEnd,
+    AfterFailure, EnvBlock, IdKey, Item, Kind, LastOutput, Launch, MemoryDir, OutputPolicy,
+    Reading, RecordSync, Records, Seq, ShimLink, ShimOrder, ShimPool, ShimReport, Start, Stdin,
+    TaskDir, TaskId, TaskUid, TreeEnd,
 };
 use nix::{
     sys::signal::{Signal, killpg},
@@ -123,9 +123,11 @@ impl LoneShims {
             Begins::OnDisk => None,
         };
         let launch = Launch {
+            after_failure: AfterFailure::End,
             uid: TaskUid::new(),
             output: &rules.policy,
             output_budget: rules.budget,
+            stdin: Stdin::Empty,
             task_file: &self.dir.path(&id),
             memory: reserved.as_deref(),
             cgroup,

@@ -3,4 +3,5 @@
 pub mod binary;
 pub mod cli;
 pub mod grpcurl;
+pub mod screen;
 pub mod terminal;

@@ -1,4 +1,4 @@
-//! The command at a pseudo-terminal, whose keys the test types.
+//! The command at a pseudo-terminal, whose keys the test types and which answers queries as terminals do.
 
 use std::{
     ffi::OsStr,
@@ -11,12 +11,26 @@ use std::{
 };
 
 use nix::{
-    pty::openpty,
+    pty::{Winsize, openpty},
     sys::termios::{LocalFlags, tcgetattr},
 };
 use tokio::process::Child;
 
 use crate::{Daemon, Process, eventually, within};
+
+/// The columns of every terminal.
+pub const COLUMNS: u16 = 80;
+/// The lines of every terminal.
+pub const LINES: u16 = 24;
+const SIZE: Winsize = Winsize {
+    ws_row: LINES,
+    ws_col: COLUMNS,
+    ws_xpixel: 0,
+    ws_ypixel: 0,
+};
+
+/// The queries that every terminal answers, here and in reality: for its kind, and for the cursor's position.
+const ANSWERS: [(&[u8], &[u8]); 2] = [(b"\x1b[c", b"\x1b[?62c"), (b"\x1b[6n", b"\x1b[7;9R")];
 
 /// A command with a controlling terminal.
 #[derive(Debug)]
@@ -46,7 +60,29 @@ impl Daemon {
         args: impl IntoIterator<Item = T>,
         stdout: Option<Stdio>,
     ) -> AtTerminal {
-        let pty = openpty(None, None).unwrap();
+        self.at_terminal_of(SIZE, args, stdout)
+    }
+
+    /// `heeler ARGS…` at a new terminal with so many columns.
+    pub fn at_wide_terminal<T: AsRef<OsStr>>(
+        &self,
+        columns: u16,
+        args: impl IntoIterator<Item = T>,
+    ) -> AtTerminal {
+        let size = Winsize {
+            ws_col: columns,
+            ..SIZE
+        };
+        self.at_terminal_of(size, args, None)
+    }
+
+    fn at_terminal_of<T: AsRef<OsStr>>(
+        &self,
+        size: Winsize,
+        args: impl IntoIterator<Item = T>,
+        stdout: Option<Stdio>,
+    ) -> AtTerminal {
+        let pty = openpty(&size, None).unwrap();
         // Starts a session whose controlling terminal is this one, then executes the command.
         let mut command = self.wrapper("setsid");
         command.arg("--ctty").arg(self.program()).args(args);
@@ -66,12 +102,20 @@ impl Daemon {
     }
 }
 
-/// Collects the output until the other side is closed.
+/// Collects the output until the other side is closed. Queries are answered before they count as shown.
 fn watch(mut from: File, shown: Arc<Mutex<Vec<u8>>>) {
     thread::spawn(move || {
-        let mut piece = [0; 4096];
+        let (mut all, mut piece) = (Vec::new(), [0; 4096]);
         while let Ok(count @ 1..) = from.read(&mut piece) {
-            shown.lock().unwrap().extend_from_slice(&piece[..count]);
+            for &byte in &piece[..count] {
+                all.push(byte);
+                let asked = ANSWERS.iter().find(|(query, _)| all.ends_with(query));
+                if let Some((_, answer)) = asked {
+                    // The command may have exited.
+                    let _ = from.write_all(answer);
+                }
+            }
+            shown.lock().unwrap().clone_from(&all);
         }
     });
 }

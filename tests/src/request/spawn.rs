@@ -114,6 +114,9 @@ pub trait SpawnRequestExt: Sized {
     fn with_ready_timeout(self, timeout: Duration) -> Self;
     fn with_ready_action(self, action: impl Into<i32>) -> Self;
     fn with_input_after(self, silence: Duration) -> Self;
+    /// Gives the task a stdin to write to.
+    fn with_input(self) -> Self;
+    fn with_terminal(self, columns: u32, rows: u32) -> Self;
 }
 
 impl SpawnRequestExt for SpawnRequest {
@@ -290,6 +293,17 @@ impl SpawnRequestExt for SpawnRequest {
     fn with_input_after(mut self, silence: Duration) -> Self {
         let policy = spec(&mut self).input.get_or_insert_default();
         policy.notify_after = Some(silence);
+        self
+    }
+
+    fn with_input(mut self) -> Self {
+        spec(&mut self).input.get_or_insert_default();
+        self
+    }
+
+    fn with_terminal(mut self, columns: u32, rows: u32) -> Self {
+        let terminal = spec(&mut self).terminal.get_or_insert_default();
+        (terminal.columns, terminal.rows) = (columns, rows);
         self
     }
 }

@@ -247,5 +247,18 @@ async fn invalid_fields_of_watch_events_are_named() {
         ),
     ];
     cases.extend(bad_spans().map(|span| watch("bookmark_interval", interval(span))));
+    let owning = |session: &str, window| WatchEventsRequest {
+        own_session: Some(SessionOwnership {
+            session_id: session.into(),
+            reattach_window: window,
+        }),
+        ..none()
+    };
+    let session = "own_session.session_id";
+    cases.push(watch(session, owning("", None)));
+    cases.push(watch(session, owning(&"s".repeat(257), None)));
+    let window = "own_session.reattach_window";
+    let spans = bad_spans().into_iter().chain([secs(0)]);
+    cases.extend(spans.map(|span| watch(window, owning("s", Some(span)))));
     edge.refuses(cases).await;
 }

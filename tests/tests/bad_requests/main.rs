@@ -8,6 +8,7 @@ mod filter;
 mod output;
 mod queue;
 mod ready;
+mod restart;
 mod rules;
 mod spawn;
 mod wait_read_remove;

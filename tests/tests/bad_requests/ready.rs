@@ -20,6 +20,10 @@ fn url(url: impl Into<String>) -> SpawnRequest {
     with(Probe::HttpUrl(url.into()))
 }
 
+fn pattern(regex: &str) -> SpawnRequest {
+    with(Probe::Pattern(regex.to_owned()))
+}
+
 /// S2, Y1
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn invalid_probes_are_named() {
@@ -60,7 +64,15 @@ async fn invalid_probes_are_named() {
         spawn("spec.ready.command.args", command(&[])),
         spawn("spec.ready.command.args[0]", command(&[""])),
         spawn("spec.ready.command.args[1]", command(&["true", "\0"])),
+        spawn(
+            "spec.ready.interval",
+            pattern("up").with_ready_interval(secs(1)),
+        ),
     ]);
+    let long = text(4097);
+    for bad in ["", "(up", r"(\w)\1", r"\w{1000}", &long] {
+        cases.push(spawn("spec.ready.pattern", pattern(bad)));
+    }
     for host in [
         "http://example.com/",
         "http://10.0.0.1:80/x",

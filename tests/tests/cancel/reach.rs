@@ -76,39 +76,58 @@ async fn a_process_with_a_reused_pid_is_not_signalled() {
         fixture.process("orphan").await,
     );
     heeler_tests::eventually("the leader to be reaped", || leader.is_gone()).await;
-    let Some(mut unrelated) = with_pid(&leader, daemon.fixture_program()) else {
+    let Some((unrelated, mut parent)) = with_pid(&leader, daemon.fixture_program()).await else {
         return heeler_tests::skipped("this user cannot choose a pid");
     };
-    let process = Process::now(leader.pid).unwrap();
     let stopped = api.stop(&fixture.id).await;
     fixture.assert_gone();
     assert_eq!(stopped.task.unwrap().state(), TaskState::Cancelled);
-    assert!(process.is_alive(), "an unrelated process was killed");
-    unrelated.kill().unwrap();
-    unrelated.wait().unwrap();
+    assert!(unrelated.is_alive(), "an unrelated process was killed");
+    kill(unrelated.pid);
+    parent.wait().unwrap();
 }
 
-/// Starts a process with the pid of one that is gone, in a group of its own, if the kernel lets this
-/// user choose pids. Another process may take the pid first, or the start times may be equal: then it
-/// tries again.
-fn with_pid(gone: &Process, program: &std::path::Path) -> Option<std::process::Child> {
-    use std::os::unix::process::CommandExt;
-    for _ in 0..200 {
-        std::fs::write("/proc/sys/kernel/ns_last_pid", (gone.pid - 1).to_string()).ok()?;
-        let mut command = std::process::Command::new(program);
-        let mut child = command
-            .arg("forever")
-            .process_group(0)
-            .current_dir("/")
-            .spawn()
-            .ok()?;
-        if child.id() as i32 == gone.pid && gone.is_gone() {
-            return Some(child);
-        }
-        child.kill().ok()?;
-        child.wait().ok()?;
+/// Starts a process with the pid of one that is gone, in a session of its own, and returns it with its
+/// parent, which ends after it; nothing if the kernel does not let this user choose pids.
+async fn with_pid(
+    gone: &Process,
+    program: &std::path::Path,
+) -> Option<(Process, std::process::Child)> {
+    use std::{io::Read, process::Stdio};
+    if !nix::unistd::geteuid().is_root() {
+        return None;
     }
-    None
+    let pid = gone.pid.to_string();
+    let script = [
+        "fork-as", &pid, "[", "setsid", "print", "born", "forever", "]",
+    ];
+    let mut born = None;
+    // Another process may have the pid for a while.
+    heeler_tests::eventually("the pid to be free", || {
+        let mut command = std::process::Command::new(program);
+        command.args(script).args(["close-all", "reap"]);
+        command.current_dir("/").stdout(Stdio::piped());
+        let mut parent = command.spawn().unwrap();
+        let mut line = [0; 5];
+        let is_born = parent.stdout.take().unwrap().read_exact(&mut line).is_ok();
+        match Process::now(gone.pid).filter(|_| is_born && gone.is_gone()) {
+            Some(process) => born = Some((process, parent)),
+            None => {
+                if is_born {
+                    kill(gone.pid);
+                }
+                parent.wait().unwrap();
+            }
+        }
+        born.is_some()
+    })
+    .await;
+    born
+}
+
+fn kill(pid: i32) {
+    let pid = nix::unistd::Pid::from_raw(pid);
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
 }
 
 /// C9

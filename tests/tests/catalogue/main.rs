@@ -1,9 +1,9 @@
 //! The catalogue of behaviours: docs/BEHAVIOURS.md and the numbers in the tests agree.
 //!
 //! ```text
-//! sources (*.rs, *.ts, *.cs, *.py) -> source: (number, file, test)
-//! docs/BEHAVIOURS.md               -> page: behaviours, built or not, with their lists of tests
-//! both                             -> faults, and the page with its lists rewritten
+//! sources (*.rs, *.ts, *.js, *.cs, *.py) -> source: (number, file, test)
+//! docs/BEHAVIOURS.md                     -> page: behaviours, built or not, with their lists of tests
+//! both                                   -> faults, and the page with its lists rewritten
 //! ```
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]

@@ -21,7 +21,7 @@ impl fmt::Display for Mention {
 }
 
 /// The folders with tests, from the root of the repository.
-const FOLDERS: [&str; 9] = [
+const FOLDERS: [&str; 10] = [
     "bench",
     "cli/src",
     "examples",
@@ -31,6 +31,7 @@ const FOLDERS: [&str; 9] = [
     "sdk-typescript/test",
     "server/src",
     "shim",
+    "ui/test",
 ];
 /// The folder of this crate's tests.
 const OWN: &str = "tests/tests";
@@ -57,8 +58,14 @@ enum Order {
     NameFirst,
 }
 
-fn syntaxes() -> [Syntax; 4] {
+fn syntaxes() -> [Syntax; 5] {
     let regex = |pattern: &str| Regex::new(&pattern.replace("NUMBERS", NUMBERS)).unwrap();
+    let script = |extension| Syntax {
+        extension,
+        numbers: regex(r"^\s*/\*\* NUMBERS(?::.*)? \*/$"),
+        name: regex(r#"^\s*(?:void )?(?:test|it)\(\s*["`](.+?)["`]"#),
+        order: Order::NumbersFirst,
+    };
     [
         Syntax {
             extension: "rs",
@@ -66,12 +73,8 @@ fn syntaxes() -> [Syntax; 4] {
             name: regex(r"^\s*(?:pub(?:\(\w+\))? )?(?:async )?fn (\w+)"),
             order: Order::NumbersFirst,
         },
-        Syntax {
-            extension: "ts",
-            numbers: regex(r"^\s*/\*\* NUMBERS(?::.*)? \*/$"),
-            name: regex(r#"^\s*(?:void )?(?:test|it)\(\s*["`](.+?)["`]"#),
-            order: Order::NumbersFirst,
-        },
+        script("ts"),
+        script("js"),
         Syntax {
             extension: "cs",
             numbers: regex(r"^\s*/// <summary>NUMBERS(?::.*)?</summary>$"),
@@ -94,8 +97,12 @@ pub(crate) fn mentions(root: &Path) -> (Vec<Mention>, Vec<String>) {
     for folder in FOLDERS.iter().chain([&OWN]) {
         for path in files_below(&root.join(folder)) {
             let relative = path.strip_prefix(root).unwrap().to_str().unwrap();
-            let is_built = |part: &str| ["node_modules", "bin", "obj", "target"].contains(&part);
             let extension = path.extension().and_then(|extension| extension.to_str());
+            let is_built = |part: &str| {
+                // The server has sources in a folder of that name.
+                let is_compiled = part == "build" && extension == Some("js");
+                is_compiled || ["node_modules", "bin", "obj", "target"].contains(&part)
+            };
             let of = |syntax: &&Syntax| Some(syntax.extension) == extension;
             let Some(syntax) = syntaxes.iter().find(of) else {
                 continue;

@@ -202,6 +202,19 @@ async fn spawn_and_wait_know_when_a_task_is_ready() {
         .stdout;
     let row = table.lines().find(|line| line.starts_with(&listening));
     assert!(row.unwrap().contains(" ready :"), "{table}");
+    let line = [
+        "--ready-match",
+        "^up [0-9]",
+        "--wait-ready",
+        "--",
+        fixture,
+        "print",
+        "up 80",
+        "forever",
+    ];
+    let up = daemon.spawned(&line).await;
+    let card = daemon.heeler(["inspect", &up]).await.ok().stdout;
+    assert!(card.contains("yes: a line with ^up [0-9]"), "{card}");
     let late = [
         "--ready-port",
         "0",
@@ -235,8 +248,44 @@ async fn spawn_and_wait_know_when_a_task_is_ready() {
             "true",
         ],
         &["--ready-port", "70000", "--", "true"],
+        &["--ready-match", "", "--", "true"],
     ] {
         let refused = daemon.heeler(["spawn"].iter().chain(bad)).await;
         assert_eq!(refused.code, Some(2), "{refused:?}");
+    }
+}
+
+/// U2
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn restarts_are_asked_for_by_a_flag_and_shown_with_their_attempts() {
+    let daemon = Daemon::start().await;
+    let rule = ["--restart", "on-failure:0", "--restart-delay", "1h"];
+    let args: Vec<&str> = rule.into_iter().chain(["-c", "exit 7"]).collect();
+    let id = daemon.spawned(&args).await;
+    let api = daemon.api().await;
+    let restarting = heeler_tests::v1::TaskEventType::Restarting;
+    api.watch_after(0).await.until_of(&id, restarting).await;
+    let table = daemon.heeler(["ps"]).await.ok().stdout;
+    assert!(table.contains("attempt 2"), "{table}");
+    let card = daemon.heeler(["inspect", &id]).await.ok().stdout;
+    for part in [
+        "attempt 2 at ",
+        "after exit code 7; no limit, after 1h at first",
+    ] {
+        assert!(card.contains(part), "{card}");
+    }
+    let events = daemon.heeler(["events", "--type", "restarting"]).await.ok();
+    assert!(
+        events.stdout.contains("attempt 1: exit code 7"),
+        "{events:?}"
+    );
+    let refused = daemon
+        .heeler(["run", "--restart", "on-failure", "--", "true"])
+        .await;
+    assert!(refused.stderr.contains("--restart"), "{refused:?}");
+    assert_ne!(refused.code, Some(0));
+    for bad in [&["--restart", "always"][..], &["--restart-delay", "1s"]] {
+        let args = ["spawn"].iter().chain(bad).chain(&["--", "true"]);
+        assert_eq!(daemon.heeler(args).await.code, Some(2));
     }
 }

@@ -15,3 +15,4 @@ mod run;
 mod script;
 mod serve_log;
 mod task_words;
+mod top;

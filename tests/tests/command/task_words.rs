@@ -2,9 +2,13 @@
 
 use heeler_tests::{Daemon, v1::*};
 
-/// A prefix that no other id of the test has.
+/// A prefix that no other id of the test has, and whose random part does not begin every id.
 fn prefix<'a>(id: &'a str, others: &[&str]) -> &'a str {
-    let shortest = (7..id.len()).find(|&end| !others.iter().any(|one| one.starts_with(&id[..end])));
+    let is_unique = |end: &usize| {
+        let (prefix, random) = (&id[..*end], &id["shell-".len()..*end]);
+        !"shell-".starts_with(random) && !others.iter().any(|one| one.starts_with(prefix))
+    };
+    let shortest = (7..id.len()).find(is_unique);
     &id[..shortest.expect("ids differ")]
 }
 

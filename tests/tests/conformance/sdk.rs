@@ -100,6 +100,16 @@ impl Rust {
                     .call(with, |request| client.update_task(request))
                     .await
             }
+            "writeInput" => {
+                unary
+                    .call(with, |request| client.write_input(request))
+                    .await
+            }
+            "resizeTerminal" => {
+                unary
+                    .call(with, |request| client.resize_terminal(request))
+                    .await
+            }
             "followOutput" => self.follow(with).await,
             "updateQueue" => {
                 let call = |request: v1::UpdateQueueRequest| client.update_queue(request);
@@ -108,6 +118,11 @@ impl Rust {
             "listQueues" => {
                 let call = |_: v1::ListQueuesRequest| client.queues();
                 unary.call(with, call).await
+            }
+            "listSessions" => {
+                unary
+                    .call(with, |request| client.list_sessions(request))
+                    .await
             }
             "readOutput" => {
                 let call = |request| client.read_output(request);

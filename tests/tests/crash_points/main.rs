@@ -8,14 +8,18 @@
 mod cancel;
 mod detach;
 mod end;
+mod input;
 mod limit;
 mod matching;
+mod owner;
 mod panic;
 mod queue;
 mod recovery;
 mod remove;
+mod restart;
 mod spawn;
 mod upkeep;
+mod webhook;
 mod work;
 
 use std::{collections::BTreeSet, fs, path::Path, process::Command};

@@ -1,9 +1,9 @@
-//! A match: from the line that was found to its record.
+//! A match, and a line that makes a task ready: from the line that was found to its record.
 
 use heeler_tests::{
-    millis,
+    SpawnRequestExt as _, millis,
     process::Gate,
-    v1::*,
+    v1::{ready_policy::Probe, *},
     watch::{is_of, types},
 };
 
@@ -73,4 +73,36 @@ async fn a_match_interrupted(point: &str, recorded: Recorded) {
     let types = types(&received.events);
     assert_eq!(types.first(), Some(&TaskEventType::Created));
     assert_eq!(types.last(), Some(&TaskEventType::Ended));
+}
+
+at_each_point! { a_line_of_readiness_interrupted:
+    before_ready_is_recorded => "ready.found", 0;
+    before_ready_is_committed => "journal.before-commit:3", 0;
+    after_ready_is_committed => "journal.committed:3", 1;
+}
+
+/// R3, Y1
+async fn a_line_of_readiness_interrupted(point: &str, recorded: Recorded) {
+    let (mut daemon, follower) = doomed(point).await;
+    let gate = daemon.gate("up");
+    let script = format!("gate {} print up forever", daemon.file("up"));
+    let probe = Probe::Pattern("^up$".to_owned());
+    let request = daemon.script(&script).with_ready(probe);
+    let id = daemon.api().await.start(request).await.id;
+    gate.open();
+    restart_after(&mut daemon, point).await;
+    let api = daemon.api().await;
+    let is_ready = |event: &&TaskEvent| event.r#type() == TaskEventType::Ready;
+    let known = api.history_of(&id).await;
+    assert!(known.iter().filter(is_ready).count() >= recorded);
+    let is_told = |event: &TaskEvent| event.r#type() == TaskEventType::Ready;
+    api.watch_after(0).await.until(is_told).await;
+    api.kill(&id).await;
+    let received = follower.up_to(api.revision().await).await;
+    assert_eq!(received.faults, Vec::<String>::new());
+    assert_eq!(
+        received.events.iter().filter(is_ready).count(),
+        1,
+        "told once"
+    );
 }

@@ -63,6 +63,21 @@ async fn half_open_calls_take_no_place_and_are_refused_after_a_while() {
     }
 }
 
+/// N3: a share is taken by the announced size.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_longer_than_its_prefix_says_is_refused() {
+    let daemon = Daemon::start().await;
+    let mut connection = Connection::open(&daemon.socket(), WIDE).await;
+    for (announced, sent) in [(0, 1), (10, 11), (10, 20_000)] {
+        let long = vec![0; sent];
+        let status = connection.send_announced("List", announced, &long).await;
+        assert_eq!(status.code(), Code::InvalidArgument, "{status:?}");
+        let refusal = Refusal::of(&status);
+        assert_eq!(refusal.reason, "REQUEST_UNREADABLE", "{status:?}");
+    }
+    all_is_served(&daemon).await;
+}
+
 /// N3, X1
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn spawns_that_wait_for_a_replaced_task_keep_no_short_call_waiting() {

@@ -43,7 +43,7 @@ async fn assert_dead_after_its_shim(api: &Api, fixture: &Fixture, tree: &[Proces
     kill_shim(&fixture.process("leader").await).await;
     let task = api.ended(&fixture.id).await;
     assert_dead(tree);
-    assert_lost(&task, "which lived on, were killed");
+    assert_lost(&task, "of its processes, which lived on");
 }
 
 /// Kills the shim of a task that is being stopped, whose tree must then be dead and proven so.

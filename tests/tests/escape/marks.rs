@@ -1,6 +1,6 @@
-//! Processes that have lost the environment tag, after the death of their shim: programs that set a
-//! title, programs that no other process of the user may read, and programs that clear their
-//! environment.
+//! Processes that have lost one of their marks, after the death of their shim: programs that set a title,
+//! programs that no other process of the user may read, programs that clear their environment, and
+//! programs that lower their limits.
 
 use heeler_tests::{Daemon, Fixture, Process, Setting, in_each_setting};
 
@@ -16,11 +16,19 @@ const HIDDEN: &str = "ignore TERM \
     fork [ setsid undumpable pid unreadable forever ] \
     double-fork [ setsid clean-exec [ pid bare forever ] ] \
     fork [ setsid clean-exec [ undumpable fork [ setsid pid grandchild forever ] forever ] ] \
+    double-fork [ setsid lower-limits pid lowered forever ] \
     forever";
 
 async fn tree(daemon: &Daemon) -> (Fixture, Vec<Process>) {
     let fixture = daemon.run(&daemon.api().await, HIDDEN).await;
-    let names = ["leader", "titled", "unreadable", "bare", "grandchild"];
+    let names = [
+        "leader",
+        "titled",
+        "unreadable",
+        "bare",
+        "grandchild",
+        "lowered",
+    ];
     let tree = fixture.processes(&names).await;
     let titled = tree[1].pid;
     let environ = std::fs::read(format!("/proc/{titled}/environ")).unwrap();

@@ -7,7 +7,7 @@ use std::{
 };
 
 use heeler_tests::{
-    Daemon, Fixture, Process, Setting, eventually_some, in_each_setting,
+    Daemon, Fixture, Process, Setting, eventually, eventually_some, in_each_setting,
     outcome::proof_in,
     request::cancel_matching,
     skipped,
@@ -65,8 +65,12 @@ impl Namespace {
         );
         let fixture = daemon.run(&daemon.api().await, &script).await;
         let tree = fixture.processes(&["leader", "orphan"]).await;
-        let parent = tree[1].stat().unwrap().parent;
-        assert_eq!(parent, self.first.pid, "the orphan is the shim's");
+        // The process between the two may end after the orphan has begun.
+        let is_orphaned = || {
+            let stat = tree[1].stat();
+            stat.is_some_and(|stat| stat.parent == self.first.pid)
+        };
+        eventually("an orphan of the namespace", is_orphaned).await;
         (fixture, tree)
     }
 }

@@ -25,10 +25,14 @@ fn counts(session: &str, agents: u32, shells: u32) -> SessionActivity {
     }
 }
 
-/// The activity in a history, in order, SESSION_IDLE included.
-fn activities(history: &[TaskEvent]) -> Vec<&SessionActivity> {
+/// The counts in a history, in order, SESSION_IDLE included.
+fn activities(history: &[TaskEvent]) -> Vec<SessionActivity> {
     let activities = history.iter().map(|event| event.session_activity.as_ref());
-    activities.flatten().collect()
+    activities.flatten().map(without_ids).collect()
+}
+
+fn without_ids(activity: &SessionActivity) -> SessionActivity {
+    counts(&activity.session_id, activity.agents, activity.shells)
 }
 
 /// The events of a stream up to a bookmark at this revision.
@@ -84,7 +88,7 @@ async fn every_start_and_end_carries_the_counts_and_the_last_end_is_followed_by_
         counts("s", 0, 0),
         counts("s", 0, 0),
     ];
-    assert_eq!(activities(&history), expected.iter().collect::<Vec<_>>());
+    assert_eq!(activities(&history), expected);
     assert_eq!(idle(&history), ["s", "s"], "t has a live task");
     let idle = |event: &TaskEvent| event.r#type() == TaskEventType::SessionIdle;
     let first = history.iter().position(idle).unwrap();
@@ -293,4 +297,94 @@ async fn a_timed_out_wait_for_a_session_names_its_running_tasks() {
     let answer = api.wait(wait(secs(3600))).await.unwrap();
     assert!(answer.satisfied && answer.pending.is_empty());
     assert_eq!(idle(&api.history().await), ["s"]);
+}
+
+/// L8, E9: sessions with what they have running can be listed, and one that waits for stale tasks only says so.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn sessions_list_their_live_tasks_and_tell_that_all_of_them_are_stale() {
+    let mut daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let list = |session_id: &str, page_token: String| ListSessionsRequest {
+        session_id: session_id.to_owned(),
+        page_size: 1,
+        page_token,
+    };
+    let none = api.list_sessions(ListSessionsRequest::default()).await;
+    assert_eq!(none.unwrap().sessions, []);
+    let sleeping = |request: SpawnRequest| request.with_command_of(argv(["sleep", "3600"]));
+    let silent = sleeping(of("s", TaskKind::Agent)).with_stale_after(millis(50));
+    let silent = api.start(silent).await;
+    let shell = api.start(sleeping(of("t", TaskKind::Shell))).await;
+    let without_session = api.start(argv(["sleep", "3600"])).await;
+    let mut watch = api.watch_after(0).await;
+    let stale = watch.until_of(&silent.id, TaskEventType::Stale).await;
+    let stale = activity_of(stale.last().unwrap());
+    assert_eq!((stale.agents, stale.stale), (1, 1), "the event says so");
+
+    let first = api.list_sessions(list("", String::new())).await.unwrap();
+    let [session] = &first.sessions[..] else {
+        panic!("one page of one session: {first:?}");
+    };
+    let activity = session.activity.as_ref().unwrap();
+    assert_eq!((&*activity.session_id, activity.agents), ("s", 1));
+    assert_eq!(activity.agent_ids, [&*silent.id]);
+    assert_eq!((activity.stale, session.only_stale), (1, true));
+    assert_eq!(session.since_time, silent.create_time);
+    assert!(time_of(session.activity_time) >= time_of(silent.start_time));
+    let token = first.next_page_token;
+    let second = api.list_sessions(list("", token)).await.unwrap();
+    let [session] = &second.sessions[..] else {
+        panic!("the other session: {second:?}");
+    };
+    let activity = session.activity.as_ref().unwrap();
+    assert_eq!(activity.shell_ids, [&*shell.id]);
+    assert_eq!((activity.stale, session.only_stale), (0, false));
+    assert_eq!(second.next_page_token, "");
+    let alone = api.list_sessions(list("t", String::new())).await.unwrap();
+    assert_eq!(alone.sessions, second.sessions);
+
+    daemon.kill9();
+    daemon.restart().await;
+    let api = daemon.api().await;
+    let again = api.list_sessions(list("s", String::new())).await.unwrap();
+    assert_eq!(again.sessions[0].activity, first.sessions[0].activity);
+    assert_eq!(faults(&api.history().await), [""; 0]);
+    for id in [&silent.id, &shell.id, &without_session.id] {
+        api.kill(id).await;
+    }
+    let none = api.list_sessions(ListSessionsRequest::default()).await;
+    assert_eq!(none.unwrap().sessions, []);
+}
+
+fn time_of(time: Option<prost_types::Timestamp>) -> (i64, i32) {
+    let time = time.expect("a time");
+    (time.seconds, time.nanos)
+}
+
+/// L8
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_bad_page_of_sessions_is_refused() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let negative = ListSessionsRequest {
+        page_size: -1,
+        ..ListSessionsRequest::default()
+    };
+    let forged = ListSessionsRequest {
+        page_token: "zz".into(),
+        ..ListSessionsRequest::default()
+    };
+    let long = ListSessionsRequest {
+        session_id: "x".repeat(257),
+        ..ListSessionsRequest::default()
+    };
+    for (request, field) in [
+        (negative, "page_size"),
+        (forged, "page_token"),
+        (long, "session_id"),
+    ] {
+        let refusal = Refusal::of(&api.list_sessions(request).await.unwrap_err());
+        assert_eq!(refusal.code, Code::InvalidArgument);
+        assert_eq!(refusal.fields, [field]);
+    }
 }

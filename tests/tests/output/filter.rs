@@ -117,6 +117,61 @@ async fn a_search_with_context_reaches_the_end_and_gets_a_gap_once() {
     assert_eq!(first.next_offset, end(last), "{first:?}");
 }
 
+/// O12: wherever an answer ends.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn groups_of_lines_with_context_are_told_apart() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let id = api.start(shell("seq 1 20")).await.id;
+    api.ended(&id).await;
+    for (before, after, groups) in [(1, 1, "8 18 "), (0, 1, "4 9 19 "), (1, 0, "3 8 18 ")] {
+        let filter = OutputFilter {
+            lines_before: before,
+            lines_after: after,
+            ..include("^(1|4|5|9|19)$")
+        };
+        for max_lines in [0, 1, 2, 3] {
+            for view in [OutputView::Raw, OutputView::Text, OutputView::Plain] {
+                let request = ReadOutputRequest {
+                    max_lines,
+                    view: view.into(),
+                    ..filtered(&id, filter.clone())
+                };
+                let begun = group_begins(&api, request).await;
+                assert_eq!(begun, groups, "{before} {after} {max_lines} {view:?}");
+            }
+        }
+    }
+    let without = api.read(filtered(&id, include("5"))).await.unwrap();
+    assert!(
+        without
+            .chunks
+            .iter()
+            .all(|chunk| chunk.begins_group.is_none())
+    );
+}
+
+/// The lines that begin a group, in all answers from the request on.
+async fn group_begins(api: &Api, mut request: ReadOutputRequest) -> String {
+    let mut begun = String::new();
+    loop {
+        let answer = api.read(request.clone()).await.unwrap();
+        for chunk in &answer.chunks {
+            if chunk.begins_group.expect("a line with context") {
+                let line = match &chunk.content {
+                    Some(output_chunk::Content::Text(text)) => text.as_bytes(),
+                    _ => raw(chunk),
+                };
+                begun += &String::from_utf8_lossy(line).replace('\n', " ");
+            }
+        }
+        if answer.next_offset >= answer.end_offset {
+            return begun;
+        }
+        request.start = Some(Start::Offset(answer.next_offset));
+    }
+}
+
 /// O4, O12
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn one_stream_alone_can_be_read_in_bytes_and_in_lines() {

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use heeler_tests::{
-    Api, Daemon, Refusal, SpawnRequestExt as _, foreground, micros, millis, request, secs, shell,
+    Api, Daemon, Refusal, SpawnRequestExt as _, argv, foreground, micros, millis, request, secs,
+    shell,
     v1::*,
     watch::{count, task_of},
     within,
@@ -416,4 +417,22 @@ async fn a_wait_returns_at_a_line_of_the_past_at_one_of_the_future_and_at_the_en
     };
     assert!(!waited(&api, request).await.satisfied);
     api.kill(&server.id).await;
+}
+
+/// L4, O16: each look at the output races with the arrival of the line.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn no_line_that_arrives_as_a_wait_begins_is_missed() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let id = api.start(argv(["cat"]).with_input()).await.id;
+    let mut offset = 0;
+    for number in 0..20 {
+        let (line, regex) = (format!("line {number}\n"), format!("^line {number}$"));
+        let wait = waited(&api, wait_for_line(&[&id], &regex));
+        let (answer, written) = tokio::join!(wait, api.write(&id, offset, &line));
+        written.unwrap();
+        assert!(answer.satisfied, "{line}");
+        offset += line.len() as u64;
+    }
+    api.kill(&id).await;
 }

@@ -135,6 +135,32 @@ async fn the_next_server_ends_a_command_that_was_running() {
     eventually("the end of its file", || probe_files(&daemon).is_empty()).await;
 }
 
+/// Y1, R1
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn no_command_is_lost_however_often_the_server_dies() {
+    let mut daemon = Daemon::builder().containment("subreaper").start().await;
+    let pids = daemon.file("pids");
+    let script = format!("pids {pids} ignore TERM pid look forever");
+    let request = fixture(&daemon, &script).with_ready_interval(millis(60_000));
+    let task = daemon.run_as(&daemon.api().await, request, "forever").await;
+    for crashes in 0..6 {
+        eventually("the look of this server", || named(&pids).len() > crashes).await;
+        let looks = named(&pids);
+        eventually("the end of all earlier looks", || {
+            looks[..crashes].iter().all(|look| !look.is_alive())
+        })
+        .await;
+        assert!(looks[crashes].is_alive(), "it does not outlive a crash");
+        daemon.kill9();
+        daemon.restart().await;
+    }
+    daemon.api().await.kill(&task.id).await;
+    eventually("the end of all looks", || {
+        probe_files(&daemon).is_empty() && !named(&pids).iter().any(Process::is_alive)
+    })
+    .await;
+}
+
 /// Y1, R7
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_shutdown_of_the_server_ends_a_command_that_runs() {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod hostile;
+mod pattern;
 mod ports;
 mod probes;
 mod timeout;

@@ -114,6 +114,9 @@ async fn the_death_of_a_shim_is_noticed_at_once_and_its_tree_is_killed(daemon: D
     assert_one_run(&api, &fixture.id).await;
     assert_eq!(api.task(&other.id).await.state(), TaskState::Running);
     assert!(other.process("leader").await.is_alive());
+    kill_shim(&other).await;
+    let task = api.ended(&other.id).await;
+    assert_lost(&task, "1 of its processes, which lived on, was killed");
 }
 
 /// R2

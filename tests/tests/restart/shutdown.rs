@@ -10,6 +10,10 @@ use heeler_tests::{
     v1::{watch_events_response::Item, *},
     watch::{count, task_of},
 };
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::UnixStream,
+};
 use tonic::Code;
 
 use super::assert_taken_back;
@@ -296,4 +300,36 @@ async fn an_upgrade_in_place_keeps_tasks_and_their_output() {
         .await;
     assert_eq!(api.lines(&fixture.id).await, ["before", "after"]);
     assert_eq!(api.revision().await, revision, "an event was recorded");
+}
+
+/// R7: a client whose write fails may drop the answer that it was about to read.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_connection_that_the_server_ends_can_be_written_to_until_its_client_has_read_the_end() {
+    const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    const PING: u8 = 6;
+    const ACK: u8 = 1;
+    let mut daemon = Daemon::start().await;
+    let mut connection = UnixStream::connect(daemon.socket()).await.unwrap();
+    connection.write_all(PREFACE).await.unwrap();
+    let api = daemon.api().await;
+    api.shutdown(ShutdownRequest::default()).await.unwrap();
+    let mut head = [0; 9];
+    while connection.read_exact(&mut head).await.is_ok() {
+        let [0, 0, length, kind, flags, ..] = head else {
+            panic!("a long frame: {head:?}");
+        };
+        let mut payload = vec![0; length.into()];
+        connection.read_exact(&mut payload).await.unwrap();
+        if (kind, flags & ACK) == (PING, 0) {
+            head[4] = ACK;
+            let answer = [&head[..], &payload].concat();
+            connection.write_all(&answer).await.unwrap();
+        }
+    }
+    connection
+        .write_all(&[0, 0, 8, PING, 0, 0, 0, 0, 0])
+        .await
+        .unwrap();
+    drop(connection);
+    daemon.exited(Duration::from_secs(10)).expect("an exit");
 }

@@ -37,9 +37,11 @@ async fn reflection_lists_and_describes_the_services() {
         "Inspect",
         "List",
         "ListQueues",
+        "ListSessions",
         "ReadOutput",
         "Remove",
         "ReportProgress",
+        "ResizeTerminal",
         "SendMessage",
         "Shutdown",
         "Spawn",
@@ -48,6 +50,7 @@ async fn reflection_lists_and_describes_the_services() {
         "Wait",
         "WatchEvents",
         "Work",
+        "WriteInput",
     ];
     assert_eq!(methods, expected);
     let result = daemon

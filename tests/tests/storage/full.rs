@@ -6,6 +6,7 @@ use heeler_tests::{
     Api, Daemon, FileSystem, ImageDisk, Process, Refusal, SpawnRequestExt as _, eventually,
     exclusive,
     outcome::{exit_code, proof_in},
+    queued,
     request::{self, cancel},
     secs, shell,
     v1::*,
@@ -406,4 +407,30 @@ async fn where_nothing_can_be_written_a_tree_without_its_shim_is_killed() {
     assert!(!leader.is_alive(), "{result:?}");
     disk.free();
     api.ended(&id).await;
+}
+
+/// O14, X1
+#[tokio::test]
+async fn a_queued_task_whose_admission_a_full_disk_refuses_starts_when_there_is_space() {
+    let Some((disk, daemon)) = without_reserve().await else {
+        return;
+    };
+    let api = daemon.api().await;
+    let (holder, _) = sleeper(&api, queued("q", SpawnRequest::default())).await;
+    let waiting = api.start(queued("q", shell("exit 3"))).await.id;
+    disk.fill();
+    let result = api.cancel_one(kill(&holder)).await;
+    assert_unrecorded(&result, ErrorReason::StorageFull);
+    daemon.logged("cannot record an admission").await;
+    assert_eq!(state(&api, &waiting).await, TaskState::Queued);
+    disk.free();
+    assert_eq!(exit_code(&api.ended(&waiting).await), 3);
+    let expected = [
+        TaskEventType::Created,
+        TaskEventType::Admitted,
+        TaskEventType::Started,
+        TaskEventType::Ended,
+    ];
+    let told: Vec<_> = types(&api.history_of(&waiting).await);
+    assert_eq!(told, expected);
 }

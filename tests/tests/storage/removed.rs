@@ -59,6 +59,41 @@ async fn when_the_state_directory_is_removed_every_call_is_answered() {
     assert!(!daemon.log().contains("panicked"), "{}", daemon.log());
 }
 
+/// R2, R3: a missing task file does not prove that the leader never ran.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_start_that_removes_the_state_directory_and_its_shim_leaves_no_process() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let (server, state) = (daemon.pid(), daemon.state_dir());
+    let pids = daemon.path("pids");
+    // The server is stopped while the records of the start go, if the leader is quicker than it.
+    let script = format!(
+        "kill -STOP {server}
+        echo $$ >> {pids}
+        (setsid sleep 1000 & echo $! >> {pids})
+        rm -rf {state}
+        kill -KILL $PPID
+        kill -CONT {server}
+        exec sleep 1000",
+        pids = pids.display(),
+        state = state.display(),
+    );
+    let answer = api.spawn(shell(&script)).await;
+    let two_pids = || fs::read_to_string(&pids).is_ok_and(|text| text.lines().count() == 2);
+    eventually("the tree", two_pids).await;
+    let tasks = api.all().await;
+    assert_eq!(tasks.len(), 1, "{answer:?}");
+    let ended = api.ended(&tasks[0].id).await;
+    let is_lost = matches!(ended.state(), TaskState::Lost | TaskState::Failed);
+    assert!(is_lost, "{ended:?}");
+    for pid in fs::read_to_string(&pids).unwrap().lines() {
+        let process = Process::now(pid.parse().unwrap());
+        let is_alive = process.is_some_and(|process| process.is_alive());
+        assert!(!is_alive, "{pid} lives after {ended:?}");
+    }
+    assert!(!daemon.log().contains("panicked"), "{}", daemon.log());
+}
+
 const SECRET: &str = "xyzzy-plugh-5309";
 
 /// Asserts that no byte of the state directory holds the secret.

@@ -7,7 +7,7 @@ mod connection;
 
 use std::ffi::{CStr, c_char};
 
-use assignment::{Assignment, Size};
+use assignment::{AfterFailure, Assignment, Size};
 use connection::Connection;
 use heeler_server::fuzz::{Description, description};
 use heeler_shim::wire::{MESSAGE, Order};
@@ -45,7 +45,7 @@ fn anything(bytes: &[u8]) {
         arguments,
         variables,
     };
-    if let Some(received) = Assignment::receive(size, &mut Connection(body)) {
+    if let Some(received) = Assignment::receive(size, AfterFailure::End, &mut Connection(body)) {
         let task = received.task().expect("what was received whole is a task");
         assert_eq!(texts(task.arguments).len() as u64, arguments);
         assert_eq!(texts(task.environment).len() as u64, variables);
@@ -67,7 +67,7 @@ fn from_the_server(sent: &Description) {
         arguments,
         variables,
     };
-    let received = Assignment::receive(size, &mut Connection(body));
+    let received = Assignment::receive(size, AfterFailure::End, &mut Connection(body));
     let received = received.expect("the server's own description");
     let task = received.task().expect("the server's own description");
     let optional = |text: Option<&CStr>| text.map_or(Vec::new(), |text| text.to_bytes().to_vec());

@@ -6,7 +6,15 @@ use heeler_tests::{Authority, Daemon, binary, cli::CommandResult, daemon::Builde
 use tempfile::TempDir;
 
 /// Programs that the examples run, which need not do more than end well.
-const PROGRAMS: [&str; 6] = ["make", "npm", "cargo", "check.sh", "build.sh", "subagent"];
+const PROGRAMS: [&str; 7] = [
+    "make",
+    "npm",
+    "cargo",
+    "check.sh",
+    "build.sh",
+    "subagent",
+    "some-stdio-server",
+];
 
 /// Ends a command that runs until Ctrl-C, with exit code 124, when it has shown that it runs.
 pub(super) const UNTIL_INTERRUPTED: &str = "timeout 1";
@@ -61,6 +69,7 @@ pub(super) fn prepare_home(daemon: &Daemon, programs: &TempDir) {
         ".local/share/bash-completion/completions",
         ".zfunc",
         ".config/fish/completions",
+        ".codex",
     ] {
         fs::create_dir_all(home.join(dir)).unwrap();
     }
@@ -82,6 +91,11 @@ async fn adapted(daemon: &Daemon, example: &str, ids: &[String; 2]) -> String {
         let script = "echo Listening on :80; exec sleep 60";
         daemon.spawned(&["--name", "dev", "-c", script]).await;
     }
+    let ids = match example.contains("heeler send shell") || example.contains("heeler send --") {
+        // It needs a stdin.
+        true => &[daemon.spawned(&["-i", "sleep", "60"]).await, ids[1].clone()],
+        false => ids,
+    };
     let example = example.replace("shell-4k2mzq7xda", &ids[0]);
     let example = example.replace("shell-7rw3hm2pqe", &ids[1]);
     if !["heeler send", "heeler report", "heeler check"]
@@ -111,8 +125,8 @@ async fn every_example_in_the_help_runs_as_printed() {
     let first = Daemon::start().await;
     let help = first.heeler(["--help"]).await.ok().stdout;
     let mut count = 0;
-    // `serve` has a test of its own; `doctor` looks at the processes of other tests too.
-    let skipped = ["serve", "doctor"];
+    // `serve`, `top` and `dashboard` have tests of their own; `doctor` looks at the processes of other tests too.
+    let skipped = ["serve", "top", "dashboard", "doctor"];
     for command in commands(&help)
         .iter()
         .filter(|name| !skipped.contains(&name.as_str()))

@@ -7,7 +7,7 @@ use heeler_tests::{Authority, binary, grpcurl};
 use super::examples::{UNTIL_INTERRUPTED, builder, prepare_home, programs, run};
 
 /// The first words of each shell block, in order, and the place where it is run.
-const BLOCKS: [(&str, Runner); 7] = [
+const BLOCKS: [(&str, Runner); 8] = [
     ("cargo run --release", Runner::Ci),
     ("mkdir -p ~/.config/systemd/user", Runner::Ci),
     ("id=$(heeler spawn", Runner::Here),
@@ -15,6 +15,7 @@ const BLOCKS: [(&str, Runner); 7] = [
     ("sock=$(heeler start)", Runner::Here),
     ("(cd sdk-typescript", Runner::Sdk),
     ("heeler serve --listen", Runner::Here),
+    ("heeler serve --http", Runner::Here),
 ];
 
 /// The place where a block is run.
@@ -50,6 +51,8 @@ async fn the_first_use_runs_as_printed() {
     let script = block("id=$(heeler spawn")
         // Ends at Ctrl-C.
         .replace("heeler logs", &format!("! {UNTIL_INTERRUPTED} heeler logs"))
+        // Needs a terminal.
+        .replace("heeler top ", "true ")
         // Looks at the processes of other tests too.
         .replace("heeler doctor ", "heeler doctor || true ")
         // Its exit code is shown, and is that of the task.
@@ -59,7 +62,7 @@ async fn the_first_use_runs_as_printed() {
     assert!(result.stdout.contains("proven gone"), "{result:?}");
     assert!(result.stdout.ends_with("\n3\n"), "{result:?}");
     let tasks = daemon.api().await.all().await;
-    assert_eq!(tasks.len(), 6, "five times spawn or restart, and run");
+    assert_eq!(tasks.len(), 8, "six times spawn or restart, and run twice");
 }
 
 /// U2
@@ -121,4 +124,34 @@ async fn the_daemons_over_the_network_run_as_printed() {
     );
     let listed = run(&daemon, &script).await.ok();
     assert!(listed.stdout.starts_with("ID "), "{listed:?}");
+}
+
+/// U2, H1
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_call_by_curl_runs_as_printed() {
+    if std::process::Command::new("curl")
+        .arg("-V")
+        .output()
+        .is_err()
+    {
+        return heeler_tests::not_installed("curl");
+    }
+    let programs = programs();
+    let daemon = builder(&programs).prepare();
+    let lines = block("heeler serve --http");
+    let (serve, calls) = lines.split_once('\n').unwrap();
+    let serve = serve.replace(":7118", ":0");
+    let calls = calls
+        .replace(":7118", ":$port")
+        .replace("~/.local/state", "$XDG_STATE_HOME");
+    let script = format!(
+        "{serve} 2>log &
+         until grep -q 'containment' log; do kill -0 $! || exit 9; sleep 0.02; done
+         port=$(sed -n 's/.*listening on http:..127.0.0.1:\\([0-9]*\\).*/\\1/p' log)
+         {calls}
+         code=$?; kill $!; wait $!; exit $code",
+        calls = calls.trim_end(),
+    );
+    let called = run(&daemon, &script).await.ok();
+    assert!(called.stdout.starts_with(r#"{"tasks":[]"#), "{called:?}");
 }

@@ -52,6 +52,14 @@ async fn logs_searches_by_expression_with_context_inverted_and_in_one_stream() {
     );
     assert_eq!(found(&["--grep", "^5$", "-C", "1"]).await, "4 5 6 ");
     assert_eq!(
+        found(&["--grep", "^(4|7|20)$", "-B", "1", "-A", "1", "--stdout"]).await,
+        "3 4 5 6 7 8 -- 19 20 Error: 21 "
+    );
+    assert_eq!(
+        found(&["-n", "4", "--grep", "^(4|20)$", "-C", "1", "--stdout"]).await,
+        "5 -- 19 20 Error: 21 "
+    );
+    assert_eq!(
         found(&["--grep", "^[12]", "-v", "--stdout"]).await,
         "3 4 5 6 7 8 9 Error: 21 "
     );

@@ -3,6 +3,7 @@
 use std::process::Stdio;
 
 use heeler_tests::{Daemon, cli::CommandResult, within};
+use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use super::{door, open};
@@ -78,6 +79,40 @@ async fn one_stream_follows_a_session_and_the_tasks_that_start_later_to_their_en
     assert_eq!(next().await, None);
     let exit = within("the exit", follower.wait()).await.unwrap();
     assert!(exit.success());
+}
+
+/// O15, U2
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn one_stream_of_several_tasks_is_printed_as_its_messages_with_json() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let ids = [
+        daemon.spawned(&["-c", "echo one"]).await,
+        daemon.spawned(&["-c", "echo two"]).await,
+    ];
+    for id in &ids {
+        api.ended(id).await;
+    }
+    let [a, b] = &ids;
+    let followed = daemon.heeler(["logs", "-f", "--json", a, b]).await.ok();
+    let messages: Vec<Value> = followed
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    for (id, data) in [(a, "b25lCg=="), (b, "dHdvCg==")] {
+        let of_task = |message: &&Value| {
+            let named = [&message["task"]["id"], &message["ended"]["id"]];
+            message["output"]["taskId"] == **id || named.contains(&&Value::from(id.as_str()))
+        };
+        let of_task: Vec<&Value> = messages.iter().filter(of_task).collect();
+        let [task, output, ended] = of_task.as_slice() else {
+            panic!("{messages:#?}");
+        };
+        assert!(task["task"].is_object() && ended["ended"].is_object());
+        assert_eq!(output["output"]["chunks"][0]["data"], data);
+        assert_eq!(output["output"]["nextOffset"], "4");
+    }
 }
 
 /// O11, O15

@@ -152,6 +152,26 @@ async fn a_foreground_timeout_can_cancel_the_task() {
     assert_eq!(task.state(), TaskState::TimedOut);
 }
 
+/// O8, C11
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_kill_by_the_output_limit_is_explained_by_every_command() {
+    let daemon = Daemon::start().await;
+    let args = "run --max-output 256KiB --on-output-limit kill -- yes";
+    let result = daemon.heeler(args.split(' ')).await;
+    let cause = "killed by SIGKILL: it wrote too much output\n";
+    let id = daemon.api().await.all().await.remove(0).id;
+    assert_eq!(result.code, Some(137));
+    let expected = format!("heeler: {id}: FAILED, {cause}");
+    assert!(result.stderr.ends_with(&expected), "{}", result.stderr);
+    let waited = daemon.heeler(["wait", &id]).await;
+    let expected = (Some(137), format!("{id}  FAILED, {cause}"));
+    assert_eq!((waited.code, waited.stdout), expected);
+    let ended = daemon.heeler(["events", "--type", "ended"]).await.ok();
+    assert!(ended.stdout.ends_with(cause), "{ended:?}");
+    let listed = daemon.heeler(["ps", "-a"]).await.ok();
+    assert!(listed.stdout.contains("output limit"), "{listed:?}");
+}
+
 /// F6
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_killed_run_leaves_its_task_to_on_disconnect() {

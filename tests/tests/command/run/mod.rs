@@ -3,7 +3,10 @@
 mod background;
 mod ending;
 mod ensure;
+mod input;
+mod own_terminal;
 mod queue;
+mod relay;
 mod shell;
 mod terminal;
 

@@ -1,0 +1,8 @@
+//! JSON over HTTP: calls, streams, refusals, the page, the dashboard and the metrics.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod calls;
+mod dashboard;
+mod metrics;
+mod refusals;
