@@ -56,9 +56,18 @@ impl Bench {
 
     /// Starts a daemon without finished tasks.
     pub(crate) async fn daemon(&self, containment: Containment) -> Result<Daemon> {
+        self.daemon_with(containment, &[]).await
+    }
+
+    /// Starts a daemon without finished tasks, with further flags.
+    pub(crate) async fn daemon_with(
+        &self,
+        containment: Containment,
+        flags: &'static [&'static str],
+    ) -> Result<Daemon> {
         let dir = self.directory()?;
         let state = dir.join("state");
-        Daemon::start(&self.heeler, dir, state, containment).await
+        Daemon::start(&self.heeler, dir, state, containment, flags).await
     }
 
     /// Starts a daemon on an existing state directory.
@@ -68,6 +77,7 @@ impl Bench {
             self.directory()?,
             state.to_owned(),
             Containment::Best,
+            &[],
         )
         .await
     }

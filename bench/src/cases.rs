@@ -1,11 +1,14 @@
 //! The measurements, one file each, in the order in which they run.
 
+mod callers;
 mod calls;
 mod cancel;
 mod capture;
 mod command;
 mod follow;
 mod history;
+mod input;
+mod output;
 mod restart;
 mod size;
 mod spawn_latency;
@@ -13,19 +16,24 @@ mod spawn_throughput;
 mod watchers;
 mod workers;
 
+pub(crate) use callers::play as call_from_inside;
+
 use crate::{Result, bench::Bench};
 
 /// The names of the cases. Those that need many finished tasks come last, because these take a while to
 /// create.
-pub(crate) const NAMES: [&str; 12] = [
+pub(crate) const NAMES: [&str; 15] = [
     "spawn_throughput",
     "spawn_latency",
     "command",
     "cancel",
     "capture",
     "follow",
+    "output",
+    "input",
     "watchers",
     "calls",
+    "callers",
     "workers",
     "restart",
     "history",
@@ -41,8 +49,11 @@ pub(crate) async fn run(name: &str, bench: &Bench) -> Result {
         "cancel" => cancel::run(bench).await,
         "capture" => capture::run(bench).await,
         "follow" => follow::run(bench).await,
+        "output" => output::run(bench).await,
+        "input" => input::run(bench).await,
         "watchers" => watchers::run(bench).await,
         "calls" => calls::run(bench).await,
+        "callers" => callers::run(bench).await,
         "workers" => workers::run(bench).await,
         "restart" => restart::run(bench).await,
         "history" => history::run(bench).await,

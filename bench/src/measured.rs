@@ -2,6 +2,7 @@
 
 pub(crate) mod connection;
 pub(crate) mod daemon;
+pub(crate) mod http;
 pub(crate) mod past;
 pub(crate) mod process;
 pub(crate) mod program;

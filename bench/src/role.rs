@@ -7,14 +7,14 @@ mod server;
 
 use std::{
     fs::File,
-    io::{self, Write},
+    io::{self, BufWriter, Write},
     path::Path,
 };
 
 use tokio::runtime;
 
 use crate::{
-    Result,
+    Result, cases,
     measured::tasks::{self, Naming},
 };
 
@@ -36,6 +36,8 @@ pub(crate) fn play(name: &str, args: &[String]) -> Result {
         ),
         "kill" => kill::run(Kind::read(arg(0)?)?),
         "write" => write(arg(0)?.parse()?, arg(1)?.parse()?),
+        "lines" => lines(arg(0)?.parse()?),
+        "caller" => call(arg(0)?.as_ref()),
         "load" => load(arg(0)?.as_ref(), arg(1)?, arg(2)?.parse()?),
         "server" => server::run(arg(0)?.as_ref()),
         _ => Err(format!("{name} is no role").into()),
@@ -51,6 +53,23 @@ fn write(size: usize, count: usize) -> Result {
         out.write_all(&piece)?;
     }
     Ok(())
+}
+
+/// Writes this many numbered lines of 64 bytes to stdout.
+fn lines(count: usize) -> Result {
+    let mut out = BufWriter::with_capacity(4 << 10, File::from(nix::unistd::dup(io::stdout())?));
+    for number in 0..count {
+        writeln!(out, "line {number:<58}")?;
+    }
+    Ok(out.flush()?)
+}
+
+/// Calls a running daemon, inside of whose task it is.
+fn call(socket: &Path) -> Result {
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(cases::call_from_inside(socket))
 }
 
 /// Runs this many tasks on a running daemon, for a profiler.

@@ -1,5 +1,5 @@
 //! Calls that only read: Inspect and List of 50, against the same bytes from a bare tonic server, and
-//! against a health check of the same daemon.
+//! against a health check of the same daemon; and List as JSON over HTTP, against List by gRPC.
 
 use std::time::Instant;
 
@@ -15,6 +15,7 @@ use crate::{
     floor::bare_server::{self, BareServer},
     measured::{
         daemon::Containment,
+        http::Http,
         program::TRUE,
         tasks::{self, Ends},
     },
@@ -33,7 +34,8 @@ const TASKS: usize = 50;
 const GOAL: Goal = Goal::at_least(0.5, 0.8);
 
 pub(super) async fn run(bench: &Bench) -> Result {
-    let daemon = bench.daemon(Containment::Best).await?;
+    let http = &["--http", "127.0.0.1:0"];
+    let daemon = bench.daemon_with(Containment::Best, http).await?;
     let bare = BareServer::start(bench).await?;
     tasks::sleepers(&daemon.socket(), TASKS).await?;
     let (mut stub, ends) = (daemon.stub().await?, Ends::watch(&daemon.socket()).await?);
@@ -51,11 +53,7 @@ pub(super) async fn run(bench: &Bench) -> Result {
         bare: bare.channel().await?,
     };
     for (name, path, request) in [
-        (
-            "List of 50",
-            "/heeler.v1.BackgroundTasks/List",
-            list.encode_to_vec(),
-        ),
+        ("List of 50", LIST, list.encode_to_vec()),
         (
             "Inspect of a live task",
             INSPECT,
@@ -69,9 +67,29 @@ pub(super) async fn run(bench: &Bench) -> Result {
     ] {
         both.measure(name, path, request.into()).await?;
     }
+    json_list(&both.daemon, &daemon.http()?).await?;
     daemon.end().await
 }
 
+/// List as JSON over HTTP, a connection for each caller as browsers and scripts have it.
+async fn json_list(grpc: &Channel, http: &Http) -> Result {
+    let request = ListRequest::default().encode_to_vec().into();
+    let (mut figures, mut floors) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        floors.push(calls(grpc, LIST, &request).await?);
+        figures.push(json_calls(http, LIST, "{}").await?);
+    }
+    tell(Row {
+        what: "List of 50 as JSON over HTTP; floor: by gRPC".to_owned(),
+        figure: rate(median(&figures)),
+        floor: rate(median(&floors)),
+        value: median_ratio(&figures, &floors),
+        goal: Some(Goal::at_least(0.3, 0.5)),
+    });
+    Ok(())
+}
+
+const LIST: &str = "/heeler.v1.BackgroundTasks/List";
 const INSPECT: &str = "/heeler.v1.BackgroundTasks/Inspect";
 const CHECK: &str = "/grpc.health.v1.Health/Check";
 
@@ -112,16 +130,42 @@ impl Both {
 
 /// Calls per second.
 async fn calls(channel: &Channel, path: &'static str, request: &Bytes) -> Result<f64> {
-    let begun = Instant::now();
-    let mut callers = JoinSet::new();
-    for _ in 0..CALLERS {
+    per_second(|| {
         let (channel, request) = (channel.clone(), request.clone());
-        callers.spawn(async move {
+        async move {
             for _ in 0..CALLS {
                 bare_server::unary(channel.clone(), path, request.clone()).await?;
             }
-            Result::Ok(())
-        });
+            Ok(())
+        }
+    })
+    .await
+}
+
+/// The same by JSON over HTTP.
+async fn json_calls(http: &Http, path: &'static str, json: &'static str) -> Result<f64> {
+    per_second(|| {
+        let http = http.clone();
+        async move {
+            let mut connection = http.connect().await?;
+            for _ in 0..CALLS {
+                connection.call(path, json).await?;
+            }
+            Ok(())
+        }
+    })
+    .await
+}
+
+/// Calls per second of all callers, each of which makes as many.
+async fn per_second<F>(caller: impl Fn() -> F) -> Result<f64>
+where
+    F: Future<Output = Result> + Send + 'static,
+{
+    let begun = Instant::now();
+    let mut callers = JoinSet::new();
+    for _ in 0..CALLERS {
+        callers.spawn(caller());
     }
     while let Some(called) = callers.join_next().await {
         called??;

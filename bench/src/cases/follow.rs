@@ -61,7 +61,7 @@ async fn one_reader(daemon: &Daemon) -> Result {
         tail.push(read_by_tail(daemon, pieces)?);
         figures.push(follow(daemon, 1, pieces).await?.reader);
     }
-    let goal = Goal::at_least(0.5, 0.5);
+    let goal = Goal::at_least(0.5, 0.8);
     row(
         "follow by 1 reader; floor: capture".to_owned(),
         &figures,

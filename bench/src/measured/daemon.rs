@@ -24,6 +24,7 @@ use crate::{
     floor::cgroup,
     measured::{
         connection::{self, Stub},
+        http::Http,
         process,
     },
 };
@@ -47,6 +48,10 @@ pub(crate) struct Daemon {
     dir: PathBuf,
     state: PathBuf,
     containment: Containment,
+    /// Further flags of `heeler serve`.
+    flags: &'static [&'static str],
+    /// Its address for JSON over HTTP, if its flags ask for one.
+    http: Option<String>,
     /// `None` once it is being ended.
     child: Option<Child>,
     cgroup: Option<PathBuf>,
@@ -59,12 +64,15 @@ impl Daemon {
         dir: PathBuf,
         state: PathBuf,
         containment: Containment,
+        flags: &'static [&'static str],
     ) -> Result<Self> {
         let mut daemon = Self {
             heeler: heeler.to_owned(),
             dir,
             state,
             containment,
+            flags,
+            http: None,
             child: None,
             cgroup: None,
         };
@@ -84,6 +92,7 @@ impl Daemon {
         if self.containment == Containment::Subreaper {
             command.args(["--containment", "subreaper"]);
         }
+        command.args(self.flags);
         command.env("HEELER_LOG", "error").current_dir(&self.dir);
         command
             .stdin(Stdio::null())
@@ -94,7 +103,10 @@ impl Daemon {
         let ready = child.stderr.take().map(announcement);
         self.child = Some(child);
         match ready.and_then(|ready| ready.recv_timeout(TIME_LIMIT).ok()) {
-            Some(Ok(at)) => Ok(at - begun),
+            Some(Ok(ready)) => {
+                self.http = ready.http;
+                Ok(ready.at - begun)
+            }
             Some(Err(words)) => Err(format!("the daemon does not serve:\n{words}").into()),
             None => Err("the daemon does not serve".into()),
         }
@@ -180,6 +192,13 @@ impl Daemon {
         process::with_argument_below(&self.state.join("tasks"))
     }
 
+    /// Its address for JSON over HTTP, and the token.
+    pub(crate) fn http(&self) -> Result<Http> {
+        let host = self.http.clone().ok_or("it was started without --http")?;
+        let token = fs::read_to_string(self.state.join("token"))?;
+        Ok(Http::new(host, token.trim_end()))
+    }
+
     /// The path of its socket.
     pub(crate) fn socket(&self) -> PathBuf {
         self.path("heeler.sock")
@@ -206,19 +225,32 @@ impl Drop for Daemon {
     }
 }
 
+/// The announcement of a daemon that serves.
+#[derive(Debug)]
+struct Announced {
+    at: Instant,
+    http: Option<String>,
+}
+
 /// Sends a message when the daemon reports that it serves, or its output if it ends before that. All of
 /// its output is read, so that it never blocks.
-fn announcement(stderr: ChildStderr) -> Receiver<std::result::Result<Instant, String>> {
+fn announcement(stderr: ChildStderr) -> Receiver<std::result::Result<Announced, String>> {
     let (tell, ready) = mpsc::channel();
     thread::spawn(move || {
-        let mut words = String::new();
+        let (mut words, mut at, mut http) = (String::new(), None, None);
         for line in BufReader::new(stderr)
             .lines()
             .map_while(std::result::Result::ok)
         {
-            if line.starts_with("heeler: listening on") {
+            if let Some(address) = line.strip_prefix("heeler: listening on ") {
+                at.get_or_insert_with(Instant::now);
+                if let Some(host) = address.strip_prefix("http://") {
+                    http = Some(host.to_owned());
+                }
+            } else if let (true, Some(at)) = (line.starts_with("heeler: containment"), at) {
+                let http = http.take();
                 // The receiver may have stopped waiting.
-                let _ = tell.send(Ok(Instant::now()));
+                let _ = tell.send(Ok(Announced { at, http }));
             }
             words.push_str(&line);
             words.push('\n');

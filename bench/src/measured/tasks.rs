@@ -11,7 +11,7 @@ use std::{
 };
 
 use heeler_proto::v1::{
-    ArgvCommand, OutputPolicy, SpawnRequest, TaskEventType, TaskFilter, TaskSpec,
+    ArgvCommand, OutputPolicy, SpawnRequest, TaskEventType, TaskFilter, TaskSpec, TerminalPolicy,
     WatchEventsRequest, task_spec::Command, watch_events_response::Item,
 };
 use tokio::{
@@ -74,8 +74,14 @@ pub(crate) async fn spawn_as(stub: &mut Stub, args: &[&str], naming: Naming) -> 
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         request.request_id = format!("heeler-bench-{}-{number}", std::process::id());
     }
-    let task = stub.spawn(request).await?.into_inner().task;
-    Ok(task.ok_or("an answer without a task")?.id)
+    start(stub, request).await
+}
+
+/// Starts a task of a session and returns its id.
+pub(crate) async fn spawn_in(stub: &mut Stub, args: &[&str], session: &str) -> Result<String> {
+    let mut request = request(args);
+    request.spec.get_or_insert_default().session_id = session.to_owned();
+    start(stub, request).await
 }
 
 /// Starts a task whose output may take so many bytes of disk, and returns its id.
@@ -89,6 +95,21 @@ pub(crate) async fn spawn_limited(
         max_bytes,
         ..OutputPolicy::default()
     });
+    start(stub, request).await
+}
+
+/// Starts a task with a terminal and returns its id.
+pub(crate) async fn spawn_on_terminal(
+    stub: &mut Stub,
+    args: &[&str],
+    terminal: TerminalPolicy,
+) -> Result<String> {
+    let mut request = request(args);
+    request.spec.get_or_insert_default().terminal = Some(terminal);
+    start(stub, request).await
+}
+
+async fn start(stub: &mut Stub, request: SpawnRequest) -> Result<String> {
     let task = stub.spawn(request).await?.into_inner().task;
     Ok(task.ok_or("an answer without a task")?.id)
 }
