@@ -1,6 +1,6 @@
 //! A server is killed or ended, and the next one takes its tasks back.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, error::Error as _};
 
 use heeler_tests::{
     Api, Daemon, eventually,
@@ -191,7 +191,9 @@ async fn the_server_answers_only_after_it_has_taken_every_task_back() {
             };
             match api.list(request.clone()).await {
                 Ok(page) => return page,
-                Err(status) => assert_eq!(status.code(), tonic::Code::Unavailable),
+                // A shim that was being started at the kill keeps the old socket until its exec.
+                Err(broken) if broken.source().is_some() => {}
+                Err(refused) => assert_eq!(refused.code(), tonic::Code::Unavailable, "{refused:?}"),
             }
         }
     });
