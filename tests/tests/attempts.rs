@@ -228,6 +228,58 @@ async fn a_task_is_ready_anew_in_each_attempt() {
     daemon.no_processes().await;
 }
 
+/// O16, Y1
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_line_that_an_attempt_leaves_open_is_not_continued_by_the_next_one() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let script = "test $n = 1 && { printf 'error 1, Loading...'; exit 1; }; \
+                  printf 'error 2\\nListening\\n'; sleep 600";
+    let request = restarted(counted(&daemon, script), millis(50), 1);
+    let mut request = request.with_ready(Probe::Pattern("^Listening".into()));
+    request.spec.get_or_insert_default().output = Some(OutputPolicy {
+        patterns: vec![OutputPattern {
+            name: "errors".into(),
+            regex: "^error".into(),
+            cooldown: Some(millis(0)),
+            ..OutputPattern::default()
+        }],
+        ..OutputPolicy::default()
+    });
+    let id = api.start(request).await.id;
+    let mut watch = api.watch_after(0).await;
+    let events = watch.until_of(&id, TaskEventType::Ready).await;
+    let starts = |events: &[TaskEvent]| -> Vec<u64> {
+        let matches = events.iter().filter_map(|event| event.r#match.as_ref());
+        let lines = matches.flat_map(|found| &found.lines);
+        lines.map(|line| line.offset).collect()
+    };
+    let mut found = starts(&events);
+    while found.len() < 2 {
+        found.extend(starts(&watch.until_of(&id, TaskEventType::Matched).await));
+    }
+    let first = "error 1, Loading...".len() as u64;
+    assert_eq!(found, [0, first], "each line of the pattern once");
+    api.kill(&id).await;
+    daemon.no_processes().await;
+}
+
+/// L3
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_task_that_is_stopped_between_two_attempts_has_the_use_of_the_earlier_ones() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let busy = "i=0; while test $i -lt 20000; do i=$((i+1)); done; exit 5";
+    let request = restarted(counted(&daemon, busy), secs(3600), 1);
+    let id = api.start(request).await.id;
+    between_attempts(&api, &id).await;
+    api.kill(&id).await;
+    api.ended(&id).await;
+    let used = api.inspect(&id).await.unwrap().resources.unwrap();
+    assert!(used.memory_bytes > 0, "{used:?}");
+    daemon.no_processes().await;
+}
+
 /// R1, R3
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_failure_while_no_server_runs_is_followed_by_one_attempt_of_the_next_server() {
@@ -260,6 +312,26 @@ async fn a_failure_while_no_server_runs_is_followed_by_one_attempt_of_the_next_s
     assert_eq!(api.output(&started.id).await, b"attempt 1\nattempt 2\n");
     assert_eq!(daemon.line_count("count"), 2);
     daemon.no_processes().await;
+}
+
+/// R3
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_shim_of_an_unknown_task_does_not_wait_for_another_attempt() {
+    let mut daemon = Daemon::start().await;
+    daemon.terminate();
+    daemon.save_journal();
+    daemon.restart().await;
+    let api = daemon.api().await;
+    let request = restarted(counted(&daemon, "exit 5"), secs(3600), 0);
+    let id = api.start(request).await.id;
+    between_attempts(&api, &id).await;
+    let shims = shims_of(&daemon.state_dir().join("tasks"));
+    let shim = shims.iter().find(|shim| shim.command().contains(&id));
+    daemon.kill9();
+    daemon.restore_journal();
+    daemon.restart().await;
+    eventually("the end of the shim", || shim.unwrap().is_gone()).await;
+    daemon.logged("file of an unknown task was set aside").await;
 }
 
 /// R2

@@ -328,7 +328,8 @@ impl Life {
                 output_bytes,
             } => {
                 let proof = ProofResult::Proven(method);
-                let end = TreeEnded::unobserved(Some(end), proof, output_bytes, now.wall);
+                let end =
+                    TreeEnded::unobserved(&self.task, Some(end), proof, output_bytes, now.wall);
                 self.tree_ended(end, now.wall)
             }
             Input::StopRequested(request) => self.stop_requested(request, now),

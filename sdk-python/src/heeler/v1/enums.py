@@ -350,7 +350,7 @@ class TaskEventType(OpenEnum):
     STARTING and not ready. Sent again, without RESTARTED, if the next attempt cannot be started."""
 
     RESTARTED = 19
-    """The leader of the next attempt runs; the task is RUNNING."""
+    """The leader of the next attempt runs. The task is RUNNING, or STOPPING if a stop came while it was being started."""
 
     PROGRESS = 20
     """The worker has reported progress, or the worker of a task with processes has delivered its result.

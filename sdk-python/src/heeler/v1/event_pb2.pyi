@@ -83,7 +83,7 @@ class _TaskEventTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TaskEve
     STARTING and not ready. Sent again, without RESTARTED, if the next attempt cannot be started.
     """
     TASK_EVENT_TYPE_RESTARTED: _TaskEventType.ValueType  # 19
-    """The leader of the next attempt runs; the task is RUNNING."""
+    """The leader of the next attempt runs. The task is RUNNING, or STOPPING if a stop came while it was being started."""
     TASK_EVENT_TYPE_PROGRESS: _TaskEventType.ValueType  # 20
     """The worker has reported progress, or the worker of a task with processes has delivered its result.
     Progress is announced at most once per second and task, as the sum of what was reported meanwhile;
@@ -154,7 +154,7 @@ TASK_EVENT_TYPE_RESTARTING: TaskEventType.ValueType  # 18
 STARTING and not ready. Sent again, without RESTARTED, if the next attempt cannot be started.
 """
 TASK_EVENT_TYPE_RESTARTED: TaskEventType.ValueType  # 19
-"""The leader of the next attempt runs; the task is RUNNING."""
+"""The leader of the next attempt runs. The task is RUNNING, or STOPPING if a stop came while it was being started."""
 TASK_EVENT_TYPE_PROGRESS: TaskEventType.ValueType  # 20
 """The worker has reported progress, or the worker of a task with processes has delivered its result.
 Progress is announced at most once per second and task, as the sum of what was reported meanwhile;

@@ -113,7 +113,12 @@ impl Records {
 
     /// The records of one attempt: without those of its leader, if the file has them of another one.
     pub(crate) fn of_attempt(self, attempt: u32) -> Self {
-        let recorded = self.attempt.whole().map_or(1, |begin| begin.attempt);
+        let recorded = match self.attempt {
+            Slot::Whole(begin) => begin.attempt,
+            // Damage hides no other record.
+            Slot::Damaged => attempt,
+            Slot::Empty | Slot::UnknownVersion(_) => 1,
+        };
         if recorded == attempt {
             return self;
         }
@@ -176,6 +181,18 @@ mod tests {
         assert_eq!(records.leader_exit, Slot::Damaged);
         assert_eq!(records.unreadable(), ["leader's exit: damaged"]);
         assert!(!records.are_blank());
+    }
+
+    /// R4
+    #[test]
+    fn damage_to_the_number_of_the_attempt_hides_no_record_of_it() {
+        let mut page = [0; BLOCKS_START as usize];
+        page[1024..1536].copy_from_slice(&failed().encode());
+        let before = Records::read(&page).of_attempt(2);
+        assert_eq!(before.start, Slot::Empty, "that of the first attempt");
+        page[position::ATTEMPT as usize] = 1;
+        let damaged = Records::read(&page).of_attempt(2);
+        assert_eq!(damaged.start, Slot::Whole(failed()));
     }
 
     /// O17

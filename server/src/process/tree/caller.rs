@@ -142,9 +142,8 @@ fn signs(pid: i32, containment: &ChosenContainment) -> Option<Signs> {
     Some(signs)
 }
 
-/// Goes from parent to parent; `None` if one has ended on the way. A process that is older than its child is
-/// the parent that the child named: one that got its pid later is younger. Of any other one the child is
-/// asked again.
+/// Goes from parent to parent; `None` if one has ended on the way. A process that got the pid of an ended parent
+/// is younger than the child. So an older one is the parent, and for any other one the child is read again.
 fn ancestors(pid: i32) -> Option<Signs> {
     let mut signs = Signs::default();
     let (mut child, mut process) = (pid, stat(pid).ok()?);

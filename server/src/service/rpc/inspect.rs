@@ -117,7 +117,10 @@ async fn screen(
         return Ok(None);
     };
     call.reserve(Screen::memory(size)).await;
-    let screen = service.supervisor.screen(task, size).await;
+    let screen = service
+        .supervisor
+        .screen(call.search_key(), task, size)
+        .await;
     let screen = screen.map_err(|error| Refusal::storage("draw the screen", &error))?;
     Ok(Some(v1::Screen {
         lines: screen.lines,

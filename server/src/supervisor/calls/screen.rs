@@ -2,25 +2,32 @@
 
 use std::{
     io,
-    sync::Arc,
     time::{Duration, Instant},
 };
 
-use tokio::{task::spawn_blocking, time::timeout};
+use tokio::time::timeout;
 
-use crate::supervisor::Supervisor;
-use crate::task::{Item, Tail, Task, TerminalSize};
+use crate::{
+    supervisor::{SearchKey, Supervisor},
+    task::{Item, Tail, Task, TerminalSize},
+};
 
 /// The output that is drawn.
 const DRAWN_BYTES: usize = 256 << 10;
 /// The characters that are drawn between two looks at the clock.
 const STEP: usize = 64;
-/// The longest time of drawing: few bytes can move a whole screen, and a task may write nothing else.
+/// The time of drawing after which a screen is as far as it has come: few bytes can move a whole screen, and a
+/// task may write nothing else.
 const DRAW_WITHIN: Duration = Duration::from_secs(2);
+/// The time after which drawing makes way for others.
+const TURN: Duration = Duration::from_millis(20);
 /// The time that a shim has to tell the size.
 const SIZE_WITHIN: Duration = Duration::from_secs(1);
 /// The memory of a character on one of the two screens of a terminal.
 const CELL_BYTES: usize = 24;
+/// The memory of the rows that one sequence can add before the screen is cut to its size again: it can repeat a
+/// character 65,535 times, in rows of one column.
+const ADDED_BYTES: usize = 65_535 * (CELL_BYTES + 64);
 
 /// The text on a screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +44,7 @@ impl Screen {
     /// The most memory that it takes to draw a screen of this size.
     pub(crate) fn memory(size: TerminalSize) -> usize {
         let cells = usize::from(size.columns) * usize::from(size.rows);
-        2 * CELL_BYTES * cells + 2 * DRAWN_BYTES
+        2 * CELL_BYTES * cells + 2 * DRAWN_BYTES + ADDED_BYTES
     }
 }
 
@@ -53,42 +60,82 @@ impl Supervisor {
         Some(now.unwrap_or(at_start).within_limits())
     }
 
-    /// Draws the screen of a task.
-    pub(crate) async fn screen(&self, task: &Arc<Task>, size: TerminalSize) -> io::Result<Screen> {
+    /// Draws the screen of a task, in the turns of its reader.
+    pub(crate) async fn screen(
+        &self,
+        reader: SearchKey,
+        task: &Task,
+        size: TerminalSize,
+    ) -> io::Result<Screen> {
         let (task_dir, id) = (self.shared.parts.task_dir.clone(), task.id.clone());
-        let drawn = spawn_blocking(move || {
+        let begin = move || {
             let tail = match task_dir.open(&id)? {
                 Some(file) => file.tail(DRAWN_BYTES)?,
                 None => Tail::default(),
             };
-            draw(&tail, size)
-        });
-        drawn.await.map_err(io::Error::other)?
+            Drawing::begin(&tail, size)
+        };
+        let mut drawing = self.in_turn(reader, begin).await??;
+        while !drawing.is_done() {
+            drawing = self.in_turn(reader, move || drawing.go_on()).await?;
+        }
+        Ok(drawing.screen())
     }
 }
 
-fn draw(tail: &Tail, size: TerminalSize) -> io::Result<Screen> {
-    let (columns, rows) = (size.columns.into(), size.rows.into());
-    let mut terminal = avt::Terminal::new(columns, rows).map_err(io::Error::other)?;
-    let bytes: Vec<u8> = tail.items.iter().flat_map(data).copied().collect();
-    let text = String::from_utf8_lossy(&bytes);
-    let (mut rest, until) = (&*text, Instant::now() + DRAW_WITHIN);
-    while !rest.is_empty() && Instant::now() < until {
-        let (step, later) = rest.split_at(rest.floor_char_boundary(STEP));
-        terminal.feed(step);
-        rest = later;
+/// A screen that is being drawn.
+struct Drawing {
+    terminal: avt::Terminal,
+    size: TerminalSize,
+    text: String,
+    /// The part of the text that is drawn.
+    drawn: usize,
+    took: Duration,
+}
+
+impl Drawing {
+    fn begin(tail: &Tail, size: TerminalSize) -> io::Result<Self> {
+        let (columns, rows) = (size.columns.into(), size.rows.into());
+        let bytes: Vec<u8> = tail.items.iter().flat_map(data).copied().collect();
+        Ok(Self {
+            terminal: avt::Terminal::new(columns, rows).map_err(io::Error::other)?,
+            size,
+            text: String::from_utf8_lossy(&bytes).into_owned(),
+            drawn: 0,
+            took: Duration::ZERO,
+        })
     }
-    let cursor = terminal.cursor();
-    let lines = terminal.screen().visible_lines();
-    Ok(Screen {
-        size,
-        lines: lines
-            .map(|line| line.text().trim_end().to_owned())
-            .collect(),
-        cursor_column: cursor.col,
-        cursor_row: cursor.row,
-        is_cursor_visible: cursor.visible,
-    })
+
+    fn is_done(&self) -> bool {
+        self.drawn == self.text.len() || self.took >= DRAW_WITHIN
+    }
+
+    /// Draws for one turn.
+    fn go_on(mut self) -> Self {
+        let begun = Instant::now();
+        while self.drawn < self.text.len() && begun.elapsed() < TURN {
+            let rest = &self.text[self.drawn..];
+            let step = &rest[..rest.floor_char_boundary(STEP)];
+            self.terminal.feed(step);
+            self.drawn += step.len();
+        }
+        self.took += begun.elapsed();
+        self
+    }
+
+    fn screen(&self) -> Screen {
+        let cursor = self.terminal.cursor();
+        let lines = self.terminal.screen().visible_lines();
+        Screen {
+            size: self.size,
+            lines: lines
+                .map(|line| line.text().trim_end().to_owned())
+                .collect(),
+            cursor_column: cursor.col,
+            cursor_row: cursor.row,
+            is_cursor_visible: cursor.visible,
+        }
+    }
 }
 
 fn data(item: &Item) -> &[u8] {
@@ -104,8 +151,8 @@ mod tests {
     use super::*;
     use crate::task::{Chunk, Stream, Timestamp};
 
-    fn drawn(data: &[u8], columns: u16, rows: u16) -> Screen {
-        let tail = Tail {
+    fn tail(data: &[u8]) -> Tail {
+        Tail {
             items: vec![Item::Chunk(Chunk {
                 offset: 0,
                 stream: Stream::Stdout,
@@ -113,8 +160,16 @@ mod tests {
                 data: data.to_vec(),
             })],
             end: data.len() as u64,
-        };
-        draw(&tail, TerminalSize { columns, rows }).unwrap()
+        }
+    }
+
+    fn drawn(data: &[u8], columns: u16, rows: u16) -> Screen {
+        let tail = tail(data);
+        let mut drawing = Drawing::begin(&tail, TerminalSize { columns, rows }).unwrap();
+        while !drawing.is_done() {
+            drawing = drawing.go_on();
+        }
+        drawing.screen()
     }
 
     /// I5
@@ -124,6 +179,28 @@ mod tests {
         assert_eq!(screen.lines, ["a       b", "über", ""]);
         assert_eq!((screen.cursor_column, screen.cursor_row), (2, 0));
         assert!(!screen.is_cursor_visible);
+    }
+
+    /// I5, O12
+    #[test]
+    fn a_turn_of_drawing_is_short_whatever_the_task_writes() {
+        let repeated = b"x\x1b[65535b".repeat(16_000);
+        let tail = tail(&repeated);
+        let drawing = Drawing::begin(
+            &tail,
+            TerminalSize {
+                columns: 1,
+                rows: 1,
+            },
+        )
+        .unwrap();
+        let begun = Instant::now();
+        let drawing = drawing.go_on();
+        assert!(!drawing.is_done(), "it all fits into a turn");
+        assert!(
+            begun.elapsed() < Duration::from_secs(2),
+            "much longer than a turn"
+        );
     }
 
     /// I5

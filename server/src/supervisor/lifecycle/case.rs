@@ -17,7 +17,7 @@ use crate::{
     journal::Memory,
     process::{
         BootId,
-        task_file::{LeaderExit, Records, Stage, Start, TreeEnd},
+        task_file::{Identity, LeaderExit, Records, Stage, Start, TreeEnd},
     },
     task::TaskUid,
 };
@@ -214,6 +214,23 @@ fn unwatched(tree: Tree, leader: Option<LeaderExit>, loss: Loss) -> Option<Case>
     }
 }
 
+/// The task of a shim that has recorded the end of its tree and still holds the file. It may be kept for another
+/// attempt.
+pub(in crate::supervisor) fn kept_shim(seen: &Seen) -> Option<TaskUid> {
+    match &seen.file {
+        FileSeen::Own {
+            lock: Lock::Held,
+            records,
+            ..
+        } if records.tree_end.whole().is_some() => records.identity.whole().map(task_uid),
+        FileSeen::Own { .. } | FileSeen::NotAFile | FileSeen::OfAnotherTask => None,
+    }
+}
+
+fn task_uid(identity: Identity) -> TaskUid {
+    TaskUid(uuid::Uuid::from_bytes(identity.task_uid))
+}
+
 /// The kind of a file without a task; `None` if its processes have to be looked for first.
 pub(in crate::supervisor) fn leftover(memory: Memory, seen: &Seen) -> Option<Leftover> {
     let FileSeen::Own {
@@ -232,9 +249,7 @@ pub(in crate::supervisor) fn leftover(memory: Memory, seen: &Seen) -> Option<Lef
         (Memory::None, Lock::Free) if records.are_blank() => Some(Leftover::Deletable),
         (Memory::None, _) if has_ended => Some(Leftover::Unknown),
         (_, Lock::Held) => Some(match records.identity.whole() {
-            Some(identity) => {
-                Leftover::ShimAlive(TaskUid(uuid::Uuid::from_bytes(identity.task_uid)))
-            }
+            Some(identity) => Leftover::ShimAlive(task_uid(identity)),
             None => Leftover::UnidentifiedShim,
         }),
         (Memory::None, Lock::Free) => match (boot, seen.tree) {

@@ -23,13 +23,15 @@ pub(in crate::supervisor) struct TreeEnded {
 }
 
 impl TreeEnded {
-    /// An end that no shim has recorded.
+    /// An end that no shim has recorded: of the use of the task is known what its earlier attempts have used.
     pub(super) fn unobserved(
+        task: &Task,
         leader: Option<LeaderEnd>,
         proof: ProofResult,
         output_bytes: u64,
         at: Timestamp,
     ) -> Self {
+        let attempts = task.attempts.as_deref();
         Self {
             leader,
             at,
@@ -37,8 +39,8 @@ impl TreeEnded {
             output_bytes,
             capture_error: None,
             abandoned: false,
-            cpu: Duration::ZERO,
-            max_memory: 0,
+            cpu: attempts.map_or(Duration::ZERO, |attempts| attempts.cpu),
+            max_memory: attempts.map_or(0, |attempts| attempts.max_memory),
         }
     }
 

@@ -13,7 +13,7 @@
 use std::time::Duration;
 
 use super::{Effect, Life, Probing, TreeEnded};
-use crate::task::{AttemptPhase, EventKind, LeaderEnd, Moment, Monotonic, Started};
+use crate::task::{AttemptPhase, Attempts, EventKind, LeaderEnd, Moment, Monotonic, Started};
 
 /// The pause before an attempt that waits for the record of its intent is looked at again.
 const RECORD_RETRY: Duration = Duration::from_secs(1);
@@ -79,10 +79,19 @@ impl Life {
         let failed = self.task.leader_end.as_ref().or(end.leader.as_ref())?;
         let output_end = end.output_bytes.max(self.task.output_bytes);
         let attempts = self.task.attempts_after(failed, output_end, now)?;
+        let attempts = Attempts {
+            cpu: end.cpu,
+            max_memory: end.max_memory,
+            ..attempts
+        };
         let task = &mut self.task;
         task.attempts = Some(Box::new(attempts));
         task.output_bytes = output_end;
         task.leader_end = None;
+        // A last line without a line end was searched as a whole: the place behind it is that of the next byte.
+        for matches in task.matches.values_mut() {
+            matches.searched = matches.searched.min(output_end);
+        }
         (task.ready, task.not_ready) = (None, None);
         (task.stale, task.needs_input) = (None, None);
         self.next_attempt = NextAttempt::Recorded;

@@ -53,7 +53,7 @@ impl Life {
 
     fn never_started(&mut self, leader: Option<LeaderEnd>, now: Moment) -> Vec<Effect> {
         let proof = ProofResult::Proven(ProofMethod::NeverStarted);
-        let end = TreeEnded::unobserved(leader, proof, 0, now.wall);
+        let end = TreeEnded::unobserved(&self.task, leader, proof, 0, now.wall);
         match self.restart_after(&end, now) {
             Some(effects) => effects,
             None => self.tree_ended(end, now.wall),

@@ -119,7 +119,7 @@ impl Life {
     fn end_hosted(&mut self, outcome: Outcome, known: String, now: Moment) -> Vec<Effect> {
         let end = LeaderEnd { outcome, at: now };
         let proof = ProofResult::Unproven(known);
-        let end = TreeEnded::unobserved(Some(end), proof, 0, now.wall);
+        let end = TreeEnded::unobserved(&self.task, Some(end), proof, 0, now.wall);
         self.tree_ended(end, now.wall)
     }
 

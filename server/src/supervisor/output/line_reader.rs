@@ -21,6 +21,8 @@ pub(super) struct LineReader {
     cursor: u64,
     /// The size of output before the cursor that is looked at.
     look_back: u64,
+    /// A place at which a line begins: no line that is open there continues.
+    begin: u64,
 }
 
 /// A part of the output.
@@ -47,7 +49,13 @@ impl LineReader {
             lines: None,
             cursor,
             look_back: look_back.max(LOOK_BACK),
+            begin: 0,
         }
+    }
+
+    /// Ends the line that is open at this place. A cursor before it is not affected.
+    pub(super) fn begin_line_at(self, begin: u64) -> Self {
+        Self { begin, ..self }
     }
 
     pub(super) fn cursor(&self) -> u64 {
@@ -76,6 +84,7 @@ impl LineReader {
             return Ok(());
         }
         let from = self.cursor.saturating_sub(self.look_back);
+        let from = from.max(self.begin.min(self.cursor));
         let mut lines = Lines::from(from);
         let mut sink = |line: Line<'_>| {
             past(line);

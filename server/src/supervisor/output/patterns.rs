@@ -79,8 +79,10 @@ impl PatternSearch {
         // The place up to which a search has found no ready line is not recorded.
         let ready_from = ready.iter().map(|ready| ready.from);
         let from = patterns.iter().map(|pattern| pattern.from);
+        let reader = LineReader::new(from.chain(ready_from).min()?, 0);
         Some(Self {
-            reader: LineReader::new(from.chain(ready_from).min()?, 0),
+            // An attempt does not continue the line in which the one before it has ended.
+            reader: reader.begin_line_at(task.output_begin()),
             patterns,
             ready,
         })

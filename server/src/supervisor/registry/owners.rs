@@ -51,7 +51,7 @@ pub(in crate::supervisor) struct OwnedSessions {
 #[derive(Debug, Clone, Copy)]
 struct Owners {
     present: usize,
-    /// Counts those that came: the window begins again with each.
+    /// The number of arrivals: the window begins again with each.
     arrivals: u64,
     reattach_window: Duration,
 }
@@ -201,13 +201,16 @@ impl Keeper {
     /// Waits until no owner was there for the whole window.
     async fn left_for_good(&mut self) {
         loop {
+            let gone = self.owners.wait_for(|owners| owners.present == 0).await;
             // The keeper ends before the last sender, which is in the map.
-            let _ = self.owners.wait_for(|owners| owners.present == 0).await;
-            let Owners {
+            let Ok(Owners {
                 arrivals,
                 reattach_window,
                 ..
-            } = *self.owners.borrow_and_update();
+            }) = gone.map(|owners| *owners)
+            else {
+                return;
+            };
             tokio::select! {
                 () = sleep(reattach_window) => return,
                 _ = self.owners.wait_for(|owners| owners.arrivals != arrivals) => {}

@@ -24,7 +24,7 @@ use crate::{
     supervisor::{
         JobGuard, Shared, Supervisor,
         lifecycle::KILL_DEADLINE,
-        lifecycle::case::{Boot, FileSeen, Leftover, Lock, Seen, Tree, leftover},
+        lifecycle::case::{Boot, FileSeen, Leftover, Lock, Seen, Tree, kept_shim, leftover},
         looks::probe,
         task_actor::cgroup_path,
     },
@@ -136,6 +136,9 @@ pub(super) async fn clear_file(shared: &Shared, id: &TaskId, memory: Memory) -> 
     let Some((mut seen, sweep)) = look(shared, id)? else {
         return Ok(());
     };
+    if let Some(uid) = kept_shim(&seen) {
+        end_kept_shim(id, uid).await;
+    }
     let leftover = loop {
         if let Some(leftover) = leftover(memory, &seen) {
             break leftover;
@@ -207,6 +210,25 @@ fn look(shared: &Shared, id: &TaskId) -> io::Result<Option<(Seen, SweepTarget)>>
         tree: Tree::NotLookedFor,
     };
     Ok(Some((seen, sweep)))
+}
+
+/// Ends a shim that waits for an order to start its task again, which no server would give.
+async fn end_kept_shim(id: &TaskId, uid: TaskUid) {
+    // One that is about to exit by itself takes no connection.
+    let Ok(mut link) = ShimLink::connect(uid).await else {
+        return;
+    };
+    let exited = async {
+        link.send(ShimOrder::GiveUp).await?;
+        while link.next().await.is_some() {}
+        io::Result::Ok(())
+    };
+    match tokio::time::timeout(KILL_DEADLINE, exited).await {
+        Ok(Ok(())) => {}
+        Ok(Err(_)) | Err(_) => {
+            tracing::warn!(task = %id, "the shim of an unknown task does not exit");
+        }
+    }
 }
 
 /// Lets a shim kill its tree, and waits until it has exited.

@@ -36,6 +36,12 @@ pub struct Attempts {
     pub output_begin: u64,
     /// The end of the attempt before it.
     pub failed: LeaderEnd,
+    /// The CPU time of the attempts before it.
+    #[serde(default)]
+    pub cpu: Duration,
+    /// The largest memory of a process in them, in bytes.
+    #[serde(default)]
+    pub max_memory: u64,
     pub phase: AttemptPhase,
 }
 
@@ -129,6 +135,8 @@ impl Task {
             failures,
             output_begin: output_end,
             failed: failed.clone(),
+            cpu: Duration::ZERO,
+            max_memory: 0,
             phase: AttemptPhase::Waits(now.saturating_add(delay)),
         })
     }

@@ -326,7 +326,7 @@ export enum TaskEventType {
   RESTARTING = 18,
 
   /**
-   * The leader of the next attempt runs; the task is RUNNING.
+   * The leader of the next attempt runs. The task is RUNNING, or STOPPING if a stop came while it was being started.
    *
    * @generated from enum value: TASK_EVENT_TYPE_RESTARTED = 19;
    */
