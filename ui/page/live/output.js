@@ -5,7 +5,7 @@ import { CallError, isAborted } from "../connect/error.js";
 import { fromLineStart, piece } from "../output/bytes.js";
 import { OutputWindow } from "../output/window.js";
 
-/** @import { OutputChunk } from "../../types/contract.js" */
+/** @import { OutputChunk, ReadOutputResponse } from "../../types/contract.js" */
 /** @import { Client } from "../connect/client.js" */
 /** @import { Piece } from "../output/bytes.js" */
 
@@ -23,13 +23,16 @@ export class OutputSource {
   /** True while new output is streamed to the end of the window. */
   isFollowing = false;
   isLoading = false;
-  /** The failure of the latest read. */
+  /** The failure of the latest read. One that may pass is followed by another read. */
   failure = "";
   /** Gaps by rule, as Inspect tells them. @type {{offset: number, end: number}[]} */
   gaps = [];
   #isResting = false;
+  /** True if a refusal has ended the following. */
+  #isRefused = false;
+  /** Ends the loads of the latest navigation: only one moves the window at a time. */
+  #navigation = new AbortController();
   #stream = new AbortController();
-  #closed = new AbortController();
 
   /**
    * @param {Client} client
@@ -45,15 +48,16 @@ export class OutputSource {
   /** Loads the end of the output and follows it. */
   async follow() {
     if (this.isFollowing) return;
-    this.isFollowing = true;
     const { window } = this;
+    const signal = this.#begin();
+    this.isFollowing = true;
     if (window.end === 0 || !window.isAtEnd) {
-      await this.#load({ tailBytes: String(TAIL) }, TAIL, (pieces, next) =>
-        this.#replace(pieces, next),
-      );
+      const answer = await this.#load({ tailBytes: String(TAIL) }, TAIL, signal);
+      if (!answer) return;
+      this.#replace(answer);
     }
     // A pause, while the output was read, ends it.
-    if (!this.#follows() || this.#closed.signal.aborted) return;
+    if (!this.#follows()) return;
     this.#stream = new AbortController();
     void this.#run(this.#stream.signal);
     this.#changed();
@@ -68,7 +72,7 @@ export class OutputSource {
 
   /** Gives the stream back, to go on with it later. */
   rest() {
-    this.#isResting = this.isFollowing;
+    this.#isResting ||= this.isFollowing;
     this.pause();
   }
 
@@ -77,28 +81,34 @@ export class OutputSource {
     this.#isResting = false;
   }
 
+  /** Goes on after a refusal: the connection is new, and the token may be another one. */
+  retry() {
+    if (!this.failure || this.isLoading) return;
+    this.failure = "";
+    if (this.#isRefused) void this.follow();
+    else this.#changed();
+  }
+
   close() {
-    this.#closed.abort();
-    this.#stream.abort();
+    this.#begin();
   }
 
   /** Loads the part before the window. */
   async earlier() {
     const { window } = this;
-    if (this.isLoading || window.start === 0) return;
-    this.pause();
-    const wanted = Math.max(0, window.start - PART);
+    const limit = window.start;
+    if (this.isLoading || limit === 0) return;
+    const signal = this.#begin();
+    const wanted = Math.max(0, limit - PART);
     const gap = this.gaps.find((one) => one.offset < wanted && wanted < one.end);
     /** @type {Piece[]} */
     const pieces = [];
     let offset = gap ? gap.offset : wanted;
-    while (offset < window.start) {
-      const from = offset;
-      await this.#load({ offset: String(from) }, PART, (read, next) => {
-        pieces.push(...read);
-        offset = next;
-      });
-      if (offset === from) return;
+    while (offset < limit) {
+      const answer = await this.#load({ offset: String(offset) }, PART, signal);
+      if (!answer || Number(answer.nextOffset) <= offset) return;
+      pieces.push(...answer.chunks.map(piece));
+      offset = Number(answer.nextOffset);
     }
     this.#changed({ added: window.prepend(pieces), dropped: 0 });
   }
@@ -107,9 +117,8 @@ export class OutputSource {
   async later() {
     const { window } = this;
     if (this.isLoading || this.isFollowing || window.isAtEnd) return;
-    await this.#load({ offset: String(window.end) }, PART, (pieces) => {
-      this.#changed({ added: 0, dropped: window.append(pieces) });
-    });
+    const answer = await this.#load({ offset: String(window.end) }, PART, this.#begin());
+    if (answer) this.#changed({ added: 0, dropped: window.append(answer.chunks.map(piece)) });
   }
 
   /**
@@ -118,10 +127,14 @@ export class OutputSource {
    */
   async jump(offset) {
     const { window } = this;
-    this.pause();
-    if (window.start <= offset && offset < window.end) return;
+    const signal = this.#begin();
+    if (window.start <= offset && offset < window.end) {
+      this.#changed();
+      return;
+    }
     const from = Math.max(0, offset - LEAD);
-    await this.#load({ offset: String(from) }, PART, (pieces, next) => this.#replace(pieces, next));
+    const answer = await this.#load({ offset: String(from) }, PART, signal);
+    if (answer) this.#replace(answer);
   }
 
   /** Notes the end of the output as another answer tells it. @param {number} total */
@@ -135,38 +148,53 @@ export class OutputSource {
     return this.isFollowing;
   }
 
-  /**
-   * @param {Piece[]} pieces
-   * @param {number} next
-   */
-  #replace(pieces, next) {
+  /** Ends the loads and the stream, and returns the signal of the next ones. */
+  #begin() {
+    this.#navigation.abort();
+    this.#stream.abort();
+    this.#navigation = new AbortController();
+    this.isFollowing = false;
+    this.isLoading = false;
+    this.#isRefused = false;
+    return this.#navigation.signal;
+  }
+
+  /** @param {ReadOutputResponse} answer */
+  #replace({ chunks, nextOffset }) {
+    const pieces = chunks.map(piece);
     const isInside = (pieces[0]?.offset ?? 0) > 0;
     const lines = isInside ? fromLineStart(pieces) : pieces;
-    this.window.reset(lines[0]?.offset ?? next);
+    this.window.reset(lines[0]?.offset ?? Number(nextOffset));
     this.window.append(lines);
     this.#changed({ added: 0, dropped: Infinity });
   }
 
   /**
+   * Reads until there is an answer. Returns undefined if the read is refused, or another navigation has begun.
    * @param {object} start
    * @param {number} maxBytes
-   * @param {(pieces: Piece[], next: number) => void} use
+   * @param {AbortSignal} signal
    */
-  async #load(start, maxBytes, use) {
-    this.isLoading = true;
+  async #load(start, maxBytes, signal) {
     const request = { taskId: this.taskId, ...start, maxBytes, view: "OUTPUT_VIEW_RAW" };
-    try {
-      const answer = await this.client.call("ReadOutput", request, { signal: this.#closed.signal });
-      this.failure = "";
-      this.window.total = Number(answer.endOffset);
-      this.window.isComplete = answer.complete;
-      use(answer.chunks.map(piece), Number(answer.nextOffset));
-    } catch (error) {
-      this.failure = CallError.of(error).message;
-      this.#changed();
-    } finally {
-      this.isLoading = false;
+    const delays = new Delays();
+    this.isLoading = true;
+    while (!signal.aborted) {
+      try {
+        const answer = await this.client.call("ReadOutput", request, { signal });
+        if (isAborted(signal)) break;
+        this.isLoading = false;
+        this.failure = "";
+        this.window.total = Number(answer.endOffset);
+        this.window.isComplete = answer.complete;
+        return answer;
+      } catch (thrown) {
+        if (isAborted(signal)) break;
+        if (!this.#isPassing(thrown)) break;
+        await pause(delays.next(), signal);
+      }
     }
+    return undefined;
   }
 
   /** @param {AbortSignal} signal */
@@ -177,14 +205,26 @@ export class OutputSource {
         await this.#read(signal, delays);
         break;
       } catch (thrown) {
-        const error = CallError.of(thrown);
-        if (isAborted(signal)) return;
-        this.failure = error.message;
-        this.#changed();
-        if (!error.isPassing) break;
+        if (isAborted(signal) || !this.#isPassing(thrown)) return;
         await pause(delays.next(), signal);
       }
     }
+  }
+
+  /**
+   * Notes a failure, and returns whether another attempt may succeed.
+   * @param {unknown} thrown
+   */
+  #isPassing(thrown) {
+    const error = CallError.of(thrown);
+    this.failure = error.message;
+    if (!error.isPassing) {
+      this.#isRefused = this.isFollowing;
+      this.isFollowing = false;
+      this.isLoading = false;
+    }
+    this.#changed();
+    return error.isPassing;
   }
 
   /**
@@ -200,6 +240,7 @@ export class OutputSource {
       bookmarkInterval: "5s",
     };
     for await (const messages of this.client.stream("FollowOutput", request, signal)) {
+      if (isAborted(signal)) return;
       delays.reset();
       this.failure = "";
       /** @type {OutputChunk[]} */

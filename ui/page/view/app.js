@@ -32,6 +32,7 @@ import { TaskView } from "./task/page.js";
  * @property {() => void} [shown]
  * @property {() => void} [resized]
  * @property {(event: Happened) => void} [onEvent]
+ * @property {() => void} [onConnected] The server answers, perhaps after a failure
  * @property {() => void} [onReset] The stream has begun anew, and events may be missing
  * @property {() => void} [close]
  * @property {() => void} [rest] The page is hidden for long
@@ -153,6 +154,11 @@ export class App {
     }
   }
 
+  /** The view that is shown, and those that are kept. */
+  #views() {
+    return new Set([...(this.#view ? [this.#view] : []), ...this.#kept.values()]);
+  }
+
   #watch() {
     this.#watching.abort();
     this.#watching = new AbortController();
@@ -166,6 +172,7 @@ export class App {
   }
 
   async #connected() {
+    for (const view of this.#views()) view.onConnected?.();
     try {
       this.server = (await this.client.call("List", { pageSize: 1 })).server;
     } catch {
@@ -177,12 +184,10 @@ export class App {
   /** @param {Happened[]} events */
   #happened(events) {
     for (const event of events) {
-      this.#view?.onEvent?.(event);
-      for (const view of this.#kept.values()) if (view !== this.#view) view.onEvent?.(event);
+      for (const view of this.#views()) view.onEvent?.(event);
     }
     if (this.#starts !== this.tasks.starts) {
-      const views = new Set([...this.#kept.values(), this.#view]);
-      if (this.#starts) for (const view of views) view?.onReset?.();
+      if (this.#starts) for (const view of this.#views()) view.onReset?.();
       this.#starts = this.tasks.starts;
     }
     this.sampler.retain(this.tasks.live);

@@ -116,3 +116,26 @@ test("a key leaves the input for the output, whose keys work", async (t) => {
     assert.ok(await output(page).evaluate((log) => log === document.activeElement));
   }
 });
+
+/** H3 */
+test("a key moves the output in the next frame", async (t) => {
+  const daemon = await startDaemon(t);
+  const { id } = await daemon.script("seq 1 1000");
+  await until("the end", async () => (await daemon.task(id)).state === "TASK_STATE_COMPLETED");
+  const page = await newPage(t);
+  // It shows changes of other kinds.
+  await page.addInitScript(() => Object.assign(globalThis, { setInterval: () => 0 }));
+  await openPage(page, daemon);
+  await openTask(page, id);
+  await output(page).getByText("1000", { exact: true }).waitFor();
+  await page.keyboard.press("f");
+  await output(page).evaluate(async (log) => {
+    const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+    await frame();
+    log.dispatchEvent(new KeyboardEvent("keydown", { key: "g", bubbles: true }));
+    await frame();
+    await frame();
+    const lines = [...log.querySelectorAll("[data-offset]")].map((line) => line.textContent);
+    if (!lines.includes("1")) throw new Error(`it shows ${lines.join(" ")}`);
+  });
+});

@@ -111,6 +111,21 @@ test("without the right token the page shows nothing but what to do", async (t) 
 });
 
 /** H2 */
+test("a task that was opened without a token is shown with its output once there is one", async (t) => {
+  const daemon = await startDaemon(t);
+  const { id } = await daemon.script("echo output; sleep 1000", { name: "opened" });
+  const page = await newPage(t, { expected: /Failed to load resource.*401/ });
+  const refused = page.waitForResponse(/ReadOutput$/);
+  await page.goto(`${daemon.origin}/#/task/${id}`);
+  await refused;
+  const access = page.getByRole("region", { name: "Access" });
+  await access.getByRole("textbox", { name: "Token" }).fill(daemon.token);
+  await access.getByRole("button", { name: "Use token" }).click();
+  await connected(page);
+  await output(page).getByText("output", { exact: true }).waitFor();
+});
+
+/** H2 */
 test("a page of a read-only address shows tasks and offers no action", async (t) => {
   const daemon = await startDaemon(t, "--http-read-only");
   const id = await daemon.command("spawn", "--", "sleep", "1000");

@@ -105,7 +105,12 @@ export class OutputPart {
 
   toggle() {
     if (this.source.isFollowing) this.source.pause();
-    else void this.source.follow();
+    else this.#followEnd();
+  }
+
+  #followEnd() {
+    this.#target = undefined;
+    void this.source.follow();
   }
 
   focusSearch() {
@@ -122,7 +127,6 @@ export class OutputPart {
    * @param {string} key
    */
   key(key) {
-    const { source } = this;
     const steps = {
       j: 1,
       ArrowDown: 1,
@@ -134,7 +138,7 @@ export class OutputPart {
     const step = steps[/** @type {keyof typeof steps} */ (key)];
     if (step) this.#log.scrollTop += step * this.#rows.height;
     else if (key === "g" || key === "Home") this.show(0);
-    else if (key === "G" || key === "End") void source.follow();
+    else if (key === "G" || key === "End") this.#followEnd();
     else if (key === "f") this.toggle();
     else if (key === "n" || key === "N") this.find.step(key === "n" ? 1 : -1);
     else return false;
@@ -179,7 +183,9 @@ export class OutputPart {
     const target = this.#target;
     if (target !== undefined && !source.isLoading) {
       this.#target = undefined;
-      log.scrollTop = (source.window.indexOf(target) - LEAD) * height;
+      const { window } = source;
+      if (window.start <= target && target <= window.end)
+        log.scrollTop = (window.indexOf(target) - LEAD) * height;
     } else if (source.isFollowing) {
       log.scrollTop = log.scrollHeight;
     } else if (this.#shift) {

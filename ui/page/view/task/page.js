@@ -159,6 +159,11 @@ export class TaskView {
     this.#inspector.refresh();
   }
 
+  onConnected() {
+    this.#output.source.retry();
+    this.#inspector.refresh();
+  }
+
   onReset() {
     this.#events = [];
     this.#hasPast = false;
