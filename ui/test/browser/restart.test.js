@@ -44,6 +44,15 @@ async function revisions(/** @type {Page} */ page) {
   );
 }
 
+/** A message of a stream. */
+function frame(/** @type {object} */ message, flags = 0) {
+  const json = Buffer.from(JSON.stringify(message));
+  const head = Buffer.alloc(5);
+  head.writeUInt8(flags);
+  head.writeUInt32BE(json.length, 1);
+  return Buffer.concat([head, json]);
+}
+
 /** H4 */
 test("a daemon that was killed is found again, with nothing lost and nothing repeated", async (t) => {
   const daemon = await startDaemon(t);
@@ -94,4 +103,44 @@ test("a daemon that was killed is found again, with nothing lost and nothing rep
   await inState(state(task), "running");
   await act(task, "Cancel", "Cancel task");
   await inState(state(task), "cancelled");
+});
+
+/** H4 */
+test("a task is shown as it is after the revisions have begun anew", async (t) => {
+  const daemon = await startDaemon(t);
+  const { id } = await daemon.script("exit 4");
+  await until("the end", async () => (await daemon.task(id)).state === "TASK_STATE_FAILED");
+  const page = await newPage(t, { expected: /Failed to load resource/ });
+  let isOld = true;
+  /** The task as of an epoch that is lost: it runs, and has changed often. */
+  const before = async () => {
+    const old = { ...(await daemon.task(id)), state: "TASK_STATE_RUNNING", revision: "1000" };
+    return isOld ? old : undefined;
+  };
+  await page.route(/\/Inspect$/, async (route) => {
+    const response = await route.fetch();
+    const task = await before();
+    const json = await response.json();
+    await route.fulfill({ response, json: task ? { ...json, task } : json });
+  });
+  await page.route(/\/WatchEvents$/, async (route) => {
+    const isFirst = isOld && (route.request().postData() ?? "").includes("initialState");
+    if (isFirst) {
+      const bookmark = { revision: "1000", epoch: "lost" };
+      const end = { error: { code: "unavailable" } };
+      const body = Buffer.concat([
+        frame({ initial: await before() }),
+        frame({ bookmark }),
+        frame(end, 2),
+      ]);
+      await route.fulfill({ contentType: "application/connect+json", body });
+    } else {
+      if (isOld) await inState(state(page), "running");
+      isOld = false;
+      await route.continue();
+    }
+  });
+  await page.goto(`${daemon.origin}/#/task/${id}?token=${daemon.token}`);
+  await inState(state(page), "failed");
+  assert.equal(isOld, false);
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Finished } from "../../page/model/finished.js";
+import { Latest } from "../../page/model/latest.js";
 import { matcher } from "../../page/model/filter.js";
 import { Tasks } from "../../page/model/tasks.js";
 import { arrange } from "../../page/model/tree.js";
@@ -182,4 +183,16 @@ test("finished tasks follow the stream once they were listed", () => {
   finished.apply({ type: "TASK_EVENT_TYPE_REMOVED", task: ended("a") });
   assert.deepEqual([...finished.tasks.keys()], ["b"]);
   assert.equal(finished.isComplete, true);
+});
+
+test("the latest version of a task wins, and after a new start of the revisions the next one", () => {
+  const latest = new Latest();
+  const version = (revision) => task("a", { revision: String(revision) });
+  for (const revision of [5, 7, 6]) latest.offer(version(revision));
+  assert.equal(latest.task.revision, "7");
+  latest.reset();
+  assert.equal(latest.task.revision, "7");
+  latest.offer(version(2));
+  latest.offer(version(1));
+  assert.equal(latest.task.revision, "2");
 });

@@ -3,6 +3,7 @@
 import { past } from "../../live/watch.js";
 import { Inspector } from "../../live/inspector.js";
 import { remember } from "../../model/history.js";
+import { Latest } from "../../model/latest.js";
 import { fragment } from "../../model/route.js";
 import { elapsed, endingBesideState, flags, isFinished, title } from "../../text/task.js";
 import { age, duration } from "../../text/units.js";
@@ -30,8 +31,7 @@ const KEYS = { x: "Cancel", X: "Force", d: "Detach", R: "Restart", m: "Send", D:
 
 export class TaskView {
   title = "Task";
-  /** @type {BackgroundTask | undefined} */
-  #task;
+  #latest = new Latest();
   /** @type {InspectResponse | undefined} */
   #inspected;
   /** Of this task, oldest first. @type {Happened[]} */
@@ -123,6 +123,10 @@ export class TaskView {
     );
   }
 
+  get #task() {
+    return this.#latest.task;
+  }
+
   /** @type {OutputPart} */
   #output;
   /** @type {Inspector} */
@@ -155,7 +159,7 @@ export class TaskView {
   onEvent(event) {
     if (event.task?.id !== this.id) return;
     remember(this.#events, event);
-    this.#task = event.task;
+    this.#latest.offer(event.task);
     this.#inspector.refresh();
   }
 
@@ -165,6 +169,7 @@ export class TaskView {
   }
 
   onReset() {
+    this.#latest.reset();
     this.#events = [];
     this.#hasPast = false;
     this.#inspector.refresh();
@@ -174,7 +179,7 @@ export class TaskView {
   update(now) {
     void this.#readPast();
     const live = this.app.tasks.live.get(this.id);
-    if (live && Number(live.revision) >= Number(this.#task?.revision ?? 0)) this.#task = live;
+    if (live) this.#latest.offer(live);
     const task = this.#task;
     this.#missing.hidden = Boolean(task) || !this.#failure;
     setText(this.#missing, this.#failure);
@@ -281,7 +286,7 @@ export class TaskView {
     this.#inspected = response;
     this.#failure = "";
     const { task } = response;
-    if (task && Number(task.revision) >= Number(this.#task?.revision ?? 0)) this.#task = task;
+    if (task) this.#latest.offer(task);
     if (task && !isFinished(task)) this.app.sampler.of(this.id).add(response, Date.now());
     const { source } = this.#output;
     source.gaps = (response.output?.gaps ?? []).map((chunk) => {
@@ -294,7 +299,9 @@ export class TaskView {
 
   /** @param {CallError} error */
   #failed(error) {
-    this.#failure = error.is("TASK_NOT_FOUND")
+    const isMissing = error.is("TASK_NOT_FOUND");
+    if (isMissing && this.#latest.isOld) this.#latest = new Latest();
+    this.#failure = isMissing
       ? "There is no such task: it was removed, or never existed."
       : error.message;
     this.app.changed();
