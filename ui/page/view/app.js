@@ -3,6 +3,7 @@
 import { Client } from "../connect/client.js";
 import { Token } from "../connect/token.js";
 import { Connection } from "../live/connection.js";
+import { InputWriters } from "../live/input.js";
 import { Sampler } from "../live/sampler.js";
 import { watch } from "../live/watch.js";
 import { fragment, parse } from "../model/route.js";
@@ -49,6 +50,7 @@ export class App {
   tasks = new Tasks();
   connection = new Connection(() => this.#connectionChanged());
   messages = new Messages();
+  inputs = new InputWriters(this.client, () => this.changed());
   /** @type {ServerInfo | undefined} */
   server;
   sampler = new Sampler(
@@ -191,6 +193,7 @@ export class App {
       this.#starts = this.tasks.starts;
     }
     this.sampler.retain(this.tasks.live);
+    this.inputs.retain(this.tasks.live);
     this.changed();
   }
 

@@ -106,6 +106,42 @@ test("a daemon that was killed is found again, with nothing lost and nothing rep
 });
 
 /** H4 */
+test("lines that were sent while the daemon was away arrive once, also when their view was left", async (t) => {
+  const daemon = await startDaemon(t);
+  const { id } = await daemon.script('while read -r line; do echo "got $line"; done', {
+    input: {},
+  });
+  const page = await newPage(t, { expected: BROKEN });
+  await openPage(page, daemon);
+  const send = async (/** @type {string} */ text) => {
+    const field = page.getByRole("textbox", { name: "Input", exact: true });
+    await until("the input is open", () => field.isEnabled());
+    await field.fill(text);
+    await page.getByRole("button", { name: "Send input" }).click();
+  };
+  await openTask(page, id);
+  await send("first");
+  await output(page).getByText("got first", { exact: true }).waitFor();
+  await daemon.kill();
+  await send("second");
+  await send("third");
+  await page
+    .getByRole("status", { name: "State of the input" })
+    .filter({ hasText: "13 B waiting" })
+    .waitFor();
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Escape");
+  await page.getByRole("treegrid", { name: "Live tasks" }).waitFor();
+  await daemon.start();
+  await connected(page);
+  await openTask(page, id);
+  await send("fourth");
+  await output(page).getByText("got fourth", { exact: true }).waitFor();
+  const texts = (await lines(page)).map(({ text }) => text);
+  assert.deepEqual(texts, ["got first", "got second", "got third", "got fourth"]);
+});
+
+/** H4 */
 test("a task is shown as it is after the revisions have begun anew", async (t) => {
   const daemon = await startDaemon(t);
   const { id } = await daemon.script("exit 4");

@@ -1,6 +1,5 @@
 // The input of a task: lines to a stdin, or keys to a terminal.
 
-import { InputWriter } from "../../live/input.js";
 import { keyText } from "../../output/keys.js";
 import { count, size } from "../../text/units.js";
 import { h, setAttribute, setText } from "../dom.js";
@@ -46,7 +45,7 @@ export class InputPart {
   constructor(app, task, onLeave) {
     this.onLeave = onLeave;
     this.isTerminal = task.spec?.terminal !== undefined;
-    this.#writer = new InputWriter(app.client, task.id, () => app.changed());
+    this.#writer = app.inputs.of(task.id);
     const field = this.#field;
     field.setAttribute("aria-label", this.isTerminal ? "Terminal keys" : "Input");
     if (this.isTerminal) this.#listenForKeys();
@@ -87,9 +86,8 @@ export class InputPart {
     if (!isLive) return "The task is finished.";
     if (isClosed) return "The input is closed.";
     if (isHeld) return "Another writer has the input.";
-    if (failure) return failure;
     const given = offset === undefined ? "" : `${count(offset)} bytes given`;
-    return waiting ? `${given}, ${size(waiting)} waiting` : given;
+    return [failure || given, waiting && `${size(waiting)} waiting`].filter(Boolean).join(", ");
   }
 
   /** @param {KeyboardEvent} event */
