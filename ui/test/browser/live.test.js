@@ -78,3 +78,39 @@ test("the use of CPU is a share of time from the second reading on, and never a 
   assert.match((await resources.textContent()) ?? "", /CPU(–|[\d.]+%)[\d.ms ]+ used/);
   await resources.getByText(/^[\d.]+%$/).waitFor();
 });
+
+/** H3 */
+test("finished tasks are listed after a call that failed, with those that ended meanwhile", async (t) => {
+  const daemon = await startDaemon(t);
+  const first = await daemon.script("true");
+  await until(
+    "the end",
+    async () => (await daemon.task(first.id)).state === "TASK_STATE_COMPLETED",
+  );
+  const page = await newPage(t, { expected: /Failed to load resource.*503/ });
+  await openPage(page, daemon);
+  let calls = 0;
+  await page.route(/\/List$/, async (route) => {
+    if (!route.request().postData()?.includes("includeFinishedForeground")) {
+      await route.continue();
+      return;
+    }
+    calls += 1;
+    if (calls === 1) {
+      await route.fulfill({ status: 503, json: { code: "unavailable" } });
+      return;
+    }
+    const response = await route.fetch();
+    await daemon.script("true", { name: "meanwhile" });
+    await until("the end", async () => (await daemon.liveIds()).length === 0);
+    // Its event comes after that of the end.
+    await daemon.script("sleep 1000");
+    await page.locator("nav .nav-count").filter({ hasText: "1" }).waitFor();
+    await route.fulfill({ response });
+  });
+  await openView(page, "Finished");
+  await row(page, first.id).waitFor();
+  await page.getByRole("row").filter({ hasText: "meanwhile" }).waitFor();
+  assert.equal(await page.locator("main .list-count").textContent(), "2 tasks");
+  assert.equal(calls, 2);
+});

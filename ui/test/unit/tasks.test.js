@@ -177,12 +177,44 @@ test("a filter finds every word in any column", () => {
 
 test("finished tasks follow the stream once they were listed", () => {
   const finished = new Finished();
-  finished.add({ tasks: [ended("a")], nextPageToken: "", revision: "1" });
+  finished.add({ tasks: [ended("a")], nextPageToken: "", revision: "1" }, finished.read());
   finished.apply({ type: "TASK_EVENT_TYPE_ENDED", task: ended("b") });
   finished.apply({ type: "TASK_EVENT_TYPE_STARTED", task: task("c") });
   finished.apply({ type: "TASK_EVENT_TYPE_REMOVED", task: ended("a") });
   assert.deepEqual([...finished.tasks.keys()], ["b"]);
   assert.equal(finished.isComplete, true);
+});
+
+const page = (ids, nextPageToken = "") => ({ tasks: ids.map(ended), nextPageToken });
+const isEnded = (id) => ({ type: "TASK_EVENT_TYPE_ENDED", task: ended(id) });
+const isRemoved = (id) => ({ type: "TASK_EVENT_TYPE_REMOVED", task: ended(id) });
+
+test("ends and removals while a page of finished tasks is read are in the list", () => {
+  const finished = new Finished();
+  const read = finished.read();
+  finished.apply(isEnded("new"));
+  finished.apply(isRemoved("gone"));
+  finished.add(page(["old", "gone"]), read);
+  assert.deepEqual([...finished.tasks.keys()], ["new", "old"]);
+});
+
+test("a list of finished tasks that was begun anew is read from its first page on", () => {
+  const finished = new Finished();
+  finished.add(page(["a"], "second"), finished.read());
+  const read = finished.read();
+  assert.equal(read.token, "second");
+  finished.reset();
+  finished.add(page(["b"]), read);
+  assert.deepEqual([finished.tasks.size, finished.isComplete], [0, false]);
+  assert.equal(finished.read().token, "");
+});
+
+test("a list of finished tasks is not complete before its last page", () => {
+  const finished = new Finished();
+  assert.deepEqual([finished.isComplete, finished.isOver], [false, false]);
+  finished.add(page(["a"], "second"), finished.read());
+  finished.failure = "refused";
+  assert.deepEqual([finished.isComplete, finished.isOver], [false, true]);
 });
 
 test("the latest version of a task wins, and after a new start of the revisions the next one", () => {

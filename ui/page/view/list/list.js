@@ -21,6 +21,8 @@ import { SessionRowView, TaskRowView, rowId } from "./row.js";
 /** The least time between two arrangements of the rows, in milliseconds. */
 const ARRANGE = 100;
 const PAGE = 200;
+/** The time after a failed read, in milliseconds. */
+const AGAIN = 1_000;
 
 const COLUMNS = {
   live: ["State", "Task", "Activity", "Age", "CPU", "Memory", "Ports", "Id"],
@@ -48,6 +50,8 @@ export class ListView {
   #sort;
   #finished = new Finished();
   #isLoading = false;
+  /** The time of the next read at the earliest. */
+  #nextRead = 0;
   /** @type {RowContext | undefined} */
   #context;
   #count = h("span", { class: "muted list-count" });
@@ -141,12 +145,16 @@ export class ListView {
 
   /** @param {Happened} event */
   onEvent(event) {
-    if (this.kind === "finished" && this.#finished.next !== undefined) this.#finished.apply(event);
+    if (this.kind === "finished") this.#finished.apply(event);
   }
 
   /** The connection is new: what the list has may be older than what the stream tells. */
   onReset() {
-    if (this.kind === "finished" && this.#finished.next !== undefined) this.#finished.reset();
+    if (this.kind === "finished") this.#finished.reset();
+  }
+
+  onConnected() {
+    this.#finished.failure = "";
   }
 
   /** @param {number} now */
@@ -227,40 +235,51 @@ export class ListView {
     const isEmpty = this.#rows.length === 0;
     this.#empty.hidden = !isEmpty;
     if (!isEmpty) return;
-    const isKnown = this.kind === "live" ? this.app.tasks.isComplete : this.#finished.isComplete;
+    const { isComplete, failure } = this.#finished;
+    const isKnown = this.kind === "live" ? this.app.tasks.isComplete : isComplete;
     const none =
       this.kind === "live"
         ? "No task is live. heeler spawn -c 'sleep 60' starts one."
         : "No task has finished.";
-    setText(this.#empty, !isKnown ? "Loading …" : tasks ? "No task matches the filter." : none);
+    if (!isKnown) setText(this.#empty, failure || "Loading …");
+    else setText(this.#empty, tasks ? "No task matches the filter." : none);
   }
 
   async #load() {
     const isNear = this.#list.last >= this.#rows.length - 20 || this.#search.value !== "";
     if (
       this.#isLoading ||
-      this.#finished.isComplete ||
+      this.#finished.isOver ||
       !isNear ||
+      performance.now() < this.#nextRead ||
       this.app.connection.state !== "connected"
     )
       return;
     this.#isLoading = true;
+    const read = this.#finished.read();
     try {
       const page = await this.app.client.call("List", {
         filter: { states: FINISHED },
         includeFinishedForeground: true,
         pageSize: PAGE,
-        pageToken: this.#finished.next ?? "",
+        pageToken: read.token,
       });
-      this.#finished.add(page);
+      this.#finished.add(page, read);
     } catch (error) {
-      const failure = CallError.of(error);
-      if (failure.is("PAGE_TOKEN_MISMATCH")) this.#finished.reset();
-      else this.#finished.next = "";
-      this.app.messages.fail(`The finished tasks cannot be listed: ${failure.message}`);
+      this.#notListed(CallError.of(error));
     }
     this.#isLoading = false;
     this.app.changed();
+  }
+
+  /** @param {CallError} error */
+  #notListed(error) {
+    this.#nextRead = performance.now() + AGAIN;
+    if (error.is("PAGE_TOKEN_MISMATCH")) this.#finished.reset();
+    else if (!error.isPassing) {
+      this.#finished.failure = `The finished tasks cannot be listed: ${error.message}`;
+      this.app.messages.fail(this.#finished.failure);
+    }
   }
 
   #setOrder() {
