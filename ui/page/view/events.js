@@ -6,7 +6,7 @@ import { fragment } from "../model/route.js";
 import { eventDetail, typeKey, typeText } from "../text/event.js";
 import { title } from "../text/task.js";
 import { clock, count, counted } from "../text/units.js";
-import { h, setAttribute, setText } from "./dom.js";
+import { h, setAttribute, setText, takesText } from "./dom.js";
 import { icon } from "./icons.js";
 import { Rows } from "./rows.js";
 
@@ -140,6 +140,7 @@ export class EventsView {
       this.app.changed();
       return true;
     }
+    if (takesText(event.target)) return false;
     const steps = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 };
     const step = steps[/** @type {keyof typeof steps} */ (event.key)];
     if (step) this.#table.scrollTop += step * this.#rows.height;

@@ -14,9 +14,11 @@ const KEYS = [
   ["d", "detach the task"],
   ["R", "restart the task"],
   ["m", "send a message to the task"],
+  ["D", "remove the task"],
   ["f", "follow or pause the output"],
   ["n  N", "next, previous match"],
   ["i", "type input"],
+  ["Shift+Esc", "leave the keys of a terminal"],
   ["1 … 5", "live, finished, queues, events, server"],
   ["?", "this list"],
 ];

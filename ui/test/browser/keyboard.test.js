@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { newPage, openPage, startDaemon } from "./support/browser.js";
-import { inState, openTask, output, row, state } from "./support/parts.js";
+import { inState, openTask, openView, output, row, state } from "./support/parts.js";
 import { until } from "./support/until.js";
 
 /** @typedef {import("./support/browser.js").Page} Page */
@@ -115,6 +115,81 @@ test("a key leaves the input for the output, whose keys work", async (t) => {
     await page.keyboard.press(key);
     assert.ok(await output(page).evaluate((log) => log === document.activeElement));
   }
+});
+
+/** H3 */
+test("a field beside the list keeps its keys", async (t) => {
+  const daemon = await startDaemon(t);
+  const { id } = await daemon.script("sleep 1000");
+  const page = await newPage(t, { expected: /Failed to load resource.*401/ });
+  await openPage(page, daemon);
+  await row(page, id).waitFor();
+  await page.keyboard.press("g");
+  const order = page.getByRole("combobox", { name: "Order" });
+  await order.focus();
+  await page.keyboard.press("ArrowDown");
+  assert.equal(await order.inputValue(), "newest");
+  await page.keyboard.press("x");
+  assert.equal(await page.getByRole("dialog").count(), 0);
+  await page.evaluate(() => (location.hash = "#/?token=wrong"));
+  await page.reload();
+  const token = page.getByRole("textbox", { name: "Token" });
+  await token.waitFor();
+  await token.pressSequentially("jkgxG/");
+  assert.equal(await token.inputValue(), "jkgxG/");
+});
+
+/** H3 */
+test("a queue keeps the focus while its tasks start and end, and after a change", async (t) => {
+  const daemon = await startDaemon(t);
+  await daemon.call("UpdateQueue", { name: "build", slots: 2 });
+  const page = await newPage(t);
+  await openPage(page, daemon);
+  await openView(page, "Queues");
+  const running = page.locator('[data-queue="build"] td').first();
+  const isFocused = async (/** @type {import("playwright-core").Locator} */ part) =>
+    assert.ok(await part.evaluate((element) => element === document.activeElement));
+  const pause = page.getByRole("button", { name: "Pause build" });
+  await pause.focus();
+  await daemon.script("sleep 1000", { queue: "build" });
+  await running.filter({ hasText: "1" }).waitFor();
+  await isFocused(pause);
+  await page.keyboard.press("Enter");
+  const resume = page.getByRole("button", { name: "Resume build" });
+  await resume.waitFor();
+  await isFocused(resume);
+  await page.keyboard.press("Enter");
+  await pause.waitFor();
+  const slots = page.getByRole("spinbutton", { name: "Slots of build" });
+  await slots.fill("3");
+  await slots.press("Enter");
+  await page.locator('[data-queue="build"] .slot').nth(2).waitFor();
+  await isFocused(slots);
+  await slots.press("ArrowUp");
+  await slots.press("Tab");
+  await page.locator('[data-queue="build"] .slot').nth(3).waitFor();
+  assert.equal(await slots.inputValue(), "4");
+});
+
+/** H3 */
+test("the command of a task can be selected while its output flows", async (t) => {
+  const daemon = await startDaemon(t);
+  const { id } = await daemon.script("while :; do echo line; sleep 0.02; done");
+  const page = await newPage(t);
+  await openPage(page, daemon);
+  await openTask(page, id);
+  const summary = page.getByRole("region", { name: "Summary" });
+  const written = summary.locator("dt:text-is('Output') + dd");
+  const size = async () => await written.textContent();
+  await until("some output", async () => !/^0/.test((await size()) ?? "0"));
+  const command = summary.getByText("while :", { exact: false }).first();
+  const selection = () => page.evaluate(() => String(getSelection()));
+  await command.evaluate((element) => void getSelection()?.selectAllChildren(element));
+  const selected = await selection();
+  assert.match(selected, /^while :/);
+  const before = await size();
+  await until("more output", async () => (await size()) !== before);
+  assert.equal(await selection(), selected);
 });
 
 /** H3 */

@@ -7,7 +7,7 @@ import { fragment } from "../../model/route.js";
 import { arrange } from "../../model/tree.js";
 import { FINISHED, isFinished } from "../../text/task.js";
 import { count, counted } from "../../text/units.js";
-import { h, setAttribute, setText } from "../dom.js";
+import { h, setAttribute, setText, takesText } from "../dom.js";
 import { icon } from "../icons.js";
 import { Rows } from "../rows.js";
 import { cancelTask } from "../task/actions.js";
@@ -321,6 +321,7 @@ export class ListView {
   /** @param {KeyboardEvent} event @returns {boolean} True if the key is used */
   key(event) {
     if (event.target === this.#search) return this.#searchKey(event);
+    if (takesText(event.target)) return false;
     const steps = {
       j: 1,
       ArrowDown: 1,

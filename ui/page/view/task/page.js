@@ -13,11 +13,12 @@ import { icon } from "../icons.js";
 import { allowed, run } from "./actions.js";
 import { InputPart } from "./input.js";
 import { OutputPart } from "./output.js";
-import { Part, showBlocks, showPorts, showProcesses, showProgress, showSummary } from "./parts.js";
+import { Part, showBlocks, showPorts, showProcesses, showProgress } from "./parts.js";
 import { showPatterns } from "./patterns.js";
 import { ResourcesPart } from "./resources.js";
 import { ScreenPart } from "./screen.js";
 import { StopPart } from "./stop.js";
+import { SummaryPart } from "./summary.js";
 import { showTimeline } from "./timeline.js";
 
 /** @import { BackgroundTask, InspectResponse } from "../../../types/contract.js" */
@@ -50,7 +51,7 @@ export class TaskView {
   #resources = new ResourcesPart();
   #parts = {
     progress: new Part("Progress"),
-    summary: new Part("Summary"),
+    summary: new SummaryPart(),
     ports: new Part("Ports"),
     processes: new Part("Processes"),
     blocks: new Part("Blocks"),
@@ -236,7 +237,7 @@ export class TaskView {
       this.#output.source.window.total,
       Number(inspected?.output?.endOffset ?? 0),
     );
-    showSummary(summary, task, { place, end, summary: inspected?.summary ?? "" });
+    summary.update(task, { place, end, summary: inspected?.summary ?? "" });
     showPorts(ports, inspected);
     showProcesses(processes, inspected);
     showBlocks(blocks, inspected?.blocks);

@@ -1,16 +1,7 @@
 // The parts of a task's page that are lists of facts.
 
-import { fragment } from "../../model/route.js";
 import { line, lines } from "../../text/plain.js";
-import {
-  command,
-  endingBesideState,
-  isFinished,
-  kind,
-  span,
-  stateText,
-  words,
-} from "../../text/task.js";
+import { words } from "../../text/task.js";
 import { clock, count, duration, seconds, size } from "../../text/units.js";
 import { h, setChildren } from "../dom.js";
 
@@ -47,111 +38,6 @@ export class Part {
     this.element.hidden = isEmpty;
     if (!isEmpty) setChildren(this.#body, JSON.stringify(data), content);
   }
-}
-
-/** @param {Fact[]} facts Those without a value are left out */
-const factList = (facts) =>
-  h(
-    "dl",
-    { class: "facts" },
-    ...facts
-      .filter(([, value]) => value)
-      .flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]),
-  );
-
-/** @param {string} id */
-const taskLink = (id) =>
-  id ? h("a", { href: fragment("task", id), class: "mono" }, id) : undefined;
-
-/**
- * @param {Part} part
- * @param {BackgroundTask} task
- * @param {{place: number, end: number, summary: string}} known Its place in the queue, the end of its output, and its
- *   end in words
- */
-export function showSummary(part, task, { place, end, summary }) {
-  const output = Math.max(Number(task.outputBytes), end);
-  part.show([task.revision, place, summary, output], () => {
-    const { spec, result } = task;
-    return [
-      h(
-        "pre",
-        { class: "command", tabindex: "0" },
-        spec?.shell ? lines(spec.shell.script).trim() : command(task),
-      ),
-      factList([
-        ...origin(task, place),
-        ...limits(task),
-        ["Output", size(output)],
-        ...missing(task),
-      ]),
-      result ? h("pre", { class: "text-block", tabindex: "0" }, lines(result.text)) : null,
-      summary
-        ? h(
-            "details",
-            {},
-            h("summary", {}, "The end in words"),
-            h("pre", { class: "text-block", tabindex: "0" }, lines(summary)),
-          )
-        : null,
-    ];
-  });
-}
-
-/** @typedef {[string, Child | undefined]} Fact */
-
-/**
- * @param {BackgroundTask} task
- * @param {number} place
- * @returns {Fact[]}
- */
-function origin(task, place) {
-  const { spec } = task;
-  const labels = Object.entries(spec?.labels ?? {}).map(
-    ([key, value]) => `${line(key)}=${line(value)}`,
-  );
-  const queue = line(spec?.queue ?? "");
-  const key = spec?.exclusive;
-  return [
-    [
-      "State",
-      isFinished(task)
-        ? [stateText(task), endingBesideState(task)].filter(Boolean).join(", ")
-        : undefined,
-    ],
-    ["Kind", kind(task)],
-    ["Session", line(spec?.sessionId ?? "")],
-    ["Parent", taskLink(spec?.parentId ?? "")],
-    ["Directory", line(spec?.workingDirectory ?? "")],
-    ["Queue", queue && place ? `${queue}, place ${place}` : queue],
-    ["Key", key && `${line(key.key)} (${words(key.mode, "EXCLUSIVE_MODE")})`],
-    ["Labels", labels.join(" ")],
-    ["Environment", (spec?.environment?.variableNames ?? []).join(" ")],
-    ["UID", h("span", { class: "mono" }, task.uid)],
-  ];
-}
-
-/**
- * @param {BackgroundTask} task
- * @returns {Fact[]}
- */
-function limits({ spec }) {
-  return [
-    ["Timeout", span(spec?.timeout)],
-    ["Idle timeout", span(spec?.idleTimeout)],
-    ["Stale after", span(spec?.silence?.staleAfter)],
-  ];
-}
-
-/**
- * @param {BackgroundTask} task
- * @returns {Fact[]}
- */
-function missing(task) {
-  return [
-    ["Missing output", line(task.captureError)],
-    ["Abandoned", task.abandoned.map((one) => `${one.pid} ${line(one.command)}`).join("; ")],
-  ];
 }
 
 /** @param {Part} part @param {BackgroundTask} task */
