@@ -5,6 +5,7 @@ import { Token } from "../connect/token.js";
 import { Connection } from "../live/connection.js";
 import { InputWriters } from "../live/input.js";
 import { Sampler } from "../live/sampler.js";
+import { Stops } from "../live/stops.js";
 import { watch } from "../live/watch.js";
 import { fragment, parse } from "../model/route.js";
 import { Tasks } from "../model/tasks.js";
@@ -41,8 +42,8 @@ import { TaskView } from "./task/page.js";
  * @property {readonly string[]} [inView] Tasks whose resources are shown
  */
 
-/** The time after which a hidden page lets go of its stream. */
-const HIDDEN = 60_000;
+/** The time after which a hidden page gives its streams back. It goes on where it was, so that costs little. */
+const HIDDEN = 5_000;
 
 export class App {
   token = new Token();
@@ -51,6 +52,7 @@ export class App {
   connection = new Connection(() => this.#connectionChanged());
   messages = new Messages();
   inputs = new InputWriters(this.client, () => this.changed());
+  stops = new Stops(this.client, this.tasks);
   /** @type {ServerInfo | undefined} */
   server;
   sampler = new Sampler(
@@ -69,6 +71,7 @@ export class App {
   #view;
   #isPlanned = false;
   #watching = new AbortController();
+  #isResting = false;
   #hidden = 0;
   #starts = 0;
 
@@ -85,7 +88,9 @@ export class App {
     document.addEventListener("visibilitychange", () => this.#visibilityChanged());
     setInterval(() => this.changed(), 1_000);
     this.#go();
-    this.#watch();
+    // A tab that is opened in the background: its streams would keep those of the tab in front waiting.
+    if (document.hidden) this.#rest();
+    else this.#watch();
   }
 
   get isReadOnly() {
@@ -122,6 +127,7 @@ export class App {
       this.#view = view;
       this.#main.replaceChildren(view.element);
       view.shown?.();
+      if (this.#isResting) view.rest?.();
     }
     document.title = `${view.title} · Heeler`;
     this.changed();
@@ -164,6 +170,7 @@ export class App {
   #watch() {
     this.#watching.abort();
     this.#watching = new AbortController();
+    this.#isResting = false;
     if (this.connection.state === "refused") this.connection.set("connecting");
     const onEvents = (/** @type {Happened[]} */ events) => this.#happened(events);
     const watched = { client: this.client, tasks: this.tasks, connection: this.connection };
@@ -186,10 +193,14 @@ export class App {
   /** @param {Happened[]} events */
   #happened(events) {
     for (const event of events) {
+      this.stops.apply(event);
       for (const view of this.#views()) view.onEvent?.(event);
     }
     if (this.#starts !== this.tasks.starts) {
-      if (this.#starts) for (const view of this.#views()) view.onReset?.();
+      if (this.#starts) {
+        this.stops.reset();
+        for (const view of this.#views()) view.onReset?.();
+      }
       this.#starts = this.tasks.starts;
     }
     this.sampler.retain(this.tasks.live);
@@ -221,15 +232,24 @@ export class App {
 
   /** A browser has few connections for one server: a page that is not looked at gives its own back. */
   #rest() {
+    if (this.stops.isWaiting) {
+      this.#restLater();
+      return;
+    }
+    this.#isResting = true;
     this.#watching.abort();
     this.#view?.rest?.();
+  }
+
+  #restLater() {
+    this.#hidden = window.setTimeout(() => this.#rest(), HIDDEN);
   }
 
   #visibilityChanged() {
     clearTimeout(this.#hidden);
     if (document.hidden) {
-      this.#hidden = window.setTimeout(() => this.#rest(), HIDDEN);
-    } else if (this.#watching.signal.aborted) {
+      if (!this.#isResting) this.#restLater();
+    } else if (this.#isResting) {
       this.#watch();
       this.#view?.wake?.();
     }

@@ -12,8 +12,6 @@ import { h } from "../dom.js";
 
 /** The name of the page in the records of a stop, a detach or a message. */
 const ACTOR = "heeler dashboard";
-/** A stop lasts as long as its graces, and is answered 10 s after a kill at the latest. */
-const LONGEST_STOP = 600_000;
 
 /** @typedef {"Cancel" | "Force" | "Detach" | "Restart" | "Send" | "Remove"} Action */
 
@@ -142,17 +140,20 @@ async function stop(app, task, how) {
   const request = {
     filter: { taskIds: [task.id] },
     actor: ACTOR,
-    wait: true,
     cascade: true,
     ...how,
   };
-  const answer = await app.client.call("Cancel", request, { timeout: LONGEST_STOP });
-  const result = answer.results[0];
-  const proof = result?.task?.stop?.proof;
+  const [result] = (await app.client.call("Cancel", request)).results;
   const name = title(task);
+  if (result?.unrecorded)
+    app.messages.fail(`The stop is not recorded yet: ${result.unrecorded.message}`);
   if (result?.outcome === "CANCEL_OUTCOME_ALREADY_FINISHED") {
     app.messages.show(`${name} was finished already.`);
-  } else if (proof?.survivors) {
+    return true;
+  }
+  const ended = await app.stops.end(result?.task ?? task);
+  const proof = ended?.stop?.proof;
+  if (proof?.survivors) {
     const pids = proof.survivors.processes.map((process) => process.pid || "unknown").join(", ");
     app.messages.fail(`${name}: processes have survived the kill so far: ${pids}`);
   } else if (proof?.proven) {
@@ -164,9 +165,7 @@ async function stop(app, task, how) {
       `${name} is stopped${proof?.unproven ? `, unproven: ${proof.unproven.reason}` : ""}.`,
     );
   }
-  if (result?.unrecorded)
-    app.messages.fail(`The stop is not recorded yet: ${result.unrecorded.message}`);
-  return result?.task !== undefined && isFinished(result.task);
+  return !ended || isFinished(ended);
 }
 
 /** @param {App} app @param {BackgroundTask} task */
