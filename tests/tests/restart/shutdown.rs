@@ -5,7 +5,7 @@ use std::{fs, time::Duration};
 use heeler_tests::{
     Api, Daemon, Refusal, SpawnRequestExt as _, millis,
     outcome::proven,
-    request::wait,
+    request::{cancel, grace, wait},
     secs,
     v1::{watch_events_response::Item, *},
     watch::{count, task_of},
@@ -115,6 +115,34 @@ async fn a_shutdown_that_stops_tasks_proves_each_gone_and_delivers_the_ends() {
     for id in &ids {
         assert_stopped_by_shutdown(&api, id).await;
     }
+}
+
+/// R7, C2
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_shutdown_does_not_wait_for_the_long_grace_of_an_earlier_cancel() {
+    let mut daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let mut fixture = daemon.run(&api, "ignore TERM pid ready forever").await;
+    fixture.process("ready").await;
+    let patient = CancelRequest {
+        how: grace(secs(3600)),
+        ..cancel(&fixture.id)
+    };
+    api.cancel_one(patient).await;
+    // Without a grace a second cancel leaves that of the first one.
+    api.cancel_one(cancel(&fixture.id)).await;
+    let args = ["shutdown", "--stop-tasks", "--grace", "0s", "--json"];
+    let result = daemon.heeler(args).await.ok();
+    assert_eq!(result.json()["stoppedTasks"], 1, "{result:?}");
+    daemon.ended();
+    fixture.assert_gone();
+    daemon.restart().await;
+    let task = daemon.api().await.task(&fixture.id).await;
+    assert_eq!(
+        task.end_reason(),
+        EndReason::Cancelled,
+        "as first asked for"
+    );
 }
 
 /// R7

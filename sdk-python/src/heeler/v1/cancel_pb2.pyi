@@ -34,7 +34,9 @@ class _CancelOutcomeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_CancelO
     CANCEL_OUTCOME_REQUESTED: _CancelOutcome.ValueType  # 1
     """The task was live, and this call asked it to stop."""
     CANCEL_OUTCOME_ALREADY_STOPPING: _CancelOutcome.ValueType  # 2
-    """The task was stopping already. A forced stop still ends a grace that is running."""
+    """The task was stopping already. A forced stop ends a grace that is running, and a given grace that would be over
+    earlier shortens it.
+    """
     CANCEL_OUTCOME_ALREADY_FINISHED: _CancelOutcome.ValueType  # 3
     """The task was finished already. No signal was sent."""
 
@@ -46,7 +48,9 @@ CANCEL_OUTCOME_UNSPECIFIED: CancelOutcome.ValueType  # 0
 CANCEL_OUTCOME_REQUESTED: CancelOutcome.ValueType  # 1
 """The task was live, and this call asked it to stop."""
 CANCEL_OUTCOME_ALREADY_STOPPING: CancelOutcome.ValueType  # 2
-"""The task was stopping already. A forced stop still ends a grace that is running."""
+"""The task was stopping already. A forced stop ends a grace that is running, and a given grace that would be over
+earlier shortens it.
+"""
 CANCEL_OUTCOME_ALREADY_FINISHED: CancelOutcome.ValueType  # 3
 """The task was finished already. No signal was sent."""
 Global___CancelOutcome: _TypeAlias = CancelOutcome  # noqa: Y015

@@ -71,7 +71,8 @@ class CancelOutcome(OpenEnum):
     """The task was live, and this call asked it to stop."""
 
     ALREADY_STOPPING = 2
-    """The task was stopping already. A forced stop still ends a grace that is running."""
+    """The task was stopping already. A forced stop ends a grace that is running, and a given grace that would be over
+    earlier shortens it."""
 
     ALREADY_FINISHED = 3
     """The task was finished already. No signal was sent."""
@@ -598,7 +599,7 @@ class ShutdownTasks(OpenEnum):
     """Each task is stopped gracefully and ends CANCELLED, with the end reason SERVER_SHUTDOWN. Every end
     is durable before the answer and delivered to watchers before their streams end, unless the disk
     refuses it: then the task is stopped, and the next server cannot know who stopped it. A task that was
-    stopping already keeps its own reason."""
+    stopping already keeps its own reason, and its grace ends when that of the shutdown does, if not before."""
 
 
 ShutdownTasksWord = ShutdownTasks | Literal["leave_running", "stop"]

@@ -36,7 +36,7 @@ class _ShutdownTasksEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Shutdow
     """Each task is stopped gracefully and ends CANCELLED, with the end reason SERVER_SHUTDOWN. Every end
     is durable before the answer and delivered to watchers before their streams end, unless the disk
     refuses it: then the task is stopped, and the next server cannot know who stopped it. A task that was
-    stopping already keeps its own reason.
+    stopping already keeps its own reason, and its grace ends when that of the shutdown does, if not before.
     """
 
 class ShutdownTasks(_ShutdownTasks, metaclass=_ShutdownTasksEnumTypeWrapper):
@@ -52,7 +52,7 @@ SHUTDOWN_TASKS_STOP: ShutdownTasks.ValueType  # 2
 """Each task is stopped gracefully and ends CANCELLED, with the end reason SERVER_SHUTDOWN. Every end
 is durable before the answer and delivered to watchers before their streams end, unless the disk
 refuses it: then the task is stopped, and the next server cannot know who stopped it. A task that was
-stopping already keeps its own reason.
+stopping already keeps its own reason, and its grace ends when that of the shutdown does, if not before.
 """
 Global___ShutdownTasks: _TypeAlias = ShutdownTasks  # noqa: Y015
 

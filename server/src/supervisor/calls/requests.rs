@@ -148,9 +148,13 @@ impl Supervisor {
 }
 
 impl CancelRequest {
-    /// The mode of the stop, the task's own policy applied.
+    /// The mode of the stop. What it leaves open is as in the task's own policy, or as in the stop that goes on:
+    /// only a shutdown waits for none that takes longer.
     pub(in crate::supervisor) fn mode_for(&self, task: &Task) -> StopMode {
-        let mut policy = task.spec.stop;
+        let mut policy = match task.stop.as_ref().map(|stop| stop.mode) {
+            Some(StopMode::Graceful(policy)) if self.cause != StopCause::Shutdown => policy,
+            Some(StopMode::Graceful(_) | StopMode::Force) | None => task.spec.stop,
+        };
         match self.mode {
             Some(CancelMode::Force) => return StopMode::Force,
             Some(CancelMode::Graceful {

@@ -183,8 +183,8 @@ impl Life {
         }
     }
 
-    /// A second request can only force the stop or extend it to the children. The stop keeps its
-    /// cause, and its grace is not restarted.
+    /// A second request can only hasten or force the stop, or extend it to the children. The stop keeps its
+    /// cause, and its grace does not become longer.
     fn escalate_stop(&mut self, request: &StopRequest, now: Moment) -> Vec<Effect> {
         let has_tree =
             !self.task.is_waiting() && !self.task.is_hosted() && !self.is_between_attempts();
@@ -194,7 +194,11 @@ impl Life {
         let force = request.mode == StopMode::Force && stop.mode != StopMode::Force;
         let kill = force && !stop.killed && has_tree;
         let reach_children = request.cascade && (force || !stop.cascade);
-        if !force && !reach_children {
+        let hastens = match request.mode {
+            StopMode::Graceful(policy) => stop.hasten(policy, now.mono),
+            StopMode::Force => false,
+        };
+        if !force && !reach_children && !hastens {
             return Vec::new();
         }
         stop.cascade |= request.cascade;

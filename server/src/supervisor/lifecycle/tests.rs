@@ -303,6 +303,25 @@ fn a_second_request_can_force_a_stop_and_extend_it_to_children() {
     assert_eq!(life.step(stop(StopMode::Force, true), moment(400)), []);
 }
 
+/// C2, C18
+#[test]
+fn a_second_request_with_a_grace_can_only_bring_the_kill_forward() {
+    let grace_ends = |life: &Life| life.timer().map(|(at, _)| at);
+    let mut life = running();
+    life.step(stop(graceful(GRACE), false), moment(0));
+    let same = life.step(stop(graceful(GRACE), false), moment(1_000_000));
+    assert_eq!(
+        (same, grace_ends(&life)),
+        (vec![], Some(Monotonic(5_000_000)))
+    );
+    let second = Duration::from_secs(1);
+    let effects = life.step(stop(graceful(second), false), moment(2_000_000));
+    assert_eq!(effects, [Effect::Record(EventKind::Stopping)]);
+    assert_eq!(grace_ends(&life), Some(Monotonic(3_000_000)));
+    life.step(stop(graceful(Duration::ZERO), false), moment(2_500_000));
+    assert_eq!(grace_ends(&life), Some(Monotonic(2_500_000)));
+}
+
 /// C11
 #[test]
 fn sent_signals_are_listed_in_the_order_of_sending() {

@@ -62,6 +62,30 @@ impl Stop {
         let until = signalled.saturating_add(policy.grace);
         StopPhase::Signal { policy, until }
     }
+
+    /// Brings the next phase forward to where a later request would have it; returns whether it comes earlier.
+    pub fn hasten(&mut self, later: StopPolicy, now: Monotonic) -> bool {
+        let before = (self.mode, self.soft);
+        let phase = self.phase();
+        let StopMode::Graceful(policy) = &mut self.mode else {
+            return false;
+        };
+        match (phase, &mut self.soft) {
+            (StopPhase::Soft { .. }, Some(soft)) => {
+                let from_request = now
+                    .since(self.requested.mono)
+                    .saturating_add(later.soft_grace);
+                soft.grace = soft.grace.min(from_request);
+                policy.grace = policy.grace.min(later.grace);
+            }
+            (StopPhase::Signal { until, .. }, _) => {
+                let earlier = now.saturating_add(later.grace).min(until);
+                policy.grace = policy.grace.saturating_sub(until.since(earlier));
+            }
+            (StopPhase::Soft { .. } | StopPhase::Kill, _) => {}
+        }
+        before != (self.mode, self.soft)
+    }
 }
 
 /// The phase of a stop in which a worker finishes its present tool call.

@@ -231,7 +231,8 @@ export enum CancelOutcome {
   REQUESTED = 1,
 
   /**
-   * The task was stopping already. A forced stop still ends a grace that is running.
+   * The task was stopping already. A forced stop ends a grace that is running, and a given grace that would be over
+   * earlier shortens it.
    *
    * @generated from enum value: CANCEL_OUTCOME_ALREADY_STOPPING = 2;
    */

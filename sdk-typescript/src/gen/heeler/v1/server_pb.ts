@@ -186,7 +186,7 @@ export enum ShutdownTasks {
    * Each task is stopped gracefully and ends CANCELLED, with the end reason SERVER_SHUTDOWN. Every end
    * is durable before the answer and delivered to watchers before their streams end, unless the disk
    * refuses it: then the task is stopped, and the next server cannot know who stopped it. A task that was
-   * stopping already keeps its own reason.
+   * stopping already keeps its own reason, and its grace ends when that of the shutdown does, if not before.
    *
    * @generated from enum value: SHUTDOWN_TASKS_STOP = 2;
    */
