@@ -16,10 +16,13 @@ impl Daemon {
         if !own_mounts() {
             return false;
         }
-        let id: PathBuf = self.path(&format!("boot-{number}"));
+        let id: PathBuf = self.path("boot");
+        let is_first = !id.exists();
         let text = format!("00000000-0000-4000-8000-0000000000{number:02x}\n");
         fs::write(&id, text).unwrap();
-        run("mount", &["--bind", id.to_str().expect("ASCII"), BOOT_ID]);
+        if is_first {
+            run("mount", &["--bind", id.to_str().expect("ASCII"), BOOT_ID]);
+        }
         true
     }
 }

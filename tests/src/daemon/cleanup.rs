@@ -41,13 +41,17 @@ impl Drop for Daemon {
         }
         self.kill_all();
         problems.extend(self.remove_cgroups(limit));
+        let log = self.log();
+        if !failed && let Err(error) = fs::remove_dir_all(self.dir.path()) {
+            let dir = self.dir.path().display();
+            problems.push(format!("left behind: {dir}, {error}"));
+        }
         if failed {
-            eprintln!("--- the daemon's log:\n{}---\n{problems:#?}", self.log());
+            eprintln!("--- the daemon's log:\n{log}---\n{problems:#?}");
         } else {
             assert!(
                 problems.is_empty(),
-                "{problems:#?}\n--- the daemon's log:\n{}",
-                self.log()
+                "{problems:#?}\n--- the daemon's log:\n{log}"
             );
         }
     }

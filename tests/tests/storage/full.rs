@@ -268,10 +268,11 @@ async fn a_cascade_is_answered_though_the_end_of_a_child_cannot_be_recorded() {
     let api = daemon.api().await;
     let (parent, parent_leader) = sleeper(&api, SpawnRequest::default()).await;
     let gate = daemon.file("home/gate");
-    let obstinate = format!("trap '' TERM; while [ ! -e {gate} ]; do sleep 0.05; done");
+    let obstinate = format!("trap '' TERM; echo; while [ ! -e {gate} ]; do sleep 0.05; done");
     let obstinate = shell(obstinate).with_parent(&parent);
     let child = api.start(obstinate.with_grace(secs(600))).await;
     let child_leader = Process::now(child.leader.unwrap().pid).unwrap();
+    api.output_reaches(&child.id, 1).await;
     let cascade = CancelRequest {
         cascade: true,
         how: request::grace(secs(600)),
