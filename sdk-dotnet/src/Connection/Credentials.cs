@@ -21,7 +21,9 @@ internal static class Credentials
         if (options.Token is { } token) return Checked(token);
         if (Named(options.TokenFile, TokenFile) is { } path)
             return Checked(Read(path, "the token file", () => File.ReadAllText(path)).Trim());
-        if (Environment.GetEnvironmentVariable(TaskToken) is { Length: > 0 } ofTask) return Checked(ofTask);
+        // Only the daemon that runs the task knows its token: no other one gets to see it.
+        if (Environment.GetEnvironmentVariable(TaskToken) is { Length: > 0 } ofTask && address.IsFromEnvironment)
+            return Checked(ofTask);
         return address.IsLoopback ? OwnToken() : null;
     }
 

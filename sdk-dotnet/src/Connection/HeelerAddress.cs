@@ -61,6 +61,22 @@ public sealed partial record HeelerAddress
         _ => Host.Equals("localhost", StringComparison.OrdinalIgnoreCase),
     };
 
+    /// <summary>True for the address in <c>HEELER_ADDR</c>, which inside of a task is that of the daemon that runs it.</summary>
+    internal bool IsFromEnvironment
+    {
+        get
+        {
+            try
+            {
+                return this == FromEnvironment();
+            }
+            catch (HeelerAddressException)
+            {
+                return false;
+            }
+        }
+    }
+
     /// <summary>Returns the address of a Unix socket.</summary>
     /// <exception cref="HeelerAddressException">The path is relative or too long for a socket.</exception>
     public static HeelerAddress Unix(string path)

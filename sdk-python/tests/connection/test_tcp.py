@@ -110,6 +110,24 @@ async def test_the_token_file_comes_from_the_environment(
                 await client.list_page()
 
 
+async def test_the_token_of_a_task_is_shown_at_the_address_of_its_daemon_alone(
+    tcp_daemon: TcpDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """K4."""
+    address = tcp_daemon.tcp()
+    monkeypatch.setenv("HEELER_TOKEN", "of-a-task")
+    monkeypatch.setenv("HEELER_STATE_DIR", str(tcp_daemon.token_file.parent))
+    monkeypatch.setenv("HEELER_ADDR", address)
+    async with heeler.connect() as client:
+        with pytest.raises(heeler.TokenRefusedError):
+            await client.list_page()
+    # At any other address, the own daemon's token is used on loopback.
+    for other in ("", "tcp:127.0.0.1:1", "unix:/nowhere", "nonsense"):
+        monkeypatch.setenv("HEELER_ADDR", other)
+        async with heeler.connect(address) as client:
+            await client.list_page()
+
+
 def test_the_blocking_client_takes_a_token(tcp_daemon: TcpDaemon) -> None:
     with heeler.sync.connect(tcp_daemon.tcp(), token_file=tcp_daemon.token_file) as client:
         client.list_page()

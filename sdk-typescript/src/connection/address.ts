@@ -58,6 +58,19 @@ export function defaultAddress(): Address {
   return given === undefined || given === "" ? unixAddress(defaultSocket()) : parseAddress(given);
 }
 
+/** True for the address in `HEELER_ADDR`, which inside of a task is that of the daemon that runs it. */
+export function isFromEnvironment(address: Address): boolean {
+  const given = process.env[ADDRESS_ENV] ?? "";
+  if (given === "") {
+    return false;
+  }
+  try {
+    return formatAddress(parseAddress(given)) === formatAddress(address);
+  } catch {
+    return false;
+  }
+}
+
 /** The text that `parseAddress` parses. */
 export function formatAddress(address: Address): string {
   return address.kind === "unix"

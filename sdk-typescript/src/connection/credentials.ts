@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 
-import { type Address, isLoopback } from "./address.js";
+import { type Address, isFromEnvironment, isLoopback } from "./address.js";
 import { CredentialsError } from "../errors.js";
 import { defaultTokenFile } from "./paths.js";
 
@@ -20,8 +20,9 @@ export interface Credentials {
   /** The token. */
   readonly token?: string | undefined;
   /**
-   * The file with the token. By default the file that `HEELER_TOKEN_FILE` names, else the token of the task
-   * that the program runs in, else, on loopback, the file of the calling user's own daemon.
+   * The file with the token. By default the file that `HEELER_TOKEN_FILE` names; else, for the address in
+   * `HEELER_ADDR`, the token of the task that the program runs in (`HEELER_TOKEN`); else, on loopback, the
+   * file of the calling user's own daemon.
    */
   readonly tokenFile?: string | undefined;
   /**
@@ -44,7 +45,8 @@ export function tokenFor(address: Address, given: Credentials): string | undefin
     return checked(read(named, "the token file").trim());
   }
   const ofTask = process.env[TASK_TOKEN_ENV] ?? "";
-  if (ofTask !== "") {
+  // Only the daemon that runs the task knows its token: no other one gets to see it.
+  if (ofTask !== "" && isFromEnvironment(address)) {
     return checked(ofTask);
   }
   return isLoopback(address) ? ownToken() : undefined;

@@ -121,6 +121,29 @@ test("a private authority is trusted when it is given", async (t) => {
   writeFileSync(empty, "nothing");
   await assert.rejects(
     HeelerClient.connect({ address, tokenFile, tlsCa: empty }),
+/** K4 */
+test("the token of a task is shown at the address in HEELER_ADDR, and nowhere else", async (t) => {
+  const set = (name: string, value: string): void => {
+    t.after(() => Reflect.deleteProperty(process.env, name));
+    process.env[name] = value;
+  };
+  await using daemon = await Daemon.start(...LOOPBACK);
+  const address = await daemon.tcpAddress();
+  set("HEELER_TOKEN", "of-a-task");
+  set("HEELER_ADDR", address);
+  {
+    using client = await HeelerClient.connect();
+    await assert.rejects(client.listPage(), { reason: "TOKEN_REFUSED" });
+  }
+  // At any other address, the own daemon's token is used on loopback.
+  set("HEELER_STATE_DIR", join(daemon.dir, "state"));
+  for (const other of ["", "tcp:127.0.0.1:1", "unix:/nowhere", "nonsense"]) {
+    set("HEELER_ADDR", other);
+    using client = await HeelerClient.connect({ address });
+    await client.listPage();
+  }
+});
+
     CredentialsError,
   );
   // No authority that Node trusts has signed it.

@@ -53,6 +53,16 @@ class Address(ABC):
         text = os.environ.get(ENV, "")
         return Address.parse(text) if text else UnixAddress(paths.default_socket())
 
+    def is_from_environment(self) -> bool:
+        """Returns True for the address in `HEELER_ADDR`.
+
+        Inside of a task that is the address of the daemon that runs it.
+        """
+        try:
+            return self == Address.parse(os.environ.get(ENV, ""))
+        except AddressError:
+            return False
+
     @abstractmethod
     def start_command(self) -> str:
         """Returns the command that starts a daemon at this address."""

@@ -44,7 +44,8 @@ class Credentials:
         named = self.token_file or os.environ.get(TOKEN_FILE_ENV)
         if named:
             return _checked(_read(Path(named), "token file").decode(errors="replace").strip())
-        if of_task := os.environ.get(TASK_TOKEN_ENV):
+        # Only the daemon that runs the task knows its token: no other one gets to see it.
+        if (of_task := os.environ.get(TASK_TOKEN_ENV)) and address.is_from_environment():
             return _checked(of_task)
         if not address.is_loopback():
             return None
