@@ -84,6 +84,23 @@ async def test_every_byte_is_given_once_and_in_order(
     assert pipe.largest <= 7
 
 
+async def test_bytes_that_another_one_writes_meanwhile_are_not_taken_for_ours() -> None:
+    """I6."""
+    pipe = Pipe(random.Random(4))
+    pipe.chances.random = lambda: 1.0  # type: ignore[method-assign]
+
+    async def write(request: WriteInputRequest) -> WriteInputResponse:
+        answer = await pipe.write(request)
+        if not request.writer_id:
+            # It is free, so another one may write as soon as it has answered.
+            pipe.given += b"theirs"
+        return answer
+
+    async with writer_to(write) as writer:
+        writer.write(b"mine")
+    assert bytes(pipe.given) == b"theirsmine"
+
+
 async def test_drain_waits_while_the_task_does_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """I3."""
     monkeypatch.setattr(input_module, "_HIGH_WATER", 10)

@@ -41,8 +41,8 @@ type WriteCall = (options: WriteInputOptions) => Promise<WriteInputResponse>;
  * The stdin or the terminal of a task. `end` closes it: the task reads end-of-file. `destroy` leaves it
  * open. `Writable.toWeb` makes a WritableStream of it.
  *
- * One writer has the input: another stream is refused with INPUT_HELD unless it takes over, and then this
- * one fails with INPUT_TAKEN_OVER.
+ * One writer has the input, from the moment its stream is open: another one is refused with INPUT_HELD
+ * unless it takes over, and then this one fails with INPUT_TAKEN_OVER.
  */
 export class TaskInput extends Writable {
   readonly #call: WriteCall;
@@ -70,11 +70,17 @@ export class TaskInput extends Writable {
     return this.#offset ?? 0n;
   }
 
-  /** Finds the end of the input, and takes it over if asked to. */
+  /**
+   * Finds the end of the input, and takes it over if asked to. A free input is claimed: what another
+   * writer put there before the first write would be taken for bytes of this stream.
+   */
   override _construct(done: (error?: Error | null) => void): void {
     settle(done, async () => {
-      const { offset } = await this.#write({ takeOver: this.#takeOver });
-      this.#offset ??= offset;
+      let found = await this.#write({ takeOver: this.#takeOver });
+      if (found.writerId === "" && this.writerId !== "") {
+        found = await this.#write({ takeOver: true });
+      }
+      this.#offset ??= found.offset;
     });
   }
 

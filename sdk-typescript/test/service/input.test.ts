@@ -159,6 +159,22 @@ test("one stream has the input until another one takes it over", async () => {
   assert.equal((await outputOf(task)).toString(), "one two three");
 });
 
+/** I6 */
+test("a stream has a free input once it is open, so no byte of it is skipped", async () => {
+  await using daemon = await Daemon.start();
+  await using client = await daemon.connect();
+  const task = await client.spawn({ argv: ["cat"], input: {} });
+  const input = task.input();
+  await write(input, "");
+  // At the offset of the stream, whose bytes the daemon would skip as repeated ones.
+  await assert.rejects(client.writeInput(task.id, { data: Buffer.from("theirs") }), {
+    reason: "INPUT_HELD",
+  });
+  input.end("mine");
+  await task.wait();
+  assert.equal((await outputOf(task)).toString(), "mine");
+});
+
 /** I7 */
 test("input that cannot be written is refused by its reason", async () => {
   await using daemon = await Daemon.start();

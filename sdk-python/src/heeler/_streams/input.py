@@ -154,8 +154,7 @@ class InputWriter:
     async def _write_some(self) -> bool:
         """Makes one call. Returns True if it had an effect."""
         if self._offset is None:
-            asked = await self._call(WriteInputRequest(task_id=self._task_id))
-            self._offset = asked.offset
+            self._offset = await self._claim()
         data = bytes(self._buffer[:_CALL])
         request = WriteInputRequest(
             task_id=self._task_id,
@@ -163,11 +162,9 @@ class InputWriter:
             offset=self._offset,
             data=data,
             close=self._is_eof and len(data) == len(self._buffer),
-            take_over=self._take_over,
             wait=to_duration(_WAIT),
         )
         answer = await self._call(request)
-        self._take_over = False
         del self._buffer[: answer.taken_bytes]
         self._offset += answer.taken_bytes
         self._is_closed = request.close and answer.closed
@@ -175,6 +172,19 @@ class InputWriter:
         return answer.taken_bytes > 0 or self._is_closed
 
     async def _call(self, request: WriteInputRequest) -> WriteInputResponse:
+    async def _claim(self) -> int:
+        """Returns the end of the input, which this writer has from then on, unless it is another's.
+
+        What another one wrote between the answer and the first write would be taken for bytes of
+        this writer.
+        """
+        question = WriteInputRequest(task_id=self._task_id)
+        found = None if self._take_over else await self._call(question)
+        if found is None or (not found.writer_id and self._writer_id):
+            question.writer_id, question.take_over = self._writer_id, True
+            found = await self._call(question)
+        return found.offset
+
         return await retrying(
             self._connection,
             lambda: self._connection.raw.WriteInput(request),
