@@ -170,10 +170,30 @@ export class UnreachableError extends HeelerError {
     options?: ErrorOptions,
   ) {
     super(`cannot connect to ${address}: ${message}`, options);
-    // EAGAIN: the daemon's queue of connections is full. ECONNRESET: it died with the connection in it.
-    this.wasNotReceived = code === "EAGAIN" || code === "ECONNRESET";
+    this.wasNotReceived = PASSING.has(code);
   }
 }
+
+/** The failures to connect that end by themselves: those of the network, and of a daemon at its limit. */
+const PASSING: ReadonlySet<string> = new Set([
+  // The daemon's queue of connections is full.
+  "EAGAIN",
+  // The daemon, or a machine between, has died with the connection.
+  "ECONNABORTED",
+  "ECONNRESET",
+  "EPIPE",
+  // The host, or the way to it.
+  "EHOSTDOWN",
+  "EHOSTUNREACH",
+  "ENETDOWN",
+  "ENETRESET",
+  "ENETUNREACH",
+  "ETIMEDOUT",
+  // This machine, while its network changes: it has no address, or no server of names.
+  "EADDRNOTAVAIL",
+  "EAI_AGAIN",
+  "ENOTFOUND",
+]);
 
 /** The connection broke. The daemon may have received the call. */
 export class DisconnectedError extends HeelerError {

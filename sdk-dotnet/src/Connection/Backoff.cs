@@ -23,16 +23,19 @@ internal sealed class Backoff(TimeSpan? limit)
         _next = First;
     }
 
-    /// <summary>Returns the delay after an attempt that lasted this long. Null: give up.</summary>
-    internal TimeSpan? AfterFailure(TimeSpan lasted) => AfterFailure(lasted, Random.Shared.NextDouble());
+    /// <summary>Returns the delay after an attempt that lasted this long and failed with this error. Null: give up.</summary>
+    internal TimeSpan? AfterFailure(TimeSpan lasted, Exception error) =>
+        AfterFailure(lasted, CallFailure.WasConnected(error), Random.Shared.NextDouble());
 
-    /// <param name="lasted">
-    /// Duration of the attempt. One that lasted longer than any delay was served, so its failure begins a new series.
+    /// <param name="lasted">Duration of the attempt.</param>
+    /// <param name="connected">
+    /// True if the attempt had a connection. If it also lasted longer than any delay, it was served, so its failure begins a new
+    /// series. An attempt that could not connect is time without a daemon, however long.
     /// </param>
     /// <param name="jitter">From 0 to 1; removes up to half of the delay.</param>
-    internal TimeSpan? AfterFailure(TimeSpan lasted, double jitter)
+    internal TimeSpan? AfterFailure(TimeSpan lasted, bool connected, double jitter)
     {
-        if (lasted > Longest) Reset();
+        if (connected && lasted > Longest) Reset();
         else _spent += lasted;
         if (limit is { } most && _spent >= most) return null;
         var delay = (_next < LongestDelay ? _next : LongestDelay) * (1 - jitter / 2);

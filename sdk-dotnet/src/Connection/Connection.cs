@@ -102,7 +102,7 @@ internal sealed class Connection : IDisposable
             }
             catch (HeelerException error) when (MayRepeat(retry, error))
             {
-                if (backoff.AfterFailure(Stopwatch.GetElapsedTime(begun)) is not { } next) throw;
+                if (backoff.AfterFailure(Stopwatch.GetElapsedTime(begun), error) is not { } next) throw;
                 pause = next;
             }
             await Task.Delay(pause, cancellation).ConfigureAwait(false);
@@ -113,7 +113,7 @@ internal sealed class Connection : IDisposable
     private bool MayRepeat(Retry retry, HeelerException error) => (retry, error) switch
     {
         (Retry.Never, _) => false,
-        (_, DaemonNotRunningException) => Reached,
+        (_, DaemonNotRunningException or DaemonUnreachableException) => Reached && error.IsUnprocessed,
         (_, { IsUnprocessed: true }) => true,
         (_, { IsTransient: true }) => retry == Retry.Always,
         _ => false,

@@ -22,6 +22,9 @@ internal static class CallFailure
             : new HeelerRefusedException(Refusal.From(error), error);
     }
 
+    /// <summary>Returns true unless the attempt failed to connect.</summary>
+    internal static bool WasConnected(Exception error) => error is not (DaemonNotRunningException or DaemonUnreachableException);
+
     private static HeelerException FromCause(Exception cause, RpcException error, HeelerAddress address)
     {
         if (cause is not HttpRequestException

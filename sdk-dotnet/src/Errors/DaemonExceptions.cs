@@ -1,3 +1,6 @@
+using System.Net.Sockets;
+using System.Security.Authentication;
+
 namespace Heeler.Client;
 
 /// <summary>No daemon listens at the address. The message says how to start one there.</summary>
@@ -51,6 +54,10 @@ public sealed class DaemonUnreachableException : HeelerException
 
     /// <summary>The address that was tried.</summary>
     public HeelerAddress Address { get; }
+
+    /// <summary>True for a failure of the network. False if the listener is not trusted, or may not be connected to.</summary>
+    public override bool IsUnprocessed => InnerException
+        is not (UnauthorizedAccessException or AuthenticationException or SocketException { SocketErrorCode: SocketError.AccessDenied });
 }
 
 /// <summary>The connection broke. The daemon may have processed the call.</summary>

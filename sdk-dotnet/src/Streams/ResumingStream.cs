@@ -85,7 +85,7 @@ internal sealed class ResumingStream<TMessage, TItem>(
         };
         var lasted = attempt.Answered ? TimeSpan.Zero : Stopwatch.GetElapsedTime(attempt.Begun);
         _backoff.LongestDelay = cursor.LongestPause;
-        if (!curable || _backoff.AfterFailure(lasted) is not { } pause) throw error;
+        if (!curable || _backoff.AfterFailure(lasted, error) is not { } pause) throw error;
         await Task.Delay(pause, cancellation).ConfigureAwait(false);
     }
 

@@ -154,7 +154,7 @@ internal sealed class WorkStream(Connection connection, WorkState state) : IDisp
             {
                 error = failed;
             }
-            var pause = backoff.AfterFailure(Stopwatch.GetElapsedTime(begun)) ?? Backoff.Longest;
+            var pause = backoff.AfterFailure(Stopwatch.GetElapsedTime(begun), error) ?? Backoff.Longest;
             await Task.Delay(pause, _closing.Token).ConfigureAwait(false);
         }
     }

@@ -10,32 +10,43 @@ public sealed class BackoffTests
     public void Delays_double_up_to_the_longest()
     {
         var backoff = new Backoff(null);
-        var delays = Enumerable.Range(0, 10).Select(_ => backoff.AfterFailure(TimeSpan.Zero, 0)!.Value).ToList();
+        var delays = Enumerable.Range(0, 10).Select(_ => backoff.AfterFailure(TimeSpan.Zero, true, 0)!.Value).ToList();
         Assert.Equal([10.0, 20.0, 40.0], delays.Take(3).Select(delay => delay.TotalMilliseconds));
         Assert.Equal(Backoff.Longest, delays[9]);
     }
 
     [Fact]
     public void Jitter_removes_at_most_half() =>
-        Assert.Equal(Backoff.First / 2, new Backoff(null).AfterFailure(TimeSpan.Zero, 1));
+        Assert.Equal(Backoff.First / 2, new Backoff(null).AfterFailure(TimeSpan.Zero, true, 1));
 
     [Fact]
     public void The_limit_counts_delays_and_attempts()
     {
         var backoff = new Backoff(TimeSpan.FromMilliseconds(30));
-        Assert.Equal(Backoff.First, backoff.AfterFailure(TimeSpan.FromMilliseconds(10), 0));
-        Assert.Null(backoff.AfterFailure(TimeSpan.FromMilliseconds(10), 0));
-        Assert.Null(new Backoff(TimeSpan.Zero).AfterFailure(TimeSpan.Zero, 0));
+        Assert.Equal(Backoff.First, backoff.AfterFailure(TimeSpan.FromMilliseconds(10), true, 0));
+        Assert.Null(backoff.AfterFailure(TimeSpan.FromMilliseconds(10), true, 0));
+        Assert.Null(new Backoff(TimeSpan.Zero).AfterFailure(TimeSpan.Zero, true, 0));
     }
 
     [Fact]
     public void A_failure_after_a_long_call_begins_a_new_series()
     {
         var backoff = new Backoff(TimeSpan.FromMilliseconds(30));
-        while (backoff.AfterFailure(TimeSpan.FromMilliseconds(10), 0) is not null)
+        while (backoff.AfterFailure(TimeSpan.FromMilliseconds(10), true, 0) is not null)
         {
         }
-        Assert.Equal(Backoff.First, backoff.AfterFailure(TimeSpan.FromMinutes(1), 0));
+        Assert.Equal(Backoff.First, backoff.AfterFailure(TimeSpan.FromMinutes(1), true, 0));
+    }
+
+    [Fact]
+    public void Attempts_to_connect_count_however_long_they_take()
+    {
+        var backoff = new Backoff(TimeSpan.FromSeconds(25));
+        var timeout = TimeSpan.FromSeconds(10);
+        Assert.Equal(Backoff.First, backoff.AfterFailure(timeout, false, 0));
+        Assert.Equal(Backoff.First * 2, backoff.AfterFailure(timeout, false, 0));
+        Assert.Null(backoff.AfterFailure(timeout, false, 0));
+        Assert.False(CallFailure.WasConnected(new DaemonUnreachableException(HeelerAddress.Tls("example.com", 7117), new TimeoutException())));
     }
 
     /// <summary>T3</summary>

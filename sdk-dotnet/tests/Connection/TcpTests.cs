@@ -143,5 +143,6 @@ public sealed class TcpTests : IDisposable
         var error = await Assert.ThrowsAsync<DaemonUnreachableException>(
             () => refused.ListPageAsync(new ListRequest(), daemon.Soon));
         Assert.IsType<AuthenticationException>(error.InnerException, exactMatch: false);
+        Assert.False(error.IsTransient);
     }
 }

@@ -26,11 +26,11 @@ export class Backoff {
   /**
    * The delay after an attempt that took this long; undefined: the limit is reached.
    *
-   * An attempt that took longer than any delay was served for a while, so its failure starts a new
-   * series.
+   * An attempt that had a connection and took longer than any delay was served for a while, so its
+   * failure starts a new series. One that could not connect is time without a daemon, however long.
    */
-  afterFailure(tookMs: number): number | undefined {
-    if (tookMs > LONGEST_MS) {
+  afterFailure(tookMs: number, wasConnected: boolean): number | undefined {
+    if (wasConnected && tookMs > LONGEST_MS) {
       this.reset();
     } else {
       this.#spentMs += tookMs;

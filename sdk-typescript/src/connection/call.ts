@@ -12,7 +12,7 @@ import { BackgroundTasks } from "../gen/heeler/v1/index.js";
 import { type FieldOptions, toMessage } from "../options/message.js";
 import type { Address } from "./address.js";
 import { Backoff } from "./backoff.js";
-import { toHeelerError } from "./failure.js";
+import { toHeelerError, wasConnected } from "./failure.js";
 import { checkMilliseconds, pause, timerMs } from "./time.js";
 import type { Stub, Transport } from "./transport.js";
 
@@ -133,7 +133,7 @@ export class Caller {
       if (!mayRepeat(repeat, failure)) {
         throw failure;
       }
-      const delay = backoff.afterFailure(performance.now() - begun);
+      const delay = backoff.afterFailure(performance.now() - begun, wasConnected(failure));
       if (delay === undefined) {
         throw failure;
       }

@@ -66,16 +66,23 @@ export function present<T>(field: string, value: T | undefined): T {
   return value;
 }
 
-/** True if a later attempt would fail in the same way. */
+/** True if the attempt had a connection. */
+export function wasConnected({ kind }: HeelerError): boolean {
+  return kind !== "notRunning" && kind !== "unreachable";
+}
+
+/**
+ * True if a later attempt would fail in the same way. An address that was reached once is not: the network,
+ * the permissions or the certificate may be mended.
+ */
 export function isFinal(error: HeelerError): boolean {
   switch (error.kind) {
     case "refused":
       return FINAL.has((error as RefusedError).code);
     case "notRunning":
+    case "unreachable":
     case "disconnected":
       return false;
-    case "unreachable":
-      return !error.wasNotReceived;
     case "address":
     case "credentials":
     case "daemonStart":

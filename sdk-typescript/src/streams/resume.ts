@@ -6,7 +6,7 @@ import { formatAddress } from "../connection/address.js";
 import { Backoff } from "../connection/backoff.js";
 import type { Caller } from "../connection/call.js";
 import { DisconnectedError, type HeelerError } from "../errors.js";
-import { isFinal, toHeelerError } from "../connection/failure.js";
+import { isFinal, toHeelerError, wasConnected } from "../connection/failure.js";
 import { checkMilliseconds, pause } from "../connection/time.js";
 import type { Stub } from "../connection/transport.js";
 
@@ -52,7 +52,8 @@ export async function* resume<M>(
     caller.checkOpen();
     const failure = connection.failure;
     // After an answer, the time without a daemon counts from the break.
-    const delay = backoff.afterFailure(isAnswered ? 0 : performance.now() - opened);
+    const tookMs = isAnswered ? 0 : performance.now() - opened;
+    const delay = backoff.afterFailure(tookMs, wasConnected(failure));
     if (delay === undefined || isFinal(failure)) {
       throw failure;
     }

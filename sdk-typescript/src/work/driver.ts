@@ -12,7 +12,7 @@
 import { type BackgroundTask, received } from "../answers.js";
 import { Backoff } from "../connection/backoff.js";
 import type { Caller, Repeat } from "../connection/call.js";
-import { isFinal, present, toHeelerError } from "../connection/failure.js";
+import { isFinal, present, toHeelerError, wasConnected } from "../connection/failure.js";
 import { checkMilliseconds, pause, toMilliseconds } from "../connection/time.js";
 import { CancelledError, ClosedError, type HeelerError } from "../errors.js";
 import {
@@ -228,7 +228,7 @@ export class Driver {
     const { signal } = this.#left;
     let error = failure;
     for (let tookMs = 0; ;) {
-      const delay = backoff.afterFailure(tookMs);
+      const delay = backoff.afterFailure(tookMs, wasConnected(error));
       if (delay === undefined || isFinal(error) || error.is("WORKER_REPLACED")) {
         this.#end({ kind: "failed", error });
         return undefined;

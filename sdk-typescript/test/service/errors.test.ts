@@ -25,11 +25,16 @@ test("the error for a missing daemon has its address and the command that starts
   });
 });
 
-test("a daemon that dies or has no room while it is connected to is tried again", () => {
+test("a daemon that dies or has no room, and a network that fails, are tried again", () => {
   for (const [code, isTransient] of [
     ["EAGAIN", true],
     ["ECONNRESET", true],
+    ["ENETUNREACH", true],
+    ["EHOSTUNREACH", true],
+    ["ETIMEDOUT", true],
+    ["EAI_AGAIN", true],
     ["EACCES", false],
+    ["CERT_HAS_EXPIRED", false],
   ] as const) {
     assert.equal(new UnreachableError("unix:/s", code, "no").isTransient, isTransient, code);
   }

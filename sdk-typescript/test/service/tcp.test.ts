@@ -1,7 +1,16 @@
 /** A daemon over TCP: its token, and TLS with a private authority. */
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
+import dns from "node:dns";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  type AddressInfo,
+  createConnection,
+  createServer,
+  type Server,
+  type Socket,
+} from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -12,12 +21,57 @@ import {
   HeelerClient,
   NotRunningError,
   RefusedError,
+  TaskState,
   UnreachableError,
 } from "../../src/index.js";
-import { Daemon } from "../support/daemon.js";
+import { Daemon, until } from "../support/daemon.js";
 import { PACKAGE } from "../support/package.js";
 
 const LOOPBACK = ["--listen", "tcp:127.0.0.1:0"] as const;
+
+/** A wire to a TCP address, by the name `localhost`. */
+class Wire implements AsyncDisposable {
+  readonly #sockets = new Set<Socket>();
+  readonly #server: Server;
+
+  private constructor(port: number) {
+    this.#server = createServer((near) => {
+      const far = createConnection({ host: "127.0.0.1", port });
+      for (const socket of [near, far]) {
+        this.#sockets.add(socket.on("error", () => undefined));
+        socket.on("close", () => [near, far].map((end) => end.destroy()));
+      }
+      near.pipe(far).pipe(near);
+    });
+  }
+
+  static async to(address: string): Promise<Wire> {
+    const wire = new Wire(Number(address.split(":").at(-1)));
+    await once(wire.#server.listen(0, "127.0.0.1"), "listening");
+    return wire;
+  }
+
+  get address(): string {
+    return `tcp:localhost:${(this.#server.address() as AddressInfo).port.toString()}`;
+  }
+
+  /** Breaks all connections. */
+  cut(): void {
+    this.#sockets.forEach((socket) => socket.destroy());
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.close();
+    this.cut();
+    await once(this.#server, "close");
+  }
+}
+
+/** A look-up while there is no server of names. */
+function unknownName(_name: string, _options: unknown, done: (error: Error) => void): void {
+  const error = Object.assign(new Error("getaddrinfo EAI_AGAIN"), { code: "EAI_AGAIN" });
+  setImmediate(done, error);
+}
 
 /** N2 */
 test("a call with the token is served", async () => {
@@ -67,6 +121,29 @@ test("the environment names the token file", async (t) => {
   }
 });
 
+/** K4 */
+test("the token of a task is shown at the address in HEELER_ADDR, and nowhere else", async (t) => {
+  const set = (name: string, value: string): void => {
+    t.after(() => Reflect.deleteProperty(process.env, name));
+    process.env[name] = value;
+  };
+  await using daemon = await Daemon.start(...LOOPBACK);
+  const address = await daemon.tcpAddress();
+  set("HEELER_TOKEN", "of-a-task");
+  set("HEELER_ADDR", address);
+  {
+    using client = await HeelerClient.connect();
+    await assert.rejects(client.listPage(), { reason: "TOKEN_REFUSED" });
+  }
+  // At any other address, the own daemon's token is used on loopback.
+  set("HEELER_STATE_DIR", join(daemon.dir, "state"));
+  for (const other of ["", "tcp:127.0.0.1:1", "unix:/nowhere", "nonsense"]) {
+    set("HEELER_ADDR", other);
+    using client = await HeelerClient.connect({ address });
+    await client.listPage();
+  }
+});
+
 test("an error names bad credentials, and never the token", async () => {
   const refused = async (options: ConnectOptions, message: RegExp): Promise<void> => {
     await assert.rejects(HeelerClient.connect(options), (error) => {
@@ -83,6 +160,37 @@ test("an error names bad credentials, and never the token", async () => {
   }
   await refused({ address: "tcp:127.0.0.1:1", tokenFile: "/nowhere/token" }, /\/nowhere\/token/u);
   await refused({ address: "tls:127.0.0.1:1", token: "x", tlsCa: "/nowhere/ca" }, /\/nowhere\/ca/u);
+});
+
+/** E2 */
+test("a watch, a worker and an input go on after a failure of the network", async (t) => {
+  await using daemon = await Daemon.start(...LOOPBACK);
+  const { tokenFile } = daemon;
+  await using wire = await Wire.to(await daemon.tcpAddress());
+  using client = await HeelerClient.connect({ address: wire.address, tokenFile });
+  const task = await client.spawn({ argv: ["cat"], input: {} });
+  const input = task.input();
+  input.write("before\n");
+  await task.waitForLine({ regex: "before" });
+  const work = await client.register({ name: "worker", leaseMs: 60_000 });
+  const watched = client.watch({ after: 0n });
+  await watched.next();
+
+  const names = t.mock.method(dns, "lookup", unknownName);
+  wire.cut();
+  const listed = client.listPage();
+  input.end("after");
+  await until("each has failed to connect", () => (names.mock.callCount() > 8 ? true : undefined));
+  names.mock.restore();
+
+  await listed;
+  assert.equal((await task.wait()).state, TaskState.COMPLETED);
+  assert.equal((await work.finish("done")).state, TaskState.COMPLETED);
+  for await (const item of watched) {
+    if (item.kind === "event" && item.event.task?.result?.text === "done") {
+      break;
+    }
+  }
 });
 
 test("a port without a listener is a daemon that does not run", async () => {
@@ -121,29 +229,6 @@ test("a private authority is trusted when it is given", async (t) => {
   writeFileSync(empty, "nothing");
   await assert.rejects(
     HeelerClient.connect({ address, tokenFile, tlsCa: empty }),
-/** K4 */
-test("the token of a task is shown at the address in HEELER_ADDR, and nowhere else", async (t) => {
-  const set = (name: string, value: string): void => {
-    t.after(() => Reflect.deleteProperty(process.env, name));
-    process.env[name] = value;
-  };
-  await using daemon = await Daemon.start(...LOOPBACK);
-  const address = await daemon.tcpAddress();
-  set("HEELER_TOKEN", "of-a-task");
-  set("HEELER_ADDR", address);
-  {
-    using client = await HeelerClient.connect();
-    await assert.rejects(client.listPage(), { reason: "TOKEN_REFUSED" });
-  }
-  // At any other address, the own daemon's token is used on loopback.
-  set("HEELER_STATE_DIR", join(daemon.dir, "state"));
-  for (const other of ["", "tcp:127.0.0.1:1", "unix:/nowhere", "nonsense"]) {
-    set("HEELER_ADDR", other);
-    using client = await HeelerClient.connect({ address });
-    await client.listPage();
-  }
-});
-
     CredentialsError,
   );
   // No authority that Node trusts has signed it.

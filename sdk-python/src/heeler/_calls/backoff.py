@@ -29,14 +29,16 @@ class Backoff:
         self._spent = 0.0
         self._next = FIRST
 
-    def after_failure(self, lasted: float, jitter: float | None = None) -> float | None:
+    def after_failure(
+        self, lasted: float, *, connected: bool, jitter: float | None = None
+    ) -> float | None:
         """Returns the delay after an attempt that lasted this long, or None to give up.
 
-        An attempt that lasted longer than any delay was served, so its failure begins a new
-        series. `jitter`, between 0 and 1, takes away up to half of the delay; it is random unless
-        given.
+        An attempt that had a connection and lasted longer than any delay was served, so its failure
+        begins a new series. One that could not connect is time without a daemon, however long.
+        `jitter`, between 0 and 1, takes away up to half of the delay; it is random unless given.
         """
-        if lasted > LONGEST:
+        if connected and lasted > LONGEST:
             self.reset()
         else:
             self._spent += lasted

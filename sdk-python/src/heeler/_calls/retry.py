@@ -58,9 +58,9 @@ async def retrying(
             return await once(connection, attempt)
         except grpc.aio.AioRpcError as failure:
             error = status.to_error(failure, connection.address)
-            lasted = time.monotonic() - begun
-            delay = backoff.after_failure(lasted) if retry.allows(error) else None
-            if delay is None:
+            lasted, connected = time.monotonic() - begun, status.was_connected(error)
+            delay = backoff.after_failure(lasted, connected=connected)
+            if delay is None or not retry.allows(error):
                 raise error from failure
         await asyncio.sleep(delay)
 

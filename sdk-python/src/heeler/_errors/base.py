@@ -120,10 +120,15 @@ class DaemonNotRunningError(DaemonConnectionError):
 
 
 class DaemonUnreachableError(DaemonConnectionError):
-    """The address cannot be connected to, for a reason other than a missing daemon."""
+    """The address cannot be connected to, for a reason other than a missing daemon.
+
+    `cause` is the error of the system: a PermissionError if the listener is not trusted, an
+    ssl.SSLError if its certificate is not, else a failure of the network.
+    """
 
     def __init__(self, address: Address, cause: OSError) -> None:
         super().__init__(address, f"cannot connect to {address}: {cause.strerror or cause}")
+        self.cause = cause
 
 
 class DisconnectedError(DaemonConnectionError):

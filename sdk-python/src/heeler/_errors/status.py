@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import ssl
+
 import grpc
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo
 from google.rpc.status_pb2 import Status
@@ -20,6 +23,9 @@ from heeler.v1 import errors
 
 _DOMAIN = "heeler.dev"
 _DETAILS_KEY = "grpc-status-details-bin"
+_CONNECT_FAILURE = re.compile("failed to connect|errors resolving|resolution failed")
+_UNTRUSTED = re.compile("(?i)ssl|certificate|verification")
+"""gRPC has no codes for these failures, only texts."""
 _BY_REASON: dict[str | None, type[RefusedError]] = {
     error.REASON: error for error in (getattr(errors, name) for name in errors.__all__)
 }
@@ -45,7 +51,7 @@ def to_error(status: grpc.aio.AioRpcError, address: Address) -> HeelerError:
         return to_refusal(status.code(), status.details() or "", details)
     if not _is_broken_connection(status):
         return RefusedError(RefusalDetails(status.code(), status.details() or ""))
-    if "failed to connect" in (status.details() or ""):
+    if _CONNECT_FAILURE.search(status.details() or ""):
         return to_connect_error(_connect_failure(status.details() or "", address), address)
     return DisconnectedError(address)
 
@@ -78,7 +84,14 @@ def is_not_received(error: HeelerError) -> bool:
     """Returns True if the daemon has not begun the call and may accept it a moment later."""
     if isinstance(error, RefusedError):
         return error.code is grpc.StatusCode.UNAVAILABLE
+    if isinstance(error, DaemonUnreachableError):
+        return not isinstance(error.cause, (PermissionError, ssl.SSLError))
     return isinstance(error, DaemonNotRunningError)
+
+
+def was_connected(error: HeelerError) -> bool:
+    """Returns True unless the attempt failed to connect."""
+    return not isinstance(error, (DaemonNotRunningError, DaemonUnreachableError))
 
 
 def is_transient(error: HeelerError) -> bool:
@@ -96,8 +109,9 @@ def _connect_failure(message: str, address: Address) -> OSError | None:
         return channel.probe(address)
     if "Connection refused" in message:
         return ConnectionRefusedError()
-    # The end of gRPC's message is the error of the layer that failed, such as a certificate.
-    return OSError(message.rpartition("last error: ")[2])
+    # The end of gRPC's message is the error of the layer that failed.
+    failure = message.rpartition("last error: ")[2]
+    return ssl.SSLError(failure) if _UNTRUSTED.search(failure) else OSError(failure)
 
 
 def _sent_details(status: grpc.aio.AioRpcError) -> Status | None:

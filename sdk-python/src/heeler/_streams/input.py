@@ -143,7 +143,8 @@ class InputWriter:
                     backoff.reset()
                 else:
                     # The task is not started: it has no room.
-                    await asyncio.sleep(backoff.after_failure(time.monotonic() - begun) or 0.0)
+                    lasted = time.monotonic() - begun
+                    await asyncio.sleep(backoff.after_failure(lasted, connected=True) or 0.0)
         except (InputClosedError, TaskFinishedError) as error:
             self._error = InputBrokenError(self._task_id, error)
         except HeelerError as error:
@@ -171,7 +172,6 @@ class InputWriter:
         self._changes.announce()
         return answer.taken_bytes > 0 or self._is_closed
 
-    async def _call(self, request: WriteInputRequest) -> WriteInputResponse:
     async def _claim(self) -> int:
         """Returns the end of the input, which this writer has from then on, unless it is another's.
 
@@ -185,6 +185,7 @@ class InputWriter:
             found = await self._call(question)
         return found.offset
 
+    async def _call(self, request: WriteInputRequest) -> WriteInputResponse:
         return await retrying(
             self._connection,
             lambda: self._connection.raw.WriteInput(request),

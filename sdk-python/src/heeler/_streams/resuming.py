@@ -124,7 +124,7 @@ class ResumingStream(AsyncIterator[T], Generic[M, T]):
         """Waits after a failure, or raises it if there is no further attempt."""
         self._drop_call()
         lasted = 0.0 if self._answered else time.monotonic() - self._call_time
-        delay = self._backoff.after_failure(lasted)
+        delay = self._backoff.after_failure(lasted, connected=status.was_connected(error))
         if delay is None or isinstance(error, ClientClosedError) or self._is_final(error):
             self._ended = True
             raise error

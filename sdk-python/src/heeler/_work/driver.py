@@ -143,7 +143,8 @@ class Driver:
             while error is not None and not _is_final(error):
                 self._drop_stream()
                 backoff.limit_delay((self._lease or 60.0) / _ATTEMPTS_PER_LEASE)
-                await asyncio.sleep(backoff.after_failure(time.monotonic() - begun) or 0.0)
+                lasted, connected = time.monotonic() - begun, status.was_connected(error)
+                await asyncio.sleep(backoff.after_failure(lasted, connected=connected) or 0.0)
                 begun = time.monotonic()
                 error = await self._reconnect()
             if error is not None:
