@@ -2,12 +2,16 @@
 
 import asyncio
 import contextlib
+import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
+import grpc
 import pytest
 
 import heeler
-from harness.daemon import Daemon
+from harness.daemon import DEADLINE, Daemon
 from heeler import (
     BackgroundTask,
     Bookmark,
@@ -18,6 +22,7 @@ from heeler import (
     TaskKind,
     TaskState,
 )
+from heeler._streams.resuming import ResumingStream
 
 
 async def test_watch_streams_events_after_a_revision_and_bookmarks(client: Client) -> None:
@@ -218,6 +223,66 @@ async def test_watch_gives_up_after_the_given_time(client: Client, daemon: Daemo
     daemon.kill()
     with pytest.raises(heeler.DaemonNotRunningError, match="heeler serve --listen"):
         await anext(watch)
+
+
+async def test_closing_a_watch_ends_the_loop_of_another_task(client: Client) -> None:
+    watch = client.watch_events(after=0)
+    assert isinstance(await anext(watch), Bookmark)
+
+    async def rest() -> list[object]:
+        return [item async for item in watch]
+
+    reading = asyncio.create_task(rest())
+    await asyncio.sleep(0)
+    assert watch._call is not None
+    await watch.aclose()
+    assert await asyncio.wait_for(reading, DEADLINE) == []
+
+
+async def test_a_watch_that_is_closed_and_cancelled_is_cancelled(client: Client) -> None:
+    watch = client.watch_events(after=0)
+    await anext(watch)
+    reading = asyncio.ensure_future(anext(watch))
+    await asyncio.sleep(0)
+    reading.cancel()
+    await watch.aclose()
+    await asyncio.wait([reading])
+    assert reading.cancelled() or sys.version_info < (3, 11)
+
+
+class Unreachable(ResumingStream[object, object]):
+    """A stream from a host that answers no packet."""
+
+    now = 0.0
+    attempts = 0
+
+    def _open(self) -> Any:
+        self.attempts += 1
+        return SimpleNamespace(read=self._read_nothing, cancel=lambda: None)
+
+    async def _read_nothing(self) -> object:
+        self.now += 20
+        none = grpc.aio.Metadata()
+        text = "failed to connect to all addresses; last error: tcp handshaker shutdown"
+        raise grpc.aio.AioRpcError(grpc.StatusCode.UNAVAILABLE, none, none, text)
+
+    def _receive(self, message: object) -> list[object]:
+        return [message]
+
+    def _is_final(self, error: heeler.HeelerError) -> bool:
+        return False
+
+
+async def test_a_stream_gives_up_although_each_attempt_to_connect_takes_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    address = heeler.Address.parse("tls:10.0.0.9:7117")
+    stream = Unreachable(cast(Client, SimpleNamespace(closed=False, address=address)), 50)
+    clock = SimpleNamespace(monotonic=lambda: stream.now)
+    monkeypatch.setattr("heeler._streams.resuming.time", clock)
+    with pytest.raises(heeler.DaemonUnreachableError):
+        await asyncio.wait_for(anext(stream), DEADLINE)
+    assert stream.attempts == 3
 
 
 async def test_closing_the_client_ends_a_watch(daemon: Daemon) -> None:

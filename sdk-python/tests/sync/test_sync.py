@@ -144,6 +144,17 @@ def cancelled(client: Client) -> list[heeler.BackgroundTask]:
     return list(client.list(include_finished=True, include_finished_foreground=True))
 
 
+def test_closing_a_watch_ends_the_loop_of_another_thread(sync_client: Client) -> None:
+    watch = sync_client.watch_events(after=0)
+    assert isinstance(next(watch), heeler.Bookmark)
+    items: list[object] = []
+    reader = threading.Thread(target=lambda: items.extend(watch))
+    reader.start()
+    watch.close()
+    reader.join(DEADLINE)
+    assert (items, reader.is_alive()) == ([], False)
+
+
 def test_threads_can_share_a_client(sync_client: Client) -> None:
     codes: list[heeler.Outcome | None] = []
 

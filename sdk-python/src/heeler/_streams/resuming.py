@@ -9,7 +9,7 @@ import asyncio
 import time
 from abc import abstractmethod
 from collections import deque
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import grpc
@@ -73,6 +73,9 @@ class ResumingStream(AsyncIterator[T], Generic[M, T]):
                 message = await self._read()
             except HeelerError as error:
                 await self._pause(error)
+            except asyncio.CancelledError:
+                if not self._was_closed():
+                    raise
             else:
                 self._answered = True
                 self._backoff.reset()
@@ -130,8 +133,18 @@ class ResumingStream(AsyncIterator[T], Generic[M, T]):
             raise error
         await asyncio.sleep(delay)
 
+    def _was_closed(self) -> bool:
+        """Returns True if `aclose` has ended the call, which is no cancellation of the reader."""
+        return self._ended and not _is_cancelled()
+
     def _drop_call(self) -> None:
         self._closed()
         if self._call is not None:
             self._call.cancel()
             self._call = None
+
+
+def _is_cancelled() -> bool:
+    """Returns True if the present task was cancelled. Python 3.10 cannot tell: then False."""
+    cancelling: Callable[[], int] | None = getattr(asyncio.current_task(), "cancelling", None)
+    return cancelling is not None and cancelling() > 0
