@@ -70,9 +70,20 @@ internal sealed class Connection : IDisposable
     internal Task<T> CallAsync<T>(
         Retry retry,
         Func<BackgroundTasks.BackgroundTasksClient, CallOptions, AsyncUnaryCall<T>> attempt,
+        CancellationToken cancellation) =>
+        CallAsync(retry, RetryFor, attempt, cancellation);
+
+    /// <param name="retry">The attempts that are repeated.</param>
+    /// <param name="limit">Maximum time for which they are. Null: no limit.</param>
+    /// <param name="attempt">Makes one attempt.</param>
+    /// <param name="cancellation">Ends the call.</param>
+    internal Task<T> CallAsync<T>(
+        Retry retry,
+        TimeSpan? limit,
+        Func<BackgroundTasks.BackgroundTasksClient, CallOptions, AsyncUnaryCall<T>> attempt,
         CancellationToken cancellation)
     {
-        return RepeatAsync(retry, CallOnceAsync, cancellation);
+        return RepeatAsync(retry, limit, CallOnceAsync, cancellation);
 
         async Task<T> CallOnceAsync()
         {
@@ -89,9 +100,10 @@ internal sealed class Connection : IDisposable
     }
 
     /// <summary>Repeats an attempt that fails while the daemon is away.</summary>
-    internal async Task<T> RepeatAsync<T>(Retry retry, Func<Task<T>> attempt, CancellationToken cancellation)
+    internal async Task<T> RepeatAsync<T>(
+        Retry retry, TimeSpan? limit, Func<Task<T>> attempt, CancellationToken cancellation)
     {
-        var backoff = new Backoff(RetryFor);
+        var backoff = new Backoff(limit);
         while (true)
         {
             var begun = Stopwatch.GetTimestamp();

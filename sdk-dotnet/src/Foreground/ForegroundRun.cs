@@ -73,16 +73,22 @@ internal sealed class ForegroundRun(HeelerClient client, HeelerTask task, RunOpt
             // Closed only at the end of the stream: a command that is detached keeps its stdin.
             var input = task.OpenInput();
             await options.Stdin.CopyToAsync(input, disconnect.Token).ConfigureAwait(false);
-            await input.DisposeAsync().ConfigureAwait(false);
+            if (input is InputWriter writer) await writer.CloseAsync(disconnect.Token).ConfigureAwait(false);
+            else await input.DisposeAsync().ConfigureAwait(false);
         }
-        catch (Exception error) when (error is not (OperationCanceledException or HeelerException or ObjectDisposedException))
+        catch (Exception) when (disconnect.IsCancellationRequested)
         {
+            // The run has ended.
+        }
+        catch (HeelerException error) when (InputWriter.IsOver(error))
+        {
+            // The command has ended, or does not read on.
+        }
+        catch (Exception error)
+        {
+            // A command that waits for the rest of its stdin would wait for ever.
             _callerError = error;
             await disconnect.CancelAsync().ConfigureAwait(false);
-        }
-        catch (Exception error) when (error is OperationCanceledException or HeelerException or ObjectDisposedException)
-        {
-            // The run has ended, or the command has.
         }
     }
 

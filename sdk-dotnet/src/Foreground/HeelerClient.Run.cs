@@ -12,8 +12,8 @@ public partial class HeelerClient
     /// <remarks>
     /// By default the latter is after 60 seconds: see <see cref="ForegroundOptions.Timeout"/>. A command that fails is not an
     /// error: see <see cref="RunResult.ExitCode"/>. A daemon that restarts is waited for. If the caller dies,
-    /// <see cref="ForegroundOptions.OnDisconnect"/> applies. An exception from a callback or an output stream ends the run as the
-    /// token does, with the exception's message as the reason.
+    /// <see cref="ForegroundOptions.OnDisconnect"/> applies. An exception from a callback or a stream ends the run as the token
+    /// does, with the exception's message as the reason.
     /// </remarks>
     /// <param name="command">The command to run.</param>
     /// <param name="options">The destination of the output, and so on. Null: the result has the output.</param>

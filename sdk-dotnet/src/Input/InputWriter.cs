@@ -56,7 +56,7 @@ internal sealed class InputWriter(HeelerClient client, string taskId, OpenInputO
             _offset = null;
             try
             {
-                var answer = await client.WriteInputAsync(request, either.Token).ConfigureAwait(false);
+                var answer = await CallAsync(request, either.Token).ConfigureAwait(false);
                 _offset = answer.Offset;
                 buffer = buffer[(int)answer.TakenBytes..];
             }
@@ -92,7 +92,7 @@ internal sealed class InputWriter(HeelerClient client, string taskId, OpenInputO
         _disposed = true;
         await _closed.CancelAsync().ConfigureAwait(false);
         _closed.Dispose();
-        if (!options.LeaveOpen) await CloseInputAsync().ConfigureAwait(false);
+        if (!options.LeaveOpen) await EndAsync(CallBrieflyAsync, CancellationToken.None).ConfigureAwait(false);
         await base.DisposeAsync().ConfigureAwait(false);
     }
 
@@ -102,6 +102,21 @@ internal sealed class InputWriter(HeelerClient client, string taskId, OpenInputO
         base.Dispose(disposing);
     }
 
+    /// <summary>Closes the input, and waits for a daemon that is away as a write does. Nothing is left to dispose.</summary>
+    internal async Task CloseAsync(CancellationToken cancellation)
+    {
+        _disposed = true;
+        _closed.Dispose();
+        await EndAsync(CallAsync, cancellation).ConfigureAwait(false);
+    }
+
+    /// <summary>Returns true for a refusal after which there is nothing to write or to close: the input is gone, or another's.</summary>
+    internal static bool IsOver(HeelerException error) => error is HeelerRefusedException
+    {
+        Reason: ErrorReason.InputClosed or ErrorReason.InputHeld or ErrorReason.InputTakenOver or ErrorReason.InputMissing
+            or ErrorReason.TaskFinished or ErrorReason.TaskNotFound,
+    };
+
     /// <summary>
     /// Takes the input, unless another writer has it, and returns its end. Under a new id: a write that was interrupted may still
     /// wait in the daemon, and is refused from then on.
@@ -110,33 +125,36 @@ internal sealed class InputWriter(HeelerClient client, string taskId, OpenInputO
     {
         _earlierIds.Add(_writerId);
         _writerId = Guid.CreateVersion7().ToString("N");
-        var found = await client.WriteInputAsync(new WriteInputRequest { TaskId = taskId }, cancellation).ConfigureAwait(false);
+        var found = await CallAsync(new WriteInputRequest { TaskId = taskId }, cancellation).ConfigureAwait(false);
         // Without the claim, the write that follows is refused.
         if (!_earlierIds.Contains(found.WriterId) && !options.TakeOver) return found.Offset;
         var claim = new WriteInputRequest { TaskId = taskId, WriterId = _writerId, TakeOver = true };
-        return (await client.WriteInputAsync(claim, cancellation).ConfigureAwait(false)).Offset;
+        return (await CallAsync(claim, cancellation).ConfigureAwait(false)).Offset;
     }
 
     private bool IsHeldByInterruptedWrite(HeelerRefusedException error) =>
         (error.Is(ErrorReason.InputHeld) || error.Is(ErrorReason.InputTakenOver))
         && error.Metadata.TryGetValue("writer_id", out var holder) && holder.Length > 0 && _earlierIds.Contains(holder);
 
-    private async Task CloseInputAsync()
+    /// <summary>Makes a call, and repeats it while the daemon is away. Each is safe to repeat.</summary>
+    private Task<WriteInputResponse> CallAsync(WriteInputRequest request, CancellationToken cancellation) =>
+        client.WriteInputAsync(request, options.GiveUpAfter, cancellation);
+
+    /// <summary>As <see cref="CallAsync"/>, but with a limit in any case: disposing a stream must not last for ever.</summary>
+    private Task<WriteInputResponse> CallBrieflyAsync(WriteInputRequest request, CancellationToken cancellation) =>
+        options.GiveUpAfter is null ? client.WriteInputAsync(request, cancellation) : CallAsync(request, cancellation);
+
+    private async Task EndAsync(
+        Func<WriteInputRequest, CancellationToken, Task<WriteInputResponse>> call, CancellationToken cancellation)
     {
         var close = new WriteInputRequest { TaskId = taskId, WriterId = _writerId, Close = true, TakeOver = options.TakeOver };
         try
         {
-            await client.WriteInputAsync(close, CancellationToken.None).ConfigureAwait(false);
+            await call(close, cancellation).ConfigureAwait(false);
         }
-        catch (HeelerException error) when (IsNotOurs(error))
+        catch (HeelerException error) when (IsOver(error))
         {
             // The task does not read any more, or another writer has the input: there is nothing to close.
         }
     }
-
-    private static bool IsNotOurs(HeelerException error) => error is HeelerRefusedException
-    {
-        Reason: ErrorReason.InputClosed or ErrorReason.InputHeld or ErrorReason.InputTakenOver or ErrorReason.InputMissing
-            or ErrorReason.TaskFinished or ErrorReason.TaskNotFound,
-    };
 }

@@ -28,7 +28,10 @@ internal sealed class WorkStream(Connection connection, WorkState state) : IDisp
     internal async Task StartAsync(WorkRequest first, Retry retry, CancellationToken cancellation)
     {
         var (open, joined) = await connection.RepeatAsync(
-            retry, () => WorkConnection.OpenAsync(connection, first, CancellationToken.None), cancellation).ConfigureAwait(false);
+            retry,
+            connection.RetryFor,
+            () => WorkConnection.OpenAsync(connection, first, CancellationToken.None),
+            cancellation).ConfigureAwait(false);
         state.Joined(joined);
         _running = RunAsync(open);
     }

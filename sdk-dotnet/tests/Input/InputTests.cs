@@ -143,6 +143,28 @@ public sealed class InputTests
         }
     }
 
+    /// <summary>I2, R1</summary>
+    [Fact]
+    public async Task A_write_waits_for_a_daemon_that_is_away_unless_it_gives_up()
+    {
+        await using var daemon = await Daemon.StartAsync();
+        // Every other call fails at once while the daemon is away.
+        using var heeler = HeelerClient.Connect(new HeelerClientOptions { Address = daemon.Address, RetryFor = TimeSpan.Zero });
+        var task = await heeler.SpawnAsync(new SpawnOptions { Argv = ["cat"], Input = new() }, daemon.Soon);
+        var input = task.OpenInput();
+        await input.WriteAsync("one "u8.ToArray(), daemon.Soon);
+        await daemon.KillAsync();
+        var writing = input.WriteAsync("two"u8.ToArray(), daemon.Soon).AsTask();
+        var impatient = task.OpenInput(new OpenInputOptions { GiveUpAfter = TimeSpan.FromMilliseconds(20), LeaveOpen = true });
+        await Assert.ThrowsAnyAsync<HeelerException>(async () => await impatient.WriteAsync("three"u8.ToArray(), daemon.Soon));
+        Assert.False(writing.IsCompleted);
+        await daemon.RestartAsync();
+        await writing;
+        await input.DisposeAsync();
+        Assert.Equal(0, (await task.WaitAsync(daemon.Soon)).ExitCode);
+        Assert.Equal("one two"u8.ToArray(), await ReadAsync(daemon.Client().GetTask(task.Id), daemon));
+    }
+
     /// <summary>I1, X1</summary>
     [Fact]
     public async Task Input_of_a_queued_task_waits_for_its_start()

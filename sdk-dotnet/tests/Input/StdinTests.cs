@@ -1,3 +1,4 @@
+using System.Text;
 using Heeler.V1;
 using Xunit;
 
@@ -45,6 +46,41 @@ public sealed class StdinTests
         var all = new ListRequest { IncludeFinished = true, IncludeFinishedForeground = true };
         var task = await heeler.ListAsync(all, daemon.Soon).SingleAsync(daemon.Soon);
         Assert.Equal((TaskState.Cancelled, "the disk is gone"), (task.State, task.Stop.Reason));
+    }
+
+    /// <summary>I1, R1</summary>
+    [Fact]
+    public async Task A_daemon_that_is_away_for_long_costs_no_byte_and_not_the_end()
+    {
+        await using var daemon = await Daemon.StartAsync();
+        // Every call fails at once while the daemon is away.
+        using var heeler = HeelerClient.Connect(new HeelerClientOptions { Address = daemon.Address, RetryFor = TimeSpan.Zero });
+        var (echoed, killed) = (new TaskCompletionSource(), new TaskCompletionSource());
+        string[] lines = ["one\n", "two\n"];
+        var read = 0;
+        using var stdin = new TestStream(buffer =>
+        {
+            if (read == 1) killed.Task.Wait(daemon.Soon);
+            return read < lines.Length ? Encoding.UTF8.GetBytes(lines[read++], buffer.Span) : 0;
+        });
+        var output = new StringBuilder();
+        var options = new RunOptions
+        {
+            Stdin = stdin,
+            OnOutput = (chunk, _) =>
+            {
+                output.Append(chunk.Data.ToStringUtf8());
+                echoed.TrySetResult();
+                return ValueTask.CompletedTask;
+            },
+        };
+        var running = heeler.RunAsync(new SpawnOptions { Argv = ["cat"] }, options, daemon.Soon);
+        await echoed.Task.WaitAsync(daemon.Soon);
+        await daemon.KillAsync();
+        killed.SetResult();
+        await daemon.RestartAsync();
+        Assert.Equal(0, (await running).ExitCode);
+        Assert.Equal("one\ntwo\n", output.ToString());
     }
 
     private sealed class TestStream(Func<Memory<byte>, int> read) : Stream
