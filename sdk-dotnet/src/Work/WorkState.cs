@@ -106,7 +106,8 @@ internal sealed class WorkState : IDisposable
             _outbox.Rewind();
             _receiptSent = 0;
         }
-        if (task.State != TaskState.Queued) _admitted.TrySetResult();
+        // A task that has ended in its queue has no work.
+        if (task.State is TaskState.Starting or TaskState.Running or TaskState.Stopping) _admitted.TrySetResult();
     }
 
     /// <summary>Takes a message of the daemon.</summary>

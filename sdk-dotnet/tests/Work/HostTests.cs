@@ -186,6 +186,21 @@ public sealed class HostTests
     /// <summary>X1</summary>
     [Fact]
     public async Task The_body_of_a_queued_task_runs_once_it_is_admitted()
+    /// <summary>X1</summary>
+    [Fact]
+    public async Task The_body_of_a_task_that_has_ended_in_its_queue_does_not_run()
+    {
+        await using var daemon = await Daemon.StartAsync();
+        var heeler = daemon.Client();
+        var queued = new HostOptions { Queue = "q", RequestId = "r1" };
+        await using var first = await heeler.RegisterAsync(new HostOptions { Queue = "q" }, daemon.Soon);
+        await using var waiting = await heeler.RegisterAsync(queued, daemon.Soon);
+        await waiting.Handle.CancelAsync(daemon.Soon);
+        var ended = await heeler.HostAsync(
+            queued, (_, _) => Task.FromException(new InvalidOperationException("the body ran")), daemon.Soon);
+        Assert.Equal((TaskState.Cancelled, waiting.Handle.Id), (ended.State, ended.Id));
+    }
+
     {
         await using var daemon = await Daemon.StartAsync();
         var heeler = daemon.Client();
