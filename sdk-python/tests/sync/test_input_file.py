@@ -35,6 +35,17 @@ def test_lines_are_written_and_answered_across_a_kill(daemon: Daemon, sync_clien
     assert heeler.outcome(task.within(DEADLINE).wait()) == heeler.Exited(0)
 
 
+def test_a_flush_raises_the_error_of_a_broken_writer(sync_client: Client) -> None:
+    """I7."""
+    task = sync_client.spawn("exec <&-; echo deaf; exec sleep 1000", input=True)
+    assert next(task.lines()).text == "deaf"
+    stdin = task.input()
+    stdin.write(b"x" * 100_000)
+    for _ in range(2):
+        with pytest.raises(BrokenPipeError):
+            stdin.flush()
+
+
 def test_a_task_that_does_not_read_stops_its_writer(sync_client: Client) -> None:
     """I3, I7."""
     task = sync_client.spawn("exec sleep 1000", input=True)

@@ -42,8 +42,8 @@ class InputFile(io.RawIOBase):
         return len(taken)
 
     def flush(self) -> None:
-        """Waits until the task has been given everything."""
-        if not self.closed and not self._inner.is_closing():
+        """Waits until the task has been given everything. Raises the error of a broken writer."""
+        if not self.closed and not self._inner._is_eof:
             _thread.run(self._inner.flush(), self._timeout)
 
     def close(self) -> None:
