@@ -50,7 +50,7 @@ public class HeelerSession
         CancellationToken cancellationToken = default)
     {
         ArgumentNullException.ThrowIfNull(options);
-        var here = options with { SessionId = Only(options.SessionId, nameof(options)) };
+        var here = options with { SessionId = Only(options.SessionId, nameof(options)), Original = options };
         return Client.HostAsync(here, body, cancellationToken);
     }
 

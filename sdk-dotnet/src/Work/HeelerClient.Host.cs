@@ -25,7 +25,8 @@ public partial class HeelerClient
     /// <param name="options">The task.</param>
     /// <param name="body">The work. Its token is cancelled when the work must stop now.</param>
     /// <param name="cancellationToken">
-    /// Also cancels the body's token. The task gets the result of the body, and the call throws an
+    /// Stops the task, with <see cref="HostOptions.Reason"/> as its reason, and cancels the body's token at once. The task is
+    /// <see cref="TaskState.Cancelled"/> and keeps the result of the body, and the call throws an
     /// <see cref="OperationCanceledException"/>.
     /// </param>
     /// <exception cref="HeelerRefusedException">
@@ -36,12 +37,17 @@ public partial class HeelerClient
         Func<HeelerWork, CancellationToken, Task<WorkResult>> body,
         CancellationToken cancellationToken = default)
     {
+        ArgumentNullException.ThrowIfNull(options);
         ArgumentNullException.ThrowIfNull(body);
-        var work = await RegisterAsync(options, cancellationToken).ConfigureAwait(false);
+        var work = await RegisterToHostAsync(options, cancellationToken).ConfigureAwait(false);
         await using (work.ConfigureAwait(false))
         {
-            return await work.AdmittedAsync(cancellationToken).ConfigureAwait(false)
-                ?? await RunBodyAsync(work, body, cancellationToken).ConfigureAwait(false);
+            var stop = new CallerStop(work, options, cancellationToken);
+            await using (stop.ConfigureAwait(false))
+            {
+                return await work.AdmittedAsync(cancellationToken).ConfigureAwait(false)
+                    ?? await RunBodyAsync(work, body, stop, cancellationToken).ConfigureAwait(false);
+            }
         }
     }
 
@@ -104,8 +110,27 @@ public partial class HeelerClient
         return string.IsNullOrEmpty(taskId) ? null : await JoinAsync(taskId, cancellationToken).ConfigureAwait(false);
     }
 
+    /// <summary>Registers the task of a body. If the caller does not wait for it any more, it is stopped.</summary>
+    private async Task<HeelerWork> RegisterToHostAsync(HostOptions options, CancellationToken cancellation)
+    {
+        cancellation.ThrowIfCancellationRequested();
+        var registering = RegisterAsync(options, CancellationToken.None);
+        try
+        {
+            return await registering.WaitAsync(cancellation).ConfigureAwait(false);
+        }
+        catch (OperationCanceledException) when (!registering.IsFaulted)
+        {
+            _ = CallerStop.AbandonAsync(registering, options);
+            throw;
+        }
+    }
+
     private static async Task<BackgroundTask> RunBodyAsync(
-        HeelerWork work, Func<HeelerWork, CancellationToken, Task<WorkResult>> body, CancellationToken cancellation)
+        HeelerWork work,
+        Func<HeelerWork, CancellationToken, Task<WorkResult>> body,
+        CallerStop stop,
+        CancellationToken cancellation)
     {
         using var cancelled = CancellationTokenSource.CreateLinkedTokenSource(work.Cancelled, cancellation);
         WorkResult result;
@@ -123,10 +148,12 @@ public partial class HeelerClient
         }
         catch (Exception error)
         {
+            await stop.RecordedAsync().ConfigureAwait(false);
             var failed = work.DeliverAsync(WorkResult.Failed(error), cancellation);
             await failed.ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
             throw;
         }
+        await stop.RecordedAsync().ConfigureAwait(false);
         return await work.FinishAsync(result, cancellation).ConfigureAwait(false);
     }
 }

@@ -58,6 +58,15 @@ public sealed record HostOptions
     /// </summary>
     public string? RequestId { get; init; }
 
+    /// <summary>
+    /// The reason that is kept with the task when the caller's token stops it. It is read when the token is cancelled: a .NET token
+    /// carries no cause, so set it before you cancel.
+    /// </summary>
+    public string? Reason { get; set; }
+
+    /// <summary>The options of the caller of which these are a copy. Null: these are the caller's own.</summary>
+    internal HostOptions? Original { get; init; }
+
     /// <summary>Returns the contract's message, with a new request id unless <see cref="RequestId"/> has one.</summary>
     public WorkRegister ToRequest()
     {

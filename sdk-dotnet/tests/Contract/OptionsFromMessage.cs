@@ -41,6 +41,8 @@ internal static class OptionsFromMessage
         {
             [nameof(HostOptions.RequestId)] = request.RequestId,
             [nameof(HostOptions.Lease)] = request.Lease?.ToTimeSpan(),
+            // It is in the Cancel that the token of the caller causes.
+            [nameof(HostOptions.Reason)] = null,
         });
         Assert.Equal(request, options.ToRequest());
         return options;

@@ -160,32 +160,32 @@ public sealed class HostTests
         Assert.False(ended.Stop.Forced);
     }
 
-    /// <summary>P7</summary>
+    /// <summary>F13, P7</summary>
     [Fact]
-    public async Task The_token_of_the_caller_stops_the_body_and_ends_the_task()
+    public async Task The_token_of_the_caller_stops_the_body_and_the_task_keeps_the_reason()
     {
         await using var daemon = await Daemon.StartAsync();
         var heeler = daemon.Client();
         using var caller = CancellationTokenSource.CreateLinkedTokenSource(daemon.Soon);
         var begun = new TaskCompletionSource<string>();
-        var hosting = heeler.HostAsync(_hosted, BodyAsync, caller.Token);
+        var options = new HostOptions { Name = "review" };
+        var hosting = heeler.Session("s").HostAsync(options, BodyAsync, caller.Token);
         var id = await begun.Task.WaitAsync(daemon.Soon);
+        options.Reason = "a newer commit was pushed";
         await caller.CancelAsync();
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => hosting);
         var ended = await heeler.GetTask(id).GetAsync(daemon.Soon);
         Assert.Equal((TaskState.Cancelled, "half of it"), (ended.State, ended.Result.Text));
+        Assert.Equal("a newer commit was pushed", ended.Stop.Reason);
 
         async Task<WorkResult> BodyAsync(HeelerWork work, CancellationToken cancelled)
         {
             begun.SetResult(work.Handle.Id);
             await FiredAsync(daemon, cancelled);
-            return WorkResult.Cancelled("half of it");
+            return "half of it";
         }
     }
 
-    /// <summary>X1</summary>
-    [Fact]
-    public async Task The_body_of_a_queued_task_runs_once_it_is_admitted()
     /// <summary>X1</summary>
     [Fact]
     public async Task The_body_of_a_task_that_has_ended_in_its_queue_does_not_run()
@@ -201,6 +201,9 @@ public sealed class HostTests
         Assert.Equal((TaskState.Cancelled, waiting.Handle.Id), (ended.State, ended.Id));
     }
 
+    /// <summary>X1</summary>
+    [Fact]
+    public async Task The_body_of_a_queued_task_runs_once_it_is_admitted()
     {
         await using var daemon = await Daemon.StartAsync();
         var heeler = daemon.Client();
@@ -209,7 +212,8 @@ public sealed class HostTests
         var begun = false;
         var second = heeler.HostAsync(queued, BodyAsync, daemon.Soon);
         using var impatient = CancellationTokenSource.CreateLinkedTokenSource(daemon.Soon);
-        var third = heeler.HostAsync(queued with { Name = "third" }, (_, _) => throw new InvalidOperationException(), impatient.Token);
+        var dropping = queued with { Name = "third", Reason = "not needed any more" };
+        var third = heeler.HostAsync(dropping, (_, _) => throw new InvalidOperationException(), impatient.Token);
         await daemon.UntilAsync(() => heeler.ListQueuesAsync(daemon.Soon).Result[0].Waiting == 2);
         await impatient.CancelAsync();
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => third);
@@ -218,7 +222,8 @@ public sealed class HostTests
         Assert.True((await second).Revision > ended.Revision);
         var named = new ListRequest { Filter = new TaskFilter { Name = "third" }, IncludeFinished = true };
         var dropped = await heeler.ListAsync(named, daemon.Soon).SingleAsync(daemon.Soon);
-        Assert.Equal(TaskState.Cancelled, (await heeler.WaitAsync(dropped.Id, daemon.Soon)).State);
+        var stopped = await heeler.WaitAsync(dropped.Id, daemon.Soon);
+        Assert.Equal((TaskState.Cancelled, "not needed any more"), (stopped.State, stopped.Stop.Reason));
 
         async Task<WorkResult> BodyAsync(HeelerWork work, CancellationToken cancelled)
         {

@@ -76,7 +76,7 @@ def test_the_function_of_a_task_that_ended_is_told(sync_client: Client) -> None:
 
 
 def test_an_exception_or_an_interrupt_ends_the_task(sync_client: Client) -> None:
-    """P2."""
+    """P2, F13."""
 
     def fail(error: BaseException) -> Callable[[Work], str]:
         def body(_: Work) -> str:
@@ -91,6 +91,7 @@ def test_an_exception_or_an_interrupt_ends_the_task(sync_client: Client) -> None
     interrupted, failed = sync_client.session("s1").list(include_finished=True)
     assert (failed.end_reason, failed.result.text) == (EndReason.WORKER_FAILED, "it broke")
     assert interrupted.result.status == WorkerStatus.CANCELLED
+    assert interrupted.stop.reason == "the worker was ended by KeyboardInterrupt"
 
 
 def test_messages_and_progress_survive_a_kill(daemon: Daemon, sync_client: Client) -> None:

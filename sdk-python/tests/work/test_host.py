@@ -145,8 +145,8 @@ async def test_a_body_that_does_not_stop_in_time_loses_its_task(client: Client) 
     assert not task.HasField("result")
 
 
-async def test_cancelling_the_caller_cancels_the_body_and_ends_the_task(client: Client) -> None:
-    """P2."""
+async def test_cancelling_the_caller_cancels_the_body_and_the_task(client: Client) -> None:
+    """P2, F13."""
     begun = asyncio.Event()
 
     async def stops(_: Work) -> None:
@@ -176,25 +176,44 @@ async def test_cancelling_the_caller_cancels_the_body_and_ends_the_task(client: 
         await asyncio.wait([hosting])
         assert hosting.cancelled()
         ended = await client.task(live).wait(timeout=DEADLINE)
+        assert ended.stop.reason == "a newer commit was pushed"
         ends.append((TaskState(ended.state).name, ended.result.text))
     assert ends == [
         ("CANCELLED", "a newer commit was pushed"),
-        ("COMPLETED", "what there was"),
-        ("FAILED", "no clean end"),
+        ("CANCELLED", "what there was"),
+        ("CANCELLED", "no clean end"),
     ]
+
+
+async def test_cancelling_the_caller_of_a_queued_task_keeps_the_reason(client: Client) -> None:
+    """F13."""
+    async with await client.register(queue="q"):
+        hosting = asyncio.create_task(client.host(never, queue="q"))
+        (live,) = await queued(client, 1)
+        hosting.cancel("not needed any more")
+        await asyncio.wait([hosting])
+        assert hosting.cancelled()
+        ended = await client.task(live).wait(timeout=DEADLINE)
+    assert (ended.state, ended.stop.reason) == (TaskState.CANCELLED, "not needed any more")
+
+
+async def never(_: Work) -> None:
+    raise AssertionError("the body of a task that was stopped before it began")
 
 
 async def test_a_caller_that_is_cancelled_while_it_registers_leaves_no_task(
     client: Client, daemon: Daemon
 ) -> None:
+    """F13."""
     daemon.kill()
     hosting = asyncio.create_task(client.host(lambda _: asyncio.sleep(0, "never"), session="s1"))
     await asyncio.sleep(0)
-    hosting.cancel()
+    hosting.cancel("never mind")
     await asyncio.to_thread(daemon.start)
     await asyncio.wait([hosting])
     assert hosting.cancelled()
-    assert [task async for task in client.session("s1").list()] == []
+    (task,) = [task async for task in client.session("s1").list(include_finished=True)]
+    assert (task.state, task.stop.reason) == (TaskState.CANCELLED, "never mind")
 
 
 async def test_a_queued_body_runs_once_it_is_admitted(client: Client) -> None:
@@ -232,13 +251,15 @@ async def test_a_body_whose_task_ended_in_the_queue_does_not_run(client: Client)
     assert bodies == []
 
 
-async def queued(client: Client, count: int) -> None:
-    """Waits until so many tasks are in a queue."""
+async def queued(client: Client, count: int) -> list[str]:
+    """Waits until so many tasks are in a queue, and returns their ids."""
+    ids: list[str] = []
     async with client.watch_events(after=0, types=["created"]) as watch:
-        while count:
+        while len(ids) < count:
             item = await asyncio.wait_for(anext(watch), DEADLINE)
             if isinstance(item, heeler.TaskEvent) and item.task.state == TaskState.QUEUED:
-                count -= 1
+                ids.append(item.task.id)
+    return ids
 
 
 async def test_a_body_that_is_replaced_is_cancelled_and_told(client: Client) -> None:

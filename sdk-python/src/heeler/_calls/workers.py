@@ -49,7 +49,8 @@ class WorkerCalls(Connection):
         An exception of the body is the result FAILED and is raised here. If the task ends before
         the body does, for example because it is LOST, the body is cancelled and its value dropped.
         If another worker takes its place, this raises WorkerReplacedError. Cancelling the caller
-        cancels the body, and the task gets the body's value or is CANCELLED.
+        cancels the body and the task, with the message of the cancellation as its reason: the task
+        is CANCELLED, and keeps the body's value.
         """
         return await host(await self.register(**options), body)
 

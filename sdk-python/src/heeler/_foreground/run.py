@@ -17,6 +17,7 @@ from heeler._calls.outcome import Outcome, outcome
 from heeler._calls.task import cancel_and_check
 from heeler._errors.base import HeelerError, TaskSurvivedError
 from heeler._options.check import check_options
+from heeler._options.reason import reason_of
 from heeler._options.spawn import RunOptions, SpawnOptions
 from heeler._options.time import Span
 from heeler._streams.output import Chunk
@@ -25,9 +26,6 @@ from heeler.v1.enums import AttachEndReason, DisconnectAction, OutputStream
 
 if TYPE_CHECKING:
     from heeler._calls.task import Task
-
-_MAX_REASON_BYTES = 4096
-"""The daemon refuses longer reasons."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,8 @@ class OnCancel:
         If the daemon cannot be reached, the caller still gets the cause; then `on_disconnect` of
         the task applies.
         """
-        reason = self._reason(cause)
+        name = type(cause).__name__
+        reason = reason_of(cause, self.reason or f"the caller of run was ended by {name}")
         try:
             if self.detach:
                 await task.detach(reason=reason)
@@ -87,13 +86,6 @@ class OnCancel:
             raise
         except HeelerError:
             pass
-
-    def _reason(self, cause: BaseException) -> str:
-        text = str(cause)
-        if not text.strip():
-            text = self.reason or f"the caller of run was ended by {type(cause).__name__}"
-        data = text.encode(errors="replace")
-        return data[:_MAX_REASON_BYTES].decode(errors="ignore")
 
 
 class OutputCollector:

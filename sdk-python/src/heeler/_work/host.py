@@ -2,7 +2,8 @@
 
 register ──> admitted ──> body ──> result ──> the finished task
                            │
-                           └── FINAL, or the end of the task: the body is cancelled
+                           ├── FINAL, or the end of the task: the body is cancelled
+                           └── the caller is cancelled: the task as well, with that reason
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from heeler._work.result import Returned, WorkResult, of_cancellation, of_failure, to_result
+from heeler._work.stop import record_stop
 from heeler._work.work import Work
 from heeler.v1 import BackgroundTask
 
@@ -21,10 +23,18 @@ Body = Callable[[Work], Awaitable[Returned]]
 async def host(work: Work, body: Body) -> BackgroundTask:
     """Runs the body as the worker, as Client.host describes."""
     async with work:
-        ended = await work.admitted()
+        ended = await _admitted(work)
         if ended is not None:
             return ended
         return await work.finish(await _run(work, body))
+
+
+async def _admitted(work: Work) -> BackgroundTask | None:
+    try:
+        return await work.admitted()
+    except asyncio.CancelledError as cause:
+        await record_stop(work.task, cause)
+        raise
 
 
 async def _run(work: Work, body: Body) -> WorkResult:
@@ -38,7 +48,7 @@ async def _run(work: Work, body: Body) -> WorkResult:
             await asyncio.wait([running])
     except asyncio.CancelledError as cause:
         running.cancel(str(cause))
-        await asyncio.wait([running])
+        await asyncio.wait([running, asyncio.ensure_future(record_stop(work.task, cause))])
         # The caller gets its cancellation, the task what the body has made of it.
         await work._close(_result(running, cause))
         raise

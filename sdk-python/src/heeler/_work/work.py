@@ -12,6 +12,7 @@ from heeler._errors.base import HeelerError
 from heeler._work.driver import Driver
 from heeler._work.progress import block, updates
 from heeler._work.result import Returned, WorkResult, of_cancellation, of_failure, to_result
+from heeler._work.stop import record_stop
 from heeler.v1 import BackgroundTask, Block, TaskMessage, WorkCancel, WorkRequest
 from heeler.v1.enums import BlockKind
 
@@ -211,9 +212,11 @@ async def open_work(client: Client, first: WorkRequest, retry: Retry, retry_for:
     starting = asyncio.ensure_future(driver.start(first, retry))
     try:
         await asyncio.shield(starting)
-    except asyncio.CancelledError:
+    except asyncio.CancelledError as cause:
         await asyncio.wait([starting])
         if not starting.cancelled() and starting.exception() is None:
+            if first.HasField("register"):
+                await record_stop(client.task(driver.task_id), cause)
             await driver.close(WorkResult.cancelled(_LEFT))
         raise
     return Work(client.task(driver.task_id), driver)

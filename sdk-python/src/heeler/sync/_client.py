@@ -16,6 +16,7 @@ from heeler._options.fields import TaskRef
 from heeler._options.spawn import Command, HostOptions, RunOptions, SpawnOptions
 from heeler._options.time import Span, to_seconds
 from heeler._streams.output import Chunk
+from heeler._work.stop import record_stop
 from heeler.sync import _thread
 from heeler.sync._face import Face, blocking, iterating, wrapping
 from heeler.sync._session import Session
@@ -94,11 +95,18 @@ class Client(Face[asyncio_client.Client]):
         """Does the work of a hosted task, as heeler.Client.host does, on the caller's thread.
 
         A function cannot be cancelled from outside: it looks at `Work.stopping` and
-        `Work.cancelled`. The deadline of `within` is for each call of the worker.
+        `Work.cancelled`. The deadline of `within` is for each call of the worker. An interrupt
+        cancels the task.
         """
         with self.register(**options) as work:
-            ended = work.admitted()
-            return work.finish(body(work)) if ended is None else ended
+            try:
+                ended = work.admitted()
+                return work.finish(body(work)) if ended is None else ended
+            except Exception:
+                raise
+            except BaseException as cause:
+                _thread.run(record_stop(work._inner.task, cause))
+                raise
 
     def register(self, **options: Unpack[HostOptions]) -> Work:
         """Registers a hosted task, as heeler.Client.register does."""
