@@ -44,7 +44,10 @@ class Fleet:
         self._hosting: set[asyncio.Task[heeler.BackgroundTask]] = set()
 
     async def start(self, name: str, body: heeler.Body) -> None:
-        """Starts a member, in the place of the previous one of this name."""
+        """Starts a member, in the place of the previous one of this name.
+
+        Raises the daemon's refusal, or RuntimeError if the member is stopped before it begins.
+        """
         has_begun = asyncio.Event()
 
         async def begin(work: heeler.Work) -> heeler.WorkResult | str | None:
@@ -59,8 +62,14 @@ class Fleet:
             stale_after=3,
             soft_grace=1,
         )
-        self._hosting.add(asyncio.create_task(hosted))
-        await has_begun.wait()
+        hosting = asyncio.create_task(hosted)
+        beginning = asyncio.create_task(has_begun.wait())
+        await asyncio.wait([hosting, beginning], return_when=asyncio.FIRST_COMPLETED)
+        if not has_begun.is_set():
+            beginning.cancel()
+            state = heeler.TaskState((await hosting).state).name
+            raise RuntimeError(f"{name} has not begun: its task is {state}")
+        self._hosting.add(hosting)
 
     async def finished(self) -> None:
         """Waits until every member has returned."""

@@ -97,6 +97,29 @@ test("a subagent that was silent before the end of the turn is a zombie as well"
   assert.equal(zombie?.id, id);
 });
 
+test("a subagent that is refused, or stopped before it begins, has not started", async () => {
+  await using daemon = await Daemon.start();
+  const bad = new AgentHost(daemon.client, "s", { staleAfterMs: -1 });
+  await assert.rejects(bad.startSubagent("refused", busy), { reason: "INVALID_FIELD" });
+
+  const host = new AgentHost(daemon.client, "s", OPTIONS);
+  const session = daemon.client.session("s");
+  host.session.host = async (options, body) => {
+    const exclusive = { key: "one at a time", mode: "queue" } as const;
+    return await session.host({ ...options, exclusive }, body);
+  };
+  const first = await host.startSubagent("first", busy);
+  const second = host.startSubagent("second", busy);
+  const refused = assert.rejects(second, /second has not begun: its task is CANCELLED/u);
+  const waiting = await until("it waits for the first one", async () => {
+    const { tasks } = await daemon.client.listPage({ filter: { states: ["queued"] } });
+    return tasks[0];
+  });
+  await daemon.client.task(waiting.id).cancel();
+  await refused;
+  await daemon.client.task(first).cancel();
+});
+
 test("a subagent that fails, or an aborted turn, costs nothing else", async () => {
   await using daemon = await Daemon.start();
   const host = new AgentHost(daemon.client, "s", { staleAfterMs: 60_000 });

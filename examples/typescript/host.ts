@@ -10,6 +10,7 @@ import {
   type HeelerClient,
   type Session,
   TaskEventType,
+  TaskState,
 } from "@heeler/client";
 
 /** The options of a host. */
@@ -32,7 +33,10 @@ export class AgentHost {
     this.session = client.session(sessionId);
   }
 
-  /** Starts a subagent in the background. Returns its id as soon as it runs. */
+  /**
+   * Starts a subagent in the background. Returns its id as soon as it runs; rejects if it is refused, or
+   * stopped before it begins.
+   */
   async startSubagent(name: string, body: Body): Promise<string> {
     const { staleAfterMs, stop } = this.options;
     return await new Promise((resolve, reject) => {
@@ -40,8 +44,10 @@ export class AgentHost {
         resolve(work.task.id);
         return await body(work);
       });
-      // After the start, a failure of the body is in its task.
-      ended.catch(reject);
+      // After the start this has no effect: the end of the body, or its failure, is in its task.
+      ended.then(({ state }) => {
+        reject(new Error(`${name} has not begun: its task is ${TaskState[state]}`));
+      }, reject);
     });
   }
 
