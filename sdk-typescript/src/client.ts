@@ -2,8 +2,9 @@
  * The client: one connection, and a method for every call of the service. It adds typed errors,
  * repetition and options to the generated stub; the answers are the contract's own messages.
  *
- * A method has the name of its call, except `watch` for WatchEvents. Its first parameter is the request's required `filter`, `taskId` or
- * `name`; the other fields are options. An answer with a single field is returned as that field.
+ * A method has the name of its call, except `watch` for WatchEvents. Its first parameter is the request's
+ * required `filter`, `taskId` or `name`; the other fields are options. An answer with a single field is
+ * returned as that field.
  */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 
@@ -379,8 +380,8 @@ export class HeelerClient implements Disposable, AsyncDisposable {
   }
 
   /**
-   * Writes to the stdin or the terminal of a task. The answer says how much was taken. With an offset, or without data, the
-   * call is safe to repeat.
+   * Writes to the stdin or the terminal of a task. The answer says how much was taken. With an offset, or
+   * without data, the call is safe to repeat.
    */
   async writeInput(taskId: string, options: WriteInputOptions = {}): Promise<WriteInputResponse> {
     const request = { ...options, taskId };

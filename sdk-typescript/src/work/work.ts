@@ -115,8 +115,8 @@ export class Work implements AsyncDisposable {
   }
 
   /**
-   * Leaves the task, after the daemon has all reports. A hosted task without a result gets one, `cancelled`: without a worker it would be
-   * LOST after its lease.
+   * Leaves the task when the daemon has all reports; what it has not taken within 5 s is dropped. A hosted
+   * task without a result gets one, `cancelled`: without a worker it would be LOST after its lease.
    */
   async leave(): Promise<void> {
     const driver = this.#driver;
