@@ -50,6 +50,10 @@ test("terminals, tool calls and the background list follow from one stream", asy
   })().catch(() => undefined);
   const of = (id: string): SessionUpdate[] => updates.filter((update) => idOf(update) === id);
 
+  // The stream begins with what is live: once it shows this one, it misses no other.
+  const live = await session.spawn({ argv: ["sleep", "600"] });
+  await until("the stream has begun", () => of(live.id).length > 0 || undefined);
+  await live.cancel();
   const failing = await session.spawn({
     shell: "printf 'a\\303\\251'; exit 3",
     workingDirectory: "/",

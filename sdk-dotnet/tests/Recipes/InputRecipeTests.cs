@@ -24,6 +24,6 @@ public sealed class InputRecipeTests : IDisposable
     {
         await using var daemon = await Daemon.StartAsync();
         var task = await InputRecipe.TerminalAsync(daemon.Client(), daemon.Soon);
-        Assert.NotNull(await task.WaitForLineAsync("^40 120", cancellationToken: daemon.Soon));
+        Assert.NotNull(await task.WaitForLineAsync("40 120", cancellationToken: daemon.Soon));
     }
 }
