@@ -138,6 +138,7 @@ fn parse(line: &str) -> Option<(&str, Process)> {
 /// A FIFO at which scripts wait until it is opened; later arrivals pass.
 #[derive(Debug)]
 pub struct Gate {
+    path: PathBuf,
     writer: File,
 }
 
@@ -150,9 +151,9 @@ impl Daemon {
         let writer = OpenOptions::new()
             .read(true)
             .write(true)
-            .open(path)
+            .open(&path)
             .unwrap();
-        Gate { writer }
+        Gate { path, writer }
     }
 }
 
@@ -164,6 +165,10 @@ impl Gate {
 
     /// Lets every waiting script go on.
     pub fn open(self) {
+        // A FIFO without a writer would block those that come later.
+        let empty = self.path.with_extension("open");
+        File::create(&empty).unwrap();
+        fs::rename(empty, self.path).unwrap();
         drop(self.writer);
     }
 }
