@@ -8,10 +8,9 @@ use std::{
     io::{self, IoSlice, Write},
     os::{
         fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
-        linux::net::SocketAddrExt,
         unix::{
             fs::{FileTypeExt, OpenOptionsExt},
-            net::{SocketAddr, UnixStream as StdStream},
+            net::UnixStream as StdStream,
         },
     },
     thread,
@@ -22,7 +21,10 @@ use heeler_client::{StreamExt, Task};
 use heeler_shim::relay::{ANSWER_MILLIS, VERSION, relay_name};
 use nix::{
     fcntl::{FcntlArg, OFlag, fcntl},
-    sys::socket::{ControlMessage, MsgFlags, sendmsg},
+    sys::socket::{
+        AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, UnixAddr, connect, sendmsg,
+        socket,
+    },
     unistd::geteuid,
 };
 use tokio::{
@@ -69,9 +71,7 @@ impl Relay {
     /// Connects to the shim of a task, and hands it the streams.
     fn connect(uid: &str) -> Option<Self> {
         let stdin = reading_end(io::stdin().as_fd())?;
-        let socket = StdStream::connect_addr(&address(uid)?).ok()?;
-        socket.set_nonblocking(true).ok()?;
-        let socket = UnixStream::from_std(socket).ok()?;
+        let socket = socket_of(uid)?;
         // Every user may bind any abstract name.
         if socket.peer_cred().ok()?.uid() != geteuid().as_raw() {
             return None;
@@ -147,10 +147,15 @@ async fn print_before(
     Some(())
 }
 
-fn address(uid: &str) -> Option<SocketAddr> {
+/// Connects without blocking: other users may have filled the backlog.
+fn socket_of(uid: &str) -> Option<UnixStream> {
     let digits = uid.replace('-', "");
     let uid = u128::from_str_radix(&digits, 16).ok()?;
-    SocketAddr::from_abstract_name(relay_name(&uid.to_be_bytes())).ok()
+    let address = UnixAddr::new_abstract(&relay_name(&uid.to_be_bytes())).ok()?;
+    let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+    let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None).ok()?;
+    connect(socket.as_raw_fd(), &address).ok()?;
+    UnixStream::from_std(StdStream::from(socket)).ok()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,6 +7,7 @@ mod attempt;
 mod connection;
 mod input;
 mod leader;
+mod listener;
 pub(crate) mod relay;
 mod streams;
 mod supervision;

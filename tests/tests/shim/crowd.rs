@@ -7,7 +7,7 @@ use std::{
 };
 
 use heeler_tests::{
-    Daemon, binary,
+    Daemon, SpawnRequestExt as _, argv, binary,
     containment::NOBODY,
     eventually,
     outcome::proof_in,
@@ -41,19 +41,10 @@ impl Drop for Crowd {
     }
 }
 
-/// N3, R1
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn another_users_connections_cost_a_shim_little_and_do_not_keep_a_server_out() {
-    if !nix::unistd::geteuid().is_root() {
-        return skipped("only root can connect as another user");
-    }
-    let mut daemon = Daemon::start().await;
-    let api = daemon.api().await;
-    let fixture = daemon.run(&api, "pid ready forever").await;
+/// Passes time in which processes of another user flood a socket of a task's shim; the shim must use little CPU.
+async fn flood(daemon: &Daemon, task_id: &str, socket: &str) -> [Crowd; 2] {
     let mut found = shims_of(&daemon.state_dir().join("tasks")).into_iter();
-    let shim = found
-        .find(|shim| shim.command().contains(&fixture.id))
-        .unwrap();
+    let shim = found.find(|shim| shim.command().contains(task_id)).unwrap();
     // Outside the build's directory, which another user may not be able to enter.
     let dir = tempfile::Builder::new()
         .prefix("heeler-")
@@ -66,18 +57,44 @@ async fn another_users_connections_cost_a_shim_little_and_do_not_keep_a_server_o
         &dir.path().join("fixture"),
     );
 
-    let socket = socket_of(fixture.process("leader").await.pid);
-    let _crowd = [Crowd::at(&socket, &program), Crowd::at(&socket, &program)];
+    let crowd = [Crowd::at(socket, &program), Crowd::at(socket, &program)];
     let (begun, before) = (Instant::now(), cpu_time(shim.pid));
     eventually("the end of the measurement", || begun.elapsed() > SPAN).await;
     let share = (cpu_time(shim.pid) - before).as_secs_f64() / begun.elapsed().as_secs_f64();
     assert!(share < SHARE, "the shim uses {share} of a CPU");
+    crowd
+}
 
+/// N3, R1
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn another_users_connections_cost_a_shim_little_and_do_not_keep_a_server_out() {
+    if !nix::unistd::geteuid().is_root() {
+        return skipped("only root can connect as another user");
+    }
+    let mut daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let fixture = daemon.run(&api, "pid ready forever").await;
+    let socket = socket_of(fixture.process("leader").await.pid);
+    let _crowd = flood(&daemon, &fixture.id, &socket).await;
     daemon.kill9();
     daemon.restart().await;
     let result = daemon.api().await.kill(&fixture.id).await;
     proof_in(&result);
     daemon.no_processes().await;
+}
+
+/// N3
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn another_users_connections_to_a_relay_cost_a_shim_little() {
+    if !nix::unistd::geteuid().is_root() {
+        return skipped("only root can connect as another user");
+    }
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let task = api.start(argv(["sleep", "600"]).with_input()).await;
+    let socket = format!("heeler/{}/relay", task.uid.replace('-', ""));
+    let _crowd = flood(&daemon, &task.id, &socket).await;
+    api.kill(&task.id).await;
 }
 
 /// The abstract name of the socket of a leader's shim.

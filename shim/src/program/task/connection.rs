@@ -8,38 +8,23 @@ use heeler_shim::wire::{
     AfterTask, MESSAGE, NOTE_PARTS, Order, Report, STORED_STEP, UnknownMessage, socket_name,
 };
 
-use super::assignment::{AfterFailure, Assignment, Size};
-use crate::program::{
-    clock::Moment,
-    sys::{
-        Errno, Fd, Result,
-        process::{self, ParentEnd},
-        signals::{self, Poll, Timeout},
-        socket,
-    },
+use super::{
+    assignment::{AfterFailure, Assignment, Size},
+    listener::Listener,
+};
+use crate::program::sys::{
+    Errno, Fd, Result,
+    process::{self, ParentEnd},
+    signals::{self, Poll, Timeout},
+    socket,
 };
 
 /// The most reports in one send: a note.
 const BATCH: usize = NOTE_PARTS;
 
-/// The pause when a connection cannot be accepted for lack of resources.
-const ACCEPT_RETRY_MILLIS: u64 = 10;
-
-/// The most connections accepted in one wake-up: the whole backlog.
-const ACCEPTS: usize = socket::BACKLOG;
-
-/// The number of connections of other users in one wake-up that begins a pause.
-const MANY_FOREIGN: usize = 4;
-
-/// The pause in which no connection is accepted: other users can only cause so much work. A server
-/// waits in the backlog meanwhile.
-const FOREIGN_PAUSE_MILLIS: u64 = 50;
-
 /// The present connection, and the socket for the next one.
 pub(super) struct Connection {
-    listener: Option<Fd>,
-    /// The end of the pause after connections of other users.
-    accept_from: Option<Moment>,
+    listener: Option<Listener>,
     server: Option<Fd>,
     /// The received part of an incomplete order.
     inbox: [u8; MESSAGE],
@@ -66,7 +51,6 @@ impl Connection {
     pub(super) fn new(server: Option<Fd>) -> Self {
         Self {
             listener: None,
-            accept_from: None,
             server,
             inbox: [0; MESSAGE],
             filled: 0,
@@ -83,7 +67,6 @@ impl Connection {
     /// task without a file for one that never starts, and may forget it.
     pub(super) fn next_assignment(&mut self) -> Option<Assignment> {
         self.listener = None;
-        self.accept_from = None;
         self.follow = None;
         self.forget_stored();
         process::at_parent_end(ParentEnd::Kills).ok()?;
@@ -199,56 +182,34 @@ impl Connection {
 
     /// Creates the task's socket, on which a later server connects.
     pub(super) fn listen(&mut self, task_uid: &[u8; 16]) -> Result<()> {
-        self.listener = Some(socket::listen(&socket_name(task_uid))?);
+        self.listener = Some(Listener::bind(&socket_name(task_uid))?);
         Ok(())
     }
 
     /// The polls for the next server and for orders of this one.
     pub(super) fn polls(&mut self) -> [Poll; 2] {
-        if self.accept_from.is_some_and(|from| from <= Moment::now()) {
-            self.accept_from = None;
-        }
-        let listener = self.listener.as_ref();
+        let next_server = self.listener.as_mut().map(Listener::poll);
         [
-            Poll::new(listener.filter(|_| self.accept_from.is_none())),
+            next_server.unwrap_or(Poll::new(None)),
             Poll::new(self.server.as_ref()),
         ]
     }
 
-    /// The longest wait that does not prolong a pause.
+    /// The longest wait that misses no next server.
     pub(super) fn timeout(&self) -> Timeout {
-        match self.accept_from {
-            Some(_) => Timeout::Millis(FOREIGN_PAUSE_MILLIS),
-            None => Timeout::Never,
-        }
+        let listener = self.listener.as_ref();
+        listener.map_or(Timeout::Never, Listener::timeout)
     }
 
-    /// Accepts a new server in place of the present one, and greets it; returns whether there is one. Drops
-    /// connections of other users.
+    /// Accepts a new server in place of the present one, and greets it; returns whether there is one.
     pub(super) fn accept(&mut self, hints: [Option<Report>; 2]) -> bool {
-        for foreign in 0..ACCEPTS {
-            let accepted = match &self.listener {
-                Some(listener) => socket::accept(listener),
-                None => return false,
-            };
-            match accepted {
-                Ok(peer) if socket::peer_user(&peer) == Ok(process::own_user()) => {
-                    self.greet(peer, hints);
-                    return true;
-                }
-                Ok(_) => {}
-                Err(Errno::EAGAIN | Errno::EINTR) if foreign < MANY_FOREIGN => return false,
-                Err(Errno::EAGAIN | Errno::EINTR) => break,
-                Err(_) => {
-                    // No descriptor or no memory: the listener stays readable, so pause to avoid a busy
-                    // loop.
-                    signals::poll(&mut [], Timeout::Millis(ACCEPT_RETRY_MILLIS));
-                    return false;
-                }
+        match self.listener.as_mut().and_then(Listener::accept) {
+            Some(server) => {
+                self.greet(server, hints);
+                true
             }
+            None => false,
         }
-        self.accept_from = Some(Moment::now().after(FOREIGN_PAUSE_MILLIS));
-        false
     }
 
     fn greet(&mut self, server: Fd, hints: [Option<Report>; 2]) {

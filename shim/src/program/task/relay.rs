@@ -12,12 +12,12 @@ use heeler_shim::{
     relay::{ANSWER_MILLIS, BLOCKED_MILLIS, VERSION, relay_name},
 };
 
-use super::input::Input;
+use super::{input::Input, listener::Listener};
 use crate::program::{
     clock::Moment,
     pages::{BUFFER, Pages},
     sys::{
-        Errno, Fd, Result, file, process,
+        Errno, Fd, Result, file,
         signals::{Poll, Timeout},
         socket,
     },
@@ -25,7 +25,7 @@ use crate::program::{
 
 /// The place at which a client connects, and the client.
 pub(crate) struct Relay {
-    listener: Option<Fd>,
+    listener: Option<Listener>,
     client: Option<Client>,
 }
 
@@ -137,13 +137,16 @@ impl Relay {
     /// Listens for a client. A name that cannot be bound costs the relay alone.
     pub(super) fn listen(task_uid: &[u8; 16]) -> Self {
         Self {
-            listener: socket::listen(&relay_name(task_uid)).ok(),
+            listener: Listener::bind(&relay_name(task_uid)).ok(),
             client: None,
         }
     }
 
     /// The polls for a client, for its messages, for its stdin and for room in its pipe.
-    pub(super) fn polls(&self, input: &Input) -> [Poll; 4] {
+    pub(super) fn polls(&mut self, input: &Input) -> [Poll; 4] {
+        // One client at a time.
+        let listener = self.listener.as_mut().filter(|_| self.client.is_none());
+        let next = listener.map_or(Poll::new(None), Listener::poll);
         let (stdin, blocked) = match self.client.as_ref().map(|client| &client.stage) {
             Some(Stage::Relaying(ends)) => (ends.stdin.as_ref(), None),
             Some(Stage::Blocked(ends, unwritten, _)) => {
@@ -152,10 +155,8 @@ impl Relay {
             Some(Stage::New(_) | Stage::Catching(..)) | None => (None, None),
         };
         let stdin = stdin.filter(|_| input.is_open() && input.is_empty());
-        // One client at a time.
-        let listener = self.listener.as_ref().filter(|_| self.client.is_none());
         [
-            Poll::new(listener),
+            next,
             Poll::new(self.client.as_ref().map(|client| &client.socket)),
             Poll::new(stdin.map(End::fd)),
             Poll::for_writing(blocked.map(End::fd), blocked.is_some()),
@@ -184,10 +185,11 @@ impl Relay {
 
     /// The longest wait that misses no deadline.
     pub(super) fn timeout(&self) -> Timeout {
-        let Some(due) = self.due() else {
-            return Timeout::Never;
-        };
-        Timeout::Millis(due.millis_from(Moment::now()))
+        match (self.due(), &self.client, &self.listener) {
+            (Some(due), _, _) => Timeout::Millis(due.millis_from(Moment::now())),
+            (None, None, Some(listener)) => listener.timeout(),
+            (None, Some(_), _) | (None, None, None) => Timeout::Never,
+        }
     }
 
     fn due(&self) -> Option<Moment> {
@@ -218,14 +220,11 @@ impl Relay {
     }
 
     fn accept(&mut self) {
-        let Some(Ok(socket)) = self.listener.as_ref().map(socket::accept) else {
-            return;
-        };
-        let is_own = socket::peer_user(&socket) == Ok(process::own_user());
-        if is_own && self.client.is_none() {
-            let stage = Stage::New(Moment::now().after(ANSWER_MILLIS));
-            self.client = Some(Client { socket, stage });
-        }
+        let socket = self.listener.as_mut().and_then(Listener::accept);
+        self.client = socket.map(|socket| Client {
+            socket,
+            stage: Stage::New(Moment::now().after(ANSWER_MILLIS)),
+        });
     }
 
     /// Takes a message of the client.
