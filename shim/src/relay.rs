@@ -1,27 +1,40 @@
 //! A relay: a client hands the shim its own stdin, stdout and stderr, and its bytes pass no server.
 //!
-//! A client that has the input of a task connects to the abstract socket [`relay_name`]. Both must run as the same user.
+//! The client that is the writer of a task's input connects to the abstract socket [`relay_name`]. Both must run as the
+//! same user. The shim knows the id of the writer from the server, and takes the streams of no other client.
 //!
 //! | from | message |
 //! | --- | --- |
-//! | client | [`VERSION`], with three descriptors: pipes that do not block, or stream sockets |
+//! | client | a [`FirstMessage`], with three descriptors: pipes, or stream sockets |
 //! | shim | the offset of the first byte of output that it will write there, as 8 bytes in little-endian order. It reads no output for [`ANSWER_MILLIS`] |
 //! | client | [`VERSION`], once it has written the output before that offset itself |
 //! | shim | the offset of the first byte of output that it has not written there. Then it closes the connection |
 //!
-//! Output is in the task file as ever. The relay ends with the leader, when another writer takes the input, when the
+//! Output is in the task file as ever. The relay ends with the leader, when a writer takes the input, when the
 //! client closes the connection, and when the client's pipe takes no output for [`BLOCKED_MILLIS`]: then the task would
 //! have to wait.
 
-use crate::wire::socket_name;
+use crate::wire::{WRITER, socket_name};
 
 /// The version of this protocol.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// The time that the other end has for each message.
 pub const ANSWER_MILLIS: u64 = 1000;
 /// The time for which a task waits for a client that does not read.
 pub const BLOCKED_MILLIS: u64 = 500;
+
+/// The client's first message: [`VERSION`], and the id of its writer, filled with zeros.
+pub type FirstMessage = [u8; 1 + WRITER];
+
+/// Returns the first message of a writer; `None` if its id is too long.
+pub fn first_message(writer_id: &str) -> Option<FirstMessage> {
+    let mut message = [0; 1 + WRITER];
+    message[0] = VERSION;
+    let place = message.get_mut(1..1 + writer_id.len())?;
+    place.copy_from_slice(writer_id.as_bytes());
+    Some(message)
+}
 
 /// Returns the abstract name of a task's relay, without the leading NUL.
 pub fn relay_name(task_uid: &[u8; 16]) -> [u8; 45] {

@@ -27,6 +27,9 @@ pub type MessageBytes = [u8; MESSAGE];
 pub const NOTE_PARTS: usize = 4;
 /// A part of a note.
 pub type NotePart = [u8; 24];
+/// The longest id of a writer. A note begins with the id of the writer that has the input, which admits that client to
+/// the [`crate::relay`]; zeros fill the rest.
+pub const WRITER: usize = NOTE_PARTS / 2 * size_of::<NotePart>();
 
 /// Returns the abstract name of a task's socket, without the leading NUL: `heeler/` and the UUID in hex.
 pub fn socket_name(task_uid: &[u8; 16]) -> [u8; 39] {
@@ -84,7 +87,7 @@ pub enum Order {
     /// Send the whole note and a [`Report::Input`] as soon as there is room for this many bytes, or the input is
     /// not open. 0: at once.
     AskInput { room: u64 },
-    /// Keep this part of the note, for the next server.
+    /// End the relay, if there is one, and keep this part of the note, for the next server.
     Note { part: u8, bytes: NotePart },
     /// Change the size of the task's terminal. Answered by [`Report::Resized`].
     Resize { size: TerminalSize },
@@ -133,8 +136,8 @@ pub enum Report {
         state: InputState,
         /// The present size of the terminal; zero without one.
         size: TerminalSize,
-        /// A client gives the task its input (see [`crate::relay`]), and `taken` may have grown since. An order with a
-        /// note ends that, and is then answered by this report.
+        /// A client gives the task its input (see [`crate::relay`]), and `taken` may have grown since. The beginning
+        /// and the end of that are reported. An order with a note ends it.
         is_relayed: bool,
     },
     /// A part of the note, all of which comes before the answer to an [`Order::AskInput`].

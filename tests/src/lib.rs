@@ -39,7 +39,9 @@ pub use heeler_proto::v1;
 pub use network::{
     Authority, Collector, Receiver, authority, collector, http1, http2, openmetrics, receiver, tcp,
 };
-pub use process::{Begins, Fixture, LoneShims, LoneTask, OutputRules, Process, task_file};
+pub use process::{
+    Begins, Fixture, LoneShims, LoneTask, OutputRules, Process, RelayClient, task_file,
+};
 pub use program::{binary, cli, grpcurl, terminal};
 pub use request::{
     SpawnRequestExt, TaskSpecExt, argv, exclusive, foreground, micros, millis, queued, secs, shell,

@@ -18,9 +18,9 @@ use std::{
 };
 
 use heeler_client::{StreamExt, Task};
-use heeler_shim::relay::{ANSWER_MILLIS, VERSION, relay_name};
+use heeler_shim::relay::{ANSWER_MILLIS, VERSION, first_message, relay_name};
 use nix::{
-    fcntl::{FcntlArg, OFlag, fcntl},
+    fcntl::OFlag,
     sys::socket::{
         AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, UnixAddr, connect, sendmsg,
         socket,
@@ -50,16 +50,17 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// Begins a relay of this command's streams, behind the output so far, which is written up to `at`. `None` where
-    /// bytes take the usual way.
+    /// Begins a relay of this command's streams as this writer, which has the task's input, behind the output so far,
+    /// which is written up to `at`. `None` where bytes take the usual way.
     pub(crate) async fn begin(
         task: &Task,
         uid: &str,
+        writer_id: &str,
         output: &mut ForegroundOutput,
         at: &mut u64,
     ) -> Option<Self> {
         let begun = async {
-            let mut relay = Self::connect(uid)?;
+            let mut relay = Self::connect(uid, writer_id)?;
             let begin = relay.socket.read_u64_le().await.ok()?;
             print_before(task, output, at, begin).await?;
             relay.socket.write_u8(VERSION).await.ok()?;
@@ -69,7 +70,8 @@ impl Relay {
     }
 
     /// Connects to the shim of a task, and hands it the streams.
-    fn connect(uid: &str) -> Option<Self> {
+    fn connect(uid: &str, writer_id: &str) -> Option<Self> {
+        let first = first_message(writer_id)?;
         let stdin = reading_end(io::stdin().as_fd())?;
         let socket = socket_of(uid)?;
         // Every user may bind any abstract name.
@@ -88,10 +90,10 @@ impl Relay {
         let stdout = writing_end(io::stdout().as_fd())?;
         let stderr = writing_end(io::stderr().as_fd())?;
         let descriptors = [stdin.as_raw_fd(), stdout.as_raw_fd(), stderr.as_raw_fd()];
-        let message = [ControlMessage::ScmRights(&descriptors)];
-        let version = [IoSlice::new(&[VERSION])];
+        let rights = [ControlMessage::ScmRights(&descriptors)];
+        let message = [IoSlice::new(&first)];
         let flags = MsgFlags::MSG_NOSIGNAL;
-        sendmsg::<()>(socket.as_raw_fd(), &version, &message, flags, None).ok()?;
+        sendmsg::<()>(socket.as_raw_fd(), &message, &rights, flags, None).ok()?;
         Some(Self {
             socket,
             end: [0; 8],
@@ -168,8 +170,8 @@ fn reading_end(stdin: BorrowedFd<'_>) -> Option<OwnedFd> {
     pipe_or_socket(stdin, Access::Read)
 }
 
-/// A pipe, opened again so that it does not block and other processes do not notice, or a socket; `None` for anything
-/// else.
+/// A pipe that can be opened again, as the shim does so that it blocks for no other process, or a socket; `None` for
+/// anything else.
 fn pipe_or_socket(fd: BorrowedFd<'_>, access: Access) -> Option<OwnedFd> {
     let own = fd.try_clone_to_owned().ok()?;
     let file = File::from(own);
@@ -193,7 +195,6 @@ fn pipe_or_socket(fd: BorrowedFd<'_>, access: Access) -> Option<OwnedFd> {
 fn copied_pipe(to: BorrowedFd<'_>) -> io::Result<(OwnedFd, oneshot::Receiver<()>)> {
     let mut to = File::from(to.try_clone_to_owned()?);
     let (mut reader, writer) = io::pipe()?;
-    fcntl(&writer, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
     let (done, copied) = oneshot::channel();
     thread::Builder::new()
         .name("copy".to_owned())

@@ -155,12 +155,13 @@ impl ForegroundSession {
         uid: &str,
         options: fn(u64) -> AttachOptions,
     ) -> io::Result<Attach> {
-        let writer_id = format!("heeler-run-{}", std::process::id());
-        let claim = InputOptions::default().writer_id(&*writer_id).take_over();
-        let relay = match self.task.input_with(claim).flush().await {
+        // With a random id, by which the shim knows this client.
+        let mut claim = self.task.input_with(InputOptions::default().take_over());
+        let writer_id = claim.writer_id().to_owned();
+        let relay = match claim.flush().await {
             Ok(()) => {
                 let (output, at) = (&mut self.output, &mut self.progress.offset);
-                Relay::begin(&self.task, uid, output, at).await
+                Relay::begin(&self.task, uid, &writer_id, output, at).await
             }
             Err(_) => None,
         };

@@ -24,7 +24,7 @@ pub use heeler_shim::{
 };
 pub(crate) use heeler_shim::{
     input::{INPUT_BUFFER, InputState, TerminalSize as ShimTerminalSize},
-    wire::{NOTE_PARTS, NotePart, STORED_STEP},
+    wire::{NOTE_PARTS, NotePart, STORED_STEP, WRITER},
 };
 pub use launch::{AfterFailure, Launch};
 pub use link::ShimLink;

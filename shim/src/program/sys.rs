@@ -2,6 +2,7 @@
 
 pub(crate) mod file;
 pub(crate) mod memory;
+pub(crate) mod proc_path;
 pub(crate) mod process;
 pub(crate) mod schedule;
 pub(crate) mod signals;

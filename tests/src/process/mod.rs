@@ -2,6 +2,7 @@
 
 mod fixture;
 mod lone_shim;
+mod relay_client;
 pub mod task_file;
 
 use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt, path::Path, time::Duration};
@@ -14,6 +15,7 @@ use nix::{
 use crate::eventually;
 pub use fixture::{Fixture, Gate};
 pub use lone_shim::{Begins, LoneShims, LoneTask, OutputRules};
+pub use relay_client::RelayClient;
 
 /// A process, told apart from a later one with the same pid by its start time.
 #[derive(Debug, Clone, PartialEq, Eq)]

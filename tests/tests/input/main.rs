@@ -5,6 +5,7 @@
 mod awaited;
 mod crash;
 mod refused;
+mod relay;
 mod room;
 mod screen;
 mod stop;

@@ -96,8 +96,9 @@ class WriteInputResponse(_message.Message):
     WRITER_ID_FIELD_NUMBER: _builtins.int
     TAKEN_BYTES_FIELD_NUMBER: _builtins.int
     offset: _builtins.int
-    """The number of bytes that the task was given, from all calls: the offset of the next write. Less than the
-    end of `data` if there was no room for all of it; the rest is to be written again, at this offset.
+    """The number of bytes that the task was given, by all calls and by clients that pass their own stdin on, as
+    `heeler run -i` does: the offset of the next write, unless another writer writes before it. Less than the end
+    of `data` if there was no room for all of it; the rest is to be written again, at this offset.
     """
     closed: _builtins.bool
     """True once the input is closed, by a writer or because no process of the task reads it any more."""

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! A write is decided on again after each report of the shim, and after each new connection: what the shim
-//! has taken is skipped then. One that has to wait for room is answered, and its caller comes again.
+//! has taken is skipped then. One that has to wait for room is answered, and its caller comes again. During a relay the
+//! count grows without reports: the shim is asked for it anew, or ends the relay before a write that changes the input.
 
 use std::{collections::VecDeque, mem};
 
@@ -33,8 +34,13 @@ const ROOM: u64 = INPUT_BUFFER as u64 / 2;
 pub(super) struct InputPort {
     /// The latest report on this connection.
     given: Option<Given>,
+    /// True if that report is older than a write that waits.
+    is_stale: bool,
     note: [NotePart; NOTE_PARTS],
+    /// True once the note of this connection was read. Reports before that are of no use: the writers are not known.
+    has_note: bool,
     writers: Writers,
+    /// The state was asked for, and not reported yet.
     has_asked: bool,
     /// The writes that are not answered, the one that is carried out first.
     queue: VecDeque<(InputWrite, InputReply<InputStanding>)>,
@@ -42,6 +48,13 @@ pub(super) struct InputPort {
     giving: Option<(u64, InputEnd)>,
     /// The callers that wait for a change of the terminal's size.
     resizes: VecDeque<(TerminalSize, InputReply<()>)>,
+}
+
+/// The step of the shim that the next write waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Awaited {
+    State,
+    EndOfRelay,
 }
 
 impl InputPort {
@@ -53,7 +66,8 @@ impl InputPort {
 
     /// Forgets what was reported and asked on an earlier connection. A caller whose reply is dropped asks again.
     fn renew(&mut self) {
-        (self.given, self.giving, self.has_asked) = (None, None, false);
+        (self.given, self.giving) = (None, None);
+        (self.has_note, self.has_asked) = (false, false);
         self.resizes.clear();
     }
 
@@ -63,11 +77,16 @@ impl InputPort {
         self.queue
             .retain(|(_, reply)| mem::take(&mut is_given) || !reply.is_closed());
         self.queue.push_back((write, reply));
+        self.is_stale = true;
     }
 
     /// Takes in a report; returns whether the task was given more since the one before.
     fn report(&mut self, given: Given) -> bool {
+        if !self.has_note {
+            return false;
+        }
         let before = self.given.replace(given);
+        (self.is_stale, self.has_asked) = (false, false);
         if let Some((to, end)) = self.giving {
             let is_closed = end == InputEnd::Open || given.state != InputState::Open;
             if (given.bytes >= to && is_closed) || given.state == InputState::Broken {
@@ -77,16 +96,20 @@ impl InputPort {
         before.is_some_and(|before| before.bytes < given.bytes)
     }
 
-    /// Returns whether a write that waits changes the input, which a client gives the task by a relay.
-    fn has_to_end_relay(&self) -> bool {
-        let given = self.given.filter(|given| given.is_relayed);
-        let next = self.queue.front().map(|(write, _)| write);
-        given.is_some() && next.is_some_and(|write| self.writers.may_change(write))
+    /// Returns what the next write waits for, if its turn has come. A report is good for ever where no relay goes on.
+    fn awaited(&self) -> Option<Awaited> {
+        let (write, _) = self.queue.front().filter(|_| self.giving.is_none())?;
+        match self.given {
+            None => Some(Awaited::State),
+            Some(given) if !given.is_relayed => None,
+            Some(_) if self.writers.may_change(write) => Some(Awaited::EndOfRelay),
+            Some(_) => self.is_stale.then_some(Awaited::State),
+        }
     }
 
     /// The next write that can be decided on, and what the decision depends on.
     fn next(&mut self) -> Option<(InputWrite, InputReply<InputStanding>, Given)> {
-        while self.giving.is_none() && !self.has_to_end_relay() {
+        while self.giving.is_none() && self.awaited().is_none() {
             let given = self.given?;
             let (mut write, reply) = self.queue.pop_front()?;
             if !reply.is_closed() {
@@ -110,16 +133,27 @@ impl TaskActor {
             return;
         };
         port.push(write, reply);
-        self.ask_for_input_state().await;
+        self.know_unlaunched_input();
         self.carry_out_writes().await;
-        self.end_relay().await;
+        self.prompt_shim().await;
     }
 
-    /// Makes the shim end a relay that a write waits for, by the note. It reports the state of the input then.
-    async fn end_relay(&mut self) {
-        if let Some(port) = self.input.as_ref().filter(|port| port.has_to_end_relay()) {
-            let writers = port.writers.clone();
-            self.give(Some(writers), None).await;
+    /// Orders what the next write waits for. The shim reports the state of the input then.
+    async fn prompt_shim(&mut self) {
+        let Some(port) = self.input.as_mut().filter(|_| self.shim.is_connected()) else {
+            return;
+        };
+        match port.awaited() {
+            Some(Awaited::State) if !port.has_asked => {
+                port.has_asked = true;
+                self.shim.send(ShimOrder::AskInput { room: 0 }).await;
+            }
+            // A relay ends by a note.
+            Some(Awaited::EndOfRelay) => {
+                let writers = port.writers.clone();
+                self.give(Some(writers), None).await;
+            }
+            Some(Awaited::State) | None => {}
         }
     }
 
@@ -127,21 +161,17 @@ impl TaskActor {
     pub(super) async fn renew_input(&mut self) {
         let Some(port) = &mut self.input else { return };
         port.renew();
-        if !port.queue.is_empty() {
-            self.ask_for_input_state().await;
-        }
+        self.prompt_shim().await;
         self.channels.input_changes.send_modify(|_| {});
     }
 
-    /// Asks the shim for the state of the input, once on each connection. A task that is not launched yet has
-    /// been given nothing, and takes nothing.
-    async fn ask_for_input_state(&mut self) {
-        let (task, is_connected) = (&self.life.task, self.shim.is_connected());
+    /// A task that is not launched yet has been given nothing, and takes nothing.
+    fn know_unlaunched_input(&mut self) {
+        let task = &self.life.task;
         let is_launched =
             task.started.is_some() || !matches!(self.shim, ShimConnection::NotLaunched);
         let terminal = task.spec.terminal.as_ref();
-        let Some(port) = &mut self.input else { return };
-        if !is_launched {
+        if let Some(port) = self.input.as_mut().filter(|_| !is_launched) {
             port.given = Some(Given {
                 bytes: 0,
                 room: 0,
@@ -149,9 +179,6 @@ impl TaskActor {
                 size: terminal.map(|terminal| terminal.size),
                 is_relayed: false,
             });
-        } else if is_connected && !port.has_asked {
-            port.has_asked = true;
-            self.shim.send(ShimOrder::AskInput { room: 0 }).await;
         }
     }
 
@@ -167,8 +194,10 @@ impl TaskActor {
                     writers,
                     missing_room,
                 }) => {
-                    self.give(writers, missing_room.map(ask_for_room)).await;
-                    let _ = reply.send(Ok(standing));
+                    // A dropped reply makes the caller ask again.
+                    if self.give(writers, missing_room.map(ask_for_room)).await {
+                        let _ = reply.send(Ok(standing));
+                    }
                 }
                 Ok(Decision::Give {
                     from,
@@ -193,8 +222,9 @@ impl TaskActor {
         }
     }
 
-    /// Leaves the writers with the shim, if they have changed, and sends an order after that.
-    async fn give(&mut self, writers: Option<Writers>, order: Option<Vec<u8>>) {
+    /// Leaves the writers with the shim, if they have changed, and sends an order after that. Returns false if that
+    /// failed.
+    async fn give(&mut self, writers: Option<Writers>, order: Option<Vec<u8>>) -> bool {
         let mut bytes = Vec::new();
         if let Some(writers) = writers {
             let note = (0..).zip(writers.encode());
@@ -205,9 +235,11 @@ impl TaskActor {
             }
         }
         bytes.extend(order.into_iter().flatten());
-        if !bytes.is_empty() {
-            self.shim.send_bytes(&bytes).await;
+        if bytes.is_empty() {
+            return true;
         }
+        self.shim.send_bytes(&bytes).await;
+        !self.shim.is_unreachable()
     }
 
     pub(super) async fn resize_terminal(&mut self, size: TerminalSize, reply: InputReply<()>) {
@@ -244,13 +276,14 @@ impl TaskActor {
         let (Some(port), part) = (&mut self.input, usize::from(part)) else {
             return;
         };
-        if port.given.is_some() {
+        if port.has_note {
             return;
         }
         if let Some(place) = port.note.get_mut(part) {
             *place = bytes;
         }
         if part + 1 == NOTE_PARTS {
+            port.has_note = true;
             match Writers::decode(&port.note) {
                 none if none == Writers::default() => {
                     let early = port.writers.clone();
@@ -269,6 +302,7 @@ impl TaskActor {
         let Some(port) = &mut self.input else { return };
         let is_more = port.report(given);
         self.carry_out_writes().await;
+        self.prompt_shim().await;
         self.channels.input_changes.send_modify(|_| {});
         if is_more && self.life.task.needs_input.is_some() {
             self.apply(Input::StdinGiven).await;

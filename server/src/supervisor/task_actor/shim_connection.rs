@@ -68,8 +68,8 @@ impl ShimConnection {
         matches!(self, Self::Unreachable { .. })
     }
 
-    /// Sends an order, if there is a connection. A failed order is no loss: it follows from the
-    /// task's facts, and is sent again on the next connection.
+    /// Sends an order, if there is a connection. After a failure the shim is unreachable. Orders that follow from the
+    /// task's facts are sent again on the next connection; for input and sizes the caller asks again.
     pub(super) async fn send(&mut self, order: ShimOrder) {
         self.send_bytes(&order.encode()).await;
     }

@@ -2,7 +2,7 @@
 
 use core::ffi::CStr;
 
-use super::{Errno, Fd, Result, call, text};
+use super::{Errno, Fd, Result, call, proc_path::Path, text};
 use crate::program::arch::{self, number};
 
 const AT_FDCWD: usize = -100i32 as usize;
@@ -16,9 +16,9 @@ const O_NOCTTY: usize = 0o400;
 const O_NONBLOCK: usize = 0o4000;
 const O_CLOEXEC: usize = 0o2_000_000;
 const O_PATH: usize = 0o10_000_000;
-const F_GETFL: usize = 3;
 const F_SETFL: usize = 4;
 const F_SETPIPE_SZ: usize = 1031;
+const F_GETPIPE_SZ: usize = 1032;
 const F_DUPFD_CLOEXEC: usize = 1030;
 const LOCK_EX_NB: usize = 2 | 4;
 const FIONREAD: usize = 0x541B;
@@ -40,6 +40,10 @@ pub(crate) enum Open {
     Create,
     /// A terminal, without blocking, that does not come to control this process.
     Terminal,
+    /// A pipe, to read from without blocking.
+    PipeToRead,
+    /// A pipe with a reader, to write to without blocking.
+    PipeToWrite,
 }
 
 pub(crate) fn open(path: &CStr, how: Open) -> Result<Fd> {
@@ -59,6 +63,8 @@ fn open_from(dir: usize, path: &CStr, how: Open) -> Result<Fd> {
         Open::Base => O_PATH | arch::O_DIRECTORY,
         Open::Create => O_RDWR | O_CREAT | O_EXCL | arch::O_NOFOLLOW,
         Open::Terminal => O_RDWR | O_NOCTTY | O_NONBLOCK,
+        Open::PipeToRead => O_NONBLOCK,
+        Open::PipeToWrite => O_WRONLY | O_NONBLOCK,
     };
     // SAFETY: the path ends in a NUL.
     unsafe { call(number::OPENAT, [dir, text(path), flags | O_CLOEXEC, 0o600]) }.map(Fd::new)
@@ -295,10 +301,15 @@ pub(crate) fn copy(fd: &Fd) -> Result<Fd> {
     unsafe { call(number::FCNTL, [fd.arg(), F_DUPFD_CLOEXEC, 3]) }.map(Fd::new)
 }
 
-/// Returns whether reads and writes do not block.
-pub(crate) fn is_non_blocking(fd: &Fd) -> bool {
+/// Opens the pipe of a descriptor again. The new descriptor shares no flags with those of other processes.
+pub(crate) fn open_pipe_again(pipe: &Fd, how: Open) -> Result<Fd> {
+    // A pipe alone has a capacity. Unlike a question for the type, this one reaches no file system.
     // SAFETY: takes only numbers.
-    unsafe { call(number::FCNTL, [fd.arg(), F_GETFL]) }.is_ok_and(|flags| flags & O_NONBLOCK != 0)
+    unsafe { call(number::FCNTL, [pipe.arg(), F_GETPIPE_SZ]) }?;
+    let path = Path::new()
+        .text(b"/proc/self/fd/")
+        .number(pipe.raw() as u32);
+    open(path.as_c_str(), how)
 }
 
 /// Requests a larger pipe, for one that was full; a refusal is ignored.

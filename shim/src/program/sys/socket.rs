@@ -119,11 +119,14 @@ struct Control {
     descriptors: [i32; DESCRIPTORS + 1],
 }
 
-/// Receives one byte and its descriptors without blocking. More than three are closed.
-pub(crate) fn receive_descriptors(socket: &Fd) -> Result<(u8, [Option<Fd>; DESCRIPTORS])> {
+/// Receives bytes and their descriptors without blocking; returns the number of bytes, 0 at end-of-file. More than three
+/// descriptors are closed.
+pub(crate) fn receive_descriptors(
+    socket: &Fd,
+    buffer: &mut [u8],
+) -> Result<(usize, [Option<Fd>; DESCRIPTORS])> {
     const HEADER: usize = 16;
-    let mut byte = 0u8;
-    let part = [&raw mut byte as usize, 1];
+    let part = [buffer.as_mut_ptr() as usize, buffer.len()];
     let mut control = Control {
         len: 0,
         level: 0,
@@ -151,9 +154,5 @@ pub(crate) fn receive_descriptors(socket: &Fd) -> Result<(u8, [Option<Fd>; DESCR
         false => 0,
     };
     let fd = |at: usize| (at < count).then(|| Fd::new(control.descriptors[at] as usize));
-    let descriptors = [fd(0), fd(1), fd(2)];
-    match len {
-        1 => Ok((byte, descriptors)),
-        _ => Err(Errno::EIO),
-    }
+    Ok((len, [fd(0), fd(1), fd(2)]))
 }

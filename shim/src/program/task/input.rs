@@ -11,7 +11,7 @@
 
 use heeler_shim::{
     input::{INPUT_BUFFER, InputState, TerminalSize},
-    wire::{NOTE_PARTS, NotePart, Report},
+    wire::{NOTE_PARTS, NotePart, Report, WRITER},
 };
 
 use crate::program::{
@@ -49,7 +49,7 @@ pub(super) struct Input {
     buffer: Pages,
     start: usize,
     end: usize,
-    /// The pipe had no room for bytes that are still in a client's.
+    /// The task's pipe had no room for the bytes that wait in a client's pipe.
     is_full: bool,
     /// The memory of the buffer was used.
     touched: bool,
@@ -310,6 +310,12 @@ impl Input {
         if let Some(place) = self.note.get_mut(usize::from(part)) {
             *place = bytes;
         }
+    }
+
+    /// Returns whether this is the id, filled with zeros, of the writer that has the input, by the note.
+    pub(super) fn is_held_by(&self, writer: &[u8]) -> bool {
+        let holder = self.note.as_flattened().get(..WRITER);
+        writer.first().is_some_and(|first| *first != 0) && holder == Some(writer)
     }
 
     /// The whole note, as reports.

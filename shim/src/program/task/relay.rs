@@ -7,9 +7,11 @@
 //!
 //! One client at a time. Nothing here blocks: a client that does not read costs the task a bounded wait, once.
 
+mod ends;
+
 use heeler_shim::{
     log::Stream,
-    relay::{ANSWER_MILLIS, BLOCKED_MILLIS, VERSION, relay_name},
+    relay::{ANSWER_MILLIS, BLOCKED_MILLIS, FirstMessage, VERSION, relay_name},
 };
 
 use super::{input::Input, listener::Listener};
@@ -17,21 +19,31 @@ use crate::program::{
     clock::Moment,
     pages::{BUFFER, Pages},
     sys::{
-        Errno, Fd, Result, file,
+        Errno, Fd, file,
         signals::{Poll, Timeout},
         socket,
     },
 };
+use ends::{End, Ends};
 
 /// The place at which a client connects, and the client.
 pub(crate) struct Relay {
     listener: Option<Listener>,
     client: Option<Client>,
+    /// The last one, which has to be told.
+    ended: Option<Ended>,
 }
 
 struct Client {
     socket: Fd,
     stage: Stage,
+}
+
+/// A relay that has ended.
+struct Ended {
+    socket: Fd,
+    /// The offset of the first byte of output that was not relayed.
+    at: u64,
 }
 
 enum Stage {
@@ -44,15 +56,6 @@ enum Stage {
     Blocked(Ends, Unwritten, Moment),
 }
 
-/// The client's descriptors.
-struct Ends {
-    /// `None` once it has ended.
-    stdin: Option<End>,
-    outputs: [End; 2],
-    /// The offset of the first byte of output that is not relayed.
-    at: u64,
-}
-
 /// Output that was captured and not relayed.
 struct Unwritten {
     stream: Stream,
@@ -61,76 +64,13 @@ struct Unwritten {
     end: usize,
 }
 
-/// A pipe that does not block, or a socket.
-enum End {
-    Pipe(Fd),
-    Socket(Fd),
-}
-
-impl End {
-    fn of(fd: Fd) -> Option<Self> {
-        if socket::is_stream(&fd) {
-            return Some(Self::Socket(fd));
-        }
-        file::is_non_blocking(&fd).then_some(Self::Pipe(fd))
-    }
-
-    fn fd(&self) -> &Fd {
-        match self {
-            Self::Pipe(fd) | Self::Socket(fd) => fd,
-        }
-    }
-
-    fn write(&self, bytes: &[u8]) -> Result<usize> {
-        match self {
-            Self::Pipe(pipe) => file::write(pipe, bytes),
-            Self::Socket(socket) => socket::send_part(socket, bytes),
-        }
-    }
-}
-
-impl Ends {
-    fn of(descriptors: [Option<Fd>; 3], at: u64) -> Option<Self> {
-        let [stdin, stdout, stderr] = descriptors;
-        Some(Self {
-            stdin: Some(End::of(stdin?)?),
-            outputs: [End::of(stdout?)?, End::of(stderr?)?],
-            at,
-        })
-    }
-
-    fn output(&self, stream: Stream) -> &End {
-        let [stdout, stderr] = &self.outputs;
-        match stream {
-            Stream::Stdout => stdout,
-            Stream::Stderr => stderr,
-        }
-    }
-
-    /// Writes as much as there is room for; returns the number of bytes, and an error if there is one.
-    fn write(&mut self, stream: Stream, bytes: &[u8]) -> (usize, Result<()>) {
-        let mut written = 0;
-        while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {
-            match self.output(stream).write(rest) {
-                Ok(len) => written += len,
-                Err(Errno::EINTR) => {}
-                Err(errno) => {
-                    self.at += written as u64;
-                    return (written, Err(errno));
-                }
-            }
-        }
-        self.at += written as u64;
-        (written, Ok(()))
-    }
-}
-
 impl Relay {
     /// No relay: for a task without a pipe as its stdin.
     pub(super) fn none() -> Self {
         Self {
             listener: None,
             client: None,
+            ended: None,
         }
     }
 
@@ -139,6 +79,7 @@ impl Relay {
         Self {
             listener: Listener::bind(&relay_name(task_uid)).ok(),
             client: None,
+            ended: None,
         }
     }
 
@@ -172,9 +113,13 @@ impl Relay {
         }
     }
 
-    /// Returns whether the task gets its input from here.
+    /// Returns whether a client has handed over its descriptors: the task gets its input from them.
     pub(super) fn is_under_way(&self) -> bool {
-        self.client.is_some()
+        let stage = self.client.as_ref().map(|client| &client.stage);
+        match stage {
+            Some(Stage::Catching(..) | Stage::Relaying(_) | Stage::Blocked(..)) => true,
+            Some(Stage::New(_)) | None => false,
+        }
     }
 
     /// Returns whether a client has connected and handed over no descriptors yet.
@@ -212,7 +157,7 @@ impl Relay {
             self.read_stdin(input);
         }
         if message.is_ready() {
-            self.receive(end);
+            self.receive(input, end);
         }
         if self.due().is_some_and(|due| due <= Moment::now()) {
             self.end();
@@ -227,28 +172,29 @@ impl Relay {
         });
     }
 
-    /// Takes a message of the client.
-    fn receive(&mut self, end: u64) {
+    /// Takes a message of the client. Only the writer that has the input begins a relay.
+    fn receive(&mut self, input: &Input, end: u64) {
         let Some(Client { socket, stage }) = self.client.take() else {
             return;
         };
-        let message = match socket::receive_descriptors(&socket) {
+        let mut message = [0; size_of::<FirstMessage>()];
+        let (len, descriptors) = match socket::receive_descriptors(&socket, &mut message) {
             Err(Errno::EAGAIN | Errno::EINTR) => {
                 self.client = Some(Client { socket, stage });
                 return;
             }
-            Ok((VERSION, descriptors)) => Some(descriptors),
-            Ok(_) | Err(_) => None,
+            Ok(received) => received,
+            Err(_) => (0, [None, None, None]),
         };
         let due = Moment::now().after(ANSWER_MILLIS);
-        let next = match (stage, message) {
-            (Stage::New(_), Some(descriptors)) => {
+        let next = match (stage, message.get(..len)) {
+            (Stage::New(_), Some([VERSION, writer @ ..])) if input.is_held_by(writer) => {
                 let ends = Ends::of(descriptors, end);
                 let ends = ends.filter(|_| socket::send(&socket, &end.to_le_bytes()).is_ok());
                 ends.map(|ends| Stage::Catching(ends, due))
             }
-            (Stage::Catching(ends, _), Some(_)) => Some(Stage::Relaying(ends)),
-            // It has closed the connection, or is out of step.
+            (Stage::Catching(ends, _), Some([VERSION])) => Some(Stage::Relaying(ends)),
+            // It has closed the connection, is not the writer, or is out of step.
             (stage, _) => {
                 self.client = Some(Client { socket, stage });
                 return self.end();
@@ -374,17 +320,27 @@ impl Relay {
         }
     }
 
-    /// Ends the relay, and tells the client how far it has got.
+    /// Ends the relay.
     pub(super) fn end(&mut self) {
         let Some(Client { socket, stage }) = self.client.take() else {
             return;
         };
-        match stage {
-            Stage::New(_) => {}
+        self.ended = match stage {
+            Stage::New(_) => None,
             Stage::Catching(ends, _) | Stage::Relaying(ends) | Stage::Blocked(ends, ..) => {
-                // The client may be gone.
-                let _ = socket::send(&socket, &ends.at.to_le_bytes());
+                Some(Ended {
+                    socket,
+                    at: ends.at,
+                })
             }
+        };
+    }
+
+    /// Tells the client of a relay that has ended how far it has got.
+    pub(super) fn tell_end(&mut self) {
+        if let Some(Ended { socket, at }) = self.ended.take() {
+            // The client may be gone.
+            let _ = socket::send(&socket, &at.to_le_bytes());
         }
     }
 }

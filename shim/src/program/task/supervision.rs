@@ -1,9 +1,10 @@
 //! A running task, up to the end of its tree, or of its leader if the orphans are abandoned. A task that is kept
 //! after a failure goes on with the next attempt (`attempt`).
 //!
-//! The loop waits for six descriptors, handles each that is ready, and then settles the new facts:
+//! The loop waits for ten descriptors, handles each that is ready, and then settles the new facts:
 //! output first, then wait statuses, then records, then reports.
 
+mod input;
 mod orders;
 
 use heeler_shim::{
@@ -59,6 +60,8 @@ pub(super) struct Supervision<'a> {
     capture: Capture<'a>,
     input: Input,
     relay: Relay,
+    /// The relay, as it was reported.
+    is_relayed: bool,
     tree: Reaper,
     cgroup: Option<Cgroup<'a>>,
     /// The number of times the cgroup was populated after the last child was reaped.
@@ -118,6 +121,7 @@ impl<'a> Supervision<'a> {
             capture,
             input,
             relay,
+            is_relayed: false,
             tree: Reaper::new(leader.pid),
             cgroup: leader.cgroup,
             cgroup_checks: 0,
@@ -252,8 +256,9 @@ impl<'a> Supervision<'a> {
         if input.is_ready() {
             self.input.attend(input);
         }
-        // The note of a client's claim comes before that client.
-        if order.is_ready() {
+        // The note of a client's claim comes before that client's descriptors, also if this poll has missed it.
+        let [_, message, ..] = &relay;
+        if order.is_ready() || (self.relay.is_new() && message.is_ready()) {
             self.obey();
         }
         self.attend_relay(&relay);
@@ -261,26 +266,6 @@ impl<'a> Supervision<'a> {
             self.input.forget_question();
         }
         self.report_input();
-    }
-
-    fn attend_relay(&mut self, polls: &[Poll; 4]) {
-        let was_under_way = self.relay.is_under_way();
-        self.relay
-            .attend(polls, &mut self.input, self.capture.end());
-        if was_under_way != self.relay.is_under_way() {
-            self.connection.send([Some(self.input_report())]);
-        }
-    }
-
-    fn end_relay(&mut self) {
-        if self.relay.is_under_way() {
-            self.relay.end();
-            self.connection.send([Some(self.input_report())]);
-        }
-    }
-
-    fn input_report(&self) -> Report {
-        self.input.report(self.relay.is_under_way())
     }
 
     fn begin_kill(&mut self, within_millis: u64) {

@@ -7,7 +7,7 @@ use core::{ffi::CStr, ops::ControlFlow};
 
 use heeler_shim::procfs::{PidReader, Stat, number};
 
-use crate::program::sys::{Errno, Fd, file};
+use crate::program::sys::{Errno, Fd, file, proc_path::Path};
 
 /// The way to find the children of a process.
 #[derive(Clone, Copy)]
@@ -23,9 +23,9 @@ impl ChildSearch {
     pub(crate) fn of_kernel(own_pid: u32) -> Self {
         let path = Path::new()
             .text(b"/proc/")
-            .pid(own_pid)
+            .number(own_pid)
             .text(b"/task/")
-            .pid(own_pid);
+            .number(own_pid);
         match file::open(path.text(b"/children").as_c_str(), file::Open::Read) {
             Err(Errno::ENOENT) => Self::Scan,
             Ok(_) | Err(_) => Self::Lists,
@@ -43,7 +43,7 @@ impl ChildSearch {
         match self {
             Self::Lists if threads <= 1 => children_of_thread(pid, pid, buffer, &mut each),
             Self::Lists => {
-                let path = Path::new().text(b"/proc/").pid(pid).text(b"/task");
+                let path = Path::new().text(b"/proc/").number(pid).text(b"/task");
                 let (names, rest) = buffer.split_at_mut(buffer.len() / 2);
                 numbers_in(&path, names, |tid| {
                     children_of_thread(pid, tid, rest, &mut each)
@@ -111,7 +111,7 @@ impl NewestPids {
 /// Reads `/proc/<pid>/stat`.
 pub(crate) fn stat(pid: u32) -> Option<Stat> {
     let mut text = [0; 384];
-    let path = Path::new().text(b"/proc/").pid(pid).text(b"/stat");
+    let path = Path::new().text(b"/proc/").number(pid).text(b"/stat");
     Stat::parse(file::read_file(path.as_c_str(), &mut text).ok()?)
 }
 
@@ -123,9 +123,9 @@ fn children_of_thread(
 ) -> ControlFlow<()> {
     let path = Path::new()
         .text(b"/proc/")
-        .pid(pid)
+        .number(pid)
         .text(b"/task/")
-        .pid(tid)
+        .number(tid)
         .text(b"/children");
     let Ok(list) = file::open(path.as_c_str(), file::Open::Read) else {
         return ControlFlow::Continue(());
@@ -173,50 +173,4 @@ fn split_entry(entries: &[u8]) -> Option<(&[u8], &[u8])> {
     let (entry, rest) = entries.split_at_checked(len)?;
     let name = CStr::from_bytes_until_nul(entry.get(19..)?).ok()?;
     Some((name.to_bytes(), rest))
-}
-
-/// A path in `/proc`. The longest is `/proc/<pid>/task/<tid>/children`.
-struct Path {
-    bytes: [u8; 64],
-    len: usize,
-}
-
-impl Path {
-    fn new() -> Self {
-        Self {
-            bytes: [0; 64],
-            len: 0,
-        }
-    }
-
-    /// Appends a text. One byte is reserved for the NUL.
-    fn text(mut self, text: &[u8]) -> Self {
-        let end = self.len + text.len();
-        if end < self.bytes.len()
-            && let Some(free) = self.bytes.get_mut(self.len..end)
-        {
-            free.copy_from_slice(text);
-            self.len = end;
-        }
-        self
-    }
-
-    fn pid(self, pid: u32) -> Self {
-        let mut digits = [0; 10];
-        let mut begin = digits.len();
-        let mut rest = pid;
-        for digit in digits.iter_mut().rev() {
-            *digit = b'0' + (rest % 10) as u8;
-            begin -= 1;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        self.text(digits.get(begin..).unwrap_or_default())
-    }
-
-    fn as_c_str(&self) -> &CStr {
-        CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
-    }
 }

@@ -11,7 +11,9 @@ use std::{
     },
 };
 
-use heeler_tests::{Daemon, Process, eventually, numbered, outcome::exit_code, v1::*, within};
+use heeler_tests::{
+    Daemon, Process, client::input::status, eventually, numbered, outcome::exit_code, v1::*, within,
+};
 use nix::sys::signal::Signal;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -172,6 +174,8 @@ async fn another_writer_takes_over_only_by_saying_so() {
     let (mut run, mut stdin, mut stdout) = piped(&daemon, &["-i", "--", "cat"]);
     echoes(&mut stdin, &mut stdout, "one\n").await;
     let id = the_task(&api).await.id;
+    let asked = api.write_input(status(&id)).await.unwrap();
+    assert_eq!(asked.offset, 4);
     let refused = daemon.heeler(["send", &id, "two", "--enter"]).await;
     assert_eq!(refused.code, Some(1), "{refused:?}");
     assert!(refused.stderr.contains("INPUT_HELD"), "{refused:?}");
@@ -226,7 +230,7 @@ async fn messages_pass_while_no_daemon_runs() {
     let (run, mut stdin, mut stdout) = piped(&daemon, &["-i", "--", "cat"]);
     echoes(&mut stdin, &mut stdout, "first\n").await;
     daemon.kill9();
-    let sent = String::from_utf8(numbered(0..1_000_000)).unwrap();
+    let sent = String::from_utf8(numbered(0..500_000)).unwrap();
     let (more, mut read) = (sent.clone(), vec![0; sent.len()]);
     let (written, got) = tokio::join!(
         stdin.write_all(more.as_bytes()),
@@ -238,11 +242,7 @@ async fn messages_pass_while_no_daemon_runs() {
     daemon.restart().await;
     let api = daemon.api().await;
     let id = the_task(&api).await.id;
-    let asked = WriteInputRequest {
-        task_id: id.clone(),
-        ..WriteInputRequest::default()
-    };
-    let standing = api.raw().write_input(asked).await.unwrap().into_inner();
+    let standing = api.write_input(status(&id)).await.unwrap();
     assert_eq!(standing.offset, 6 + sent.len() as u64);
     echoes(&mut stdin, &mut stdout, "last\n").await;
     drop(stdin);

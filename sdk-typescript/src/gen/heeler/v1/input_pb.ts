@@ -97,8 +97,9 @@ export const WriteInputRequestSchema: GenMessage<WriteInputRequest> = /*@__PURE_
  */
 export type WriteInputResponse = Message<"heeler.v1.WriteInputResponse"> & {
   /**
-   * The number of bytes that the task was given, from all calls: the offset of the next write. Less than the
-   * end of `data` if there was no room for all of it; the rest is to be written again, at this offset.
+   * The number of bytes that the task was given, by all calls and by clients that pass their own stdin on, as
+   * `heeler run -i` does: the offset of the next write, unless another writer writes before it. Less than the end
+   * of `data` if there was no room for all of it; the rest is to be written again, at this offset.
    *
    * @generated from field: uint64 offset = 1;
    */

@@ -1,11 +1,10 @@
 //! The writers of an input, and the note in which a shim keeps them.
 
 use super::{InputHold, InputWrite};
-use crate::process::shim::{NOTE_PARTS, NotePart};
+use crate::process::shim::{NOTE_PARTS, NotePart, WRITER};
 
-/// The longest id of a writer: half of a note.
-pub(crate) const LONGEST_WRITER: usize = HALF * size_of::<NotePart>();
-const HALF: usize = NOTE_PARTS / 2;
+/// The longest id of a writer: half of a note. The shim compares the first half with that of a relay's client.
+pub(crate) const LONGEST_WRITER: usize = WRITER;
 
 /// The writers of an input. An empty id stands for none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -1,9 +1,9 @@
-//! The orders of the server to a task that runs, and the bytes of its input that follow some of them.
+//! The orders of the server to a task that runs.
 
 use heeler_shim::wire::{Order, Report};
 
 use super::{Orphans, Supervision};
-use crate::program::{clock, task::input::OutOfStep, tree::signal};
+use crate::program::{clock, tree::signal};
 
 /// The most orders handled in one wake-up.
 const ORDERS: usize = 8;
@@ -53,45 +53,12 @@ impl Supervision<'_> {
                     close,
                 } => self.expect_input(offset, bytes, close),
                 Order::AskInput { room } => self.input.ask(room),
-                Order::Note { part, bytes } => {
-                    // Another writer may have the input now, unless this is the note of the client itself.
-                    if !self.relay.is_new() {
-                        self.end_relay();
-                    }
-                    self.input.set_note(part, bytes);
-                }
+                Order::Note { part, bytes } => self.take_note(part, bytes),
                 Order::Resize { size } => {
                     self.input.resize(size);
                     self.connection.send([Some(Report::Resized)]);
                 }
             }
-        }
-    }
-
-    fn expect_input(&mut self, offset: u64, bytes: u64, close: bool) {
-        match self.input.expect(offset, bytes, close) {
-            Ok(()) => {
-                self.connection.await_payload(bytes);
-                self.take_input(0);
-            }
-            Err(OutOfStep) => self.connection.close(),
-        }
-    }
-
-    /// Takes bytes of an order, and answers it once all of them have arrived.
-    fn take_input(&mut self, len: usize) {
-        self.input.take(len);
-        if !self.connection.awaits_payload() {
-            self.input.complete();
-            self.connection.send([Some(self.input_report())]);
-        }
-    }
-
-    /// Answers the server's question for room, if there is one and it can be answered.
-    pub(super) fn report_input(&mut self) {
-        if self.input.take_question() {
-            self.connection.send(self.input.note());
-            self.connection.send([Some(self.input_report())]);
         }
     }
 
