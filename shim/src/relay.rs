@@ -11,8 +11,7 @@
 //! | shim | the offset of the first byte of output that it has not written there. Then it closes the connection |
 //!
 //! Output is in the task file as ever. The relay ends with the leader, when a writer takes the input, when the
-//! client closes the connection, and when the client's pipe takes no output for [`BLOCKED_MILLIS`]: then the task would
-//! have to wait.
+//! client closes the connection, and when the task has waited too long for the client's pipe: see [`BLOCKED_MILLIS`].
 
 use crate::wire::{WRITER, socket_name};
 
@@ -21,8 +20,11 @@ pub const VERSION: u8 = 2;
 
 /// The time that the other end has for each message.
 pub const ANSWER_MILLIS: u64 = 1000;
-/// The time for which a task waits for a client that does not read.
+/// The time for which a task waits for a client that does not read, in all. A tenth of the time in which it does not
+/// wait is added again.
 pub const BLOCKED_MILLIS: u64 = 500;
+/// The part of each wait that does not count: a client that reads empties its pipe in less.
+pub const SHORT_MILLIS: u64 = 10;
 
 /// The client's first message: [`VERSION`], and the id of its writer, filled with zeros.
 pub type FirstMessage = [u8; 1 + WRITER];

@@ -5,13 +5,15 @@
 //!                                                        └──> task file
 //! ```
 //!
-//! One client at a time. Nothing here blocks: a client that does not read costs the task a bounded wait, once.
+//! One client at a time. Nothing here blocks. A client that does not read keeps the task waiting for a bounded time,
+//! except for waits so short that a pipe would cause them, too.
 
+mod allowance;
 mod ends;
 
 use heeler_shim::{
     log::Stream,
-    relay::{ANSWER_MILLIS, BLOCKED_MILLIS, FirstMessage, VERSION, relay_name},
+    relay::{ANSWER_MILLIS, FirstMessage, VERSION, relay_name},
 };
 
 use super::{input::Input, listener::Listener};
@@ -267,7 +269,7 @@ impl Relay {
                 Ok(mut pages),
                 Some(Client {
                     socket,
-                    stage: Stage::Relaying(ends),
+                    stage: Stage::Relaying(mut ends),
                 }),
             ) if rest.len() <= BUFFER => {
                 if let Some(room) = pages.bytes().get_mut(..rest.len()) {
@@ -279,7 +281,7 @@ impl Relay {
                     start: 0,
                     end: rest.len(),
                 };
-                let due = Moment::now().after(BLOCKED_MILLIS);
+                let due = ends.allowance.begin_wait();
                 let stage = Stage::Blocked(ends, unwritten, due);
                 self.client = Some(Client { socket, stage });
             }
@@ -295,24 +297,22 @@ impl Relay {
         let Some(Client { stage, .. }) = &mut self.client else {
             return;
         };
-        let Stage::Blocked(ends, unwritten, due) = stage else {
+        let Stage::Blocked(ends, unwritten, _) = stage else {
             return;
         };
         let rest = unwritten.bytes.shared().get(unwritten.start..unwritten.end);
         let (written, result) = ends.write(unwritten.stream, rest.unwrap_or_default());
         unwritten.start += written;
-        if written > 0 {
-            *due = Moment::now().after(BLOCKED_MILLIS);
-        }
         match result {
             Err(Errno::EAGAIN) => {}
             Err(_) => self.end(),
             Ok(()) => {
                 if let Some(Client {
                     socket,
-                    stage: Stage::Blocked(ends, ..),
+                    stage: Stage::Blocked(mut ends, ..),
                 }) = self.client.take()
                 {
+                    ends.allowance.end_wait();
                     let stage = Stage::Relaying(ends);
                     self.client = Some(Client { socket, stage });
                 }

@@ -118,6 +118,37 @@ async fn a_caller_that_pauses_delays_no_task_and_gets_every_byte() {
     assert_eq!(ended(run).await.code, Some(0));
 }
 
+/// O10: a caller that reads all the time, and slowly.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_caller_that_reads_slowly_delays_no_task_and_gets_every_byte() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let script = "read -r line; seq 1 500000";
+    let (run, mut stdin, mut stdout) = piped(&daemon, &["-i", "-c", script]);
+    let id = the_task(&api).await.id;
+    stdin.write_all(b"begin\n").await.unwrap();
+    drop(stdin);
+    let numbers: String = (1..=500_000).map(|number| format!("{number}\n")).collect();
+    let (mut read, ended_task) = (Vec::new(), api.ended(&id));
+    tokio::pin!(ended_task);
+    loop {
+        let mut page = [0; 4096];
+        let len = within("output", stdout.read(&mut page)).await.unwrap();
+        read.extend_from_slice(&page[..len]);
+        tokio::select! {
+            biased;
+            _ = &mut ended_task => break,
+            () = tokio::time::sleep(heeler_tests::waiting::STEP) => {}
+        }
+    }
+    assert!(read.len() < numbers.len() / 2, "{} bytes", read.len());
+    within("the output", stdout.read_to_end(&mut read))
+        .await
+        .unwrap();
+    assert!(read == numbers.as_bytes(), "{} bytes", read.len());
+    assert_eq!(ended(run).await.code, Some(0));
+}
+
 /// I3, I4
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn every_byte_passes_both_ways_through_a_task_that_pauses() {

@@ -1,7 +1,8 @@
-//! A client's descriptors.
+//! A client's descriptors, and the time that it may keep the task waiting.
 
 use heeler_shim::log::Stream;
 
+use super::allowance::Allowance;
 use crate::program::sys::{
     Errno, Fd, Result,
     file::{self, Open},
@@ -15,6 +16,7 @@ pub(super) struct Ends {
     outputs: [End; 2],
     /// The offset of the first byte of output that is not relayed.
     pub(super) at: u64,
+    pub(super) allowance: Allowance,
 }
 
 /// A pipe that was opened again, so that no other process can make it block, or a socket.
@@ -57,6 +59,7 @@ impl Ends {
                 End::of(stderr?, Open::PipeToWrite)?,
             ],
             at,
+            allowance: Allowance::new(),
         })
     }
 
