@@ -87,6 +87,8 @@ pub enum Order {
     /// Send the whole note and a [`Report::Input`] as soon as there is room for this many bytes, or the input is
     /// not open. 0: at once.
     AskInput { room: u64 },
+    /// Send [`Report::InputGiven`] once, when the task is given more input.
+    FollowInput,
     /// End the relay, if there is one, and keep this part of the note, for the next server.
     Note { part: u8, bytes: NotePart },
     /// Change the size of the task's terminal. Answered by [`Report::Resized`].
@@ -140,6 +142,8 @@ pub enum Report {
         /// and the end of that are reported. An order with a note ends it.
         is_relayed: bool,
     },
+    /// The task was given input after the order to follow it.
+    InputGiven,
     /// A part of the note, all of which comes before the answer to an [`Order::AskInput`].
     Note { part: u8, bytes: NotePart },
     /// The terminal has the size that was ordered.
@@ -193,6 +197,7 @@ impl Order {
                 close,
             } => message(b'i', [offset, bytes, u64::from(close)]),
             Self::AskInput { room } => message(b'q', [room, 0, 0]),
+            Self::FollowInput => message(b'w', [0; 3]),
             Self::Note { part, bytes } => note(b'n', part, &bytes),
             Self::Resize { size } => message(b'z', [size.word(), 0, 0]),
         }
@@ -223,6 +228,7 @@ impl Order {
                 close: c != 0,
             }),
             b'q' => Ok(Self::AskInput { room: a }),
+            b'w' => Ok(Self::FollowInput),
             b'n' => Ok(Self::Note {
                 part: bytes[PART],
                 bytes: note_part(bytes),
@@ -278,6 +284,7 @@ impl Report {
                 let state = state.code() | relayed | size.word() << 32;
                 message(b'I', [taken, room, state])
             }
+            Self::InputGiven => message(b'G', [0; 3]),
             Self::Note { part, bytes } => note(b'P', part, &bytes),
             Self::Resized => message(b'Z', [0; 3]),
         }
@@ -322,6 +329,7 @@ impl Report {
                 size: TerminalSize::of_word(c >> 32),
                 is_relayed: c >> RELAYED & 1 == 1,
             }),
+            b'G' => Ok(Self::InputGiven),
             b'P' => Ok(Self::Note {
                 part: bytes[PART],
                 bytes: note_part(bytes),
@@ -375,113 +383,4 @@ fn parts(bytes: &MessageBytes) -> Result<(u8, [u64; 3]), UnknownMessage> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn messages_decode_to_what_was_encoded() {
-        for order in [
-            Order::Begin {
-                bytes: 1 << 40,
-                arguments: 2,
-                variables: 3,
-            },
-            Order::Signal { number: 15 },
-            Order::Kill {
-                within_millis: u64::MAX,
-            },
-            Order::Follow { beyond: 1 << 60 },
-            Order::Spill,
-            Order::Abandon,
-            Order::LimitOutput { bytes: 1 << 50 },
-            Order::KeepForRestart,
-            Order::Restart { attempt: u32::MAX },
-            Order::GiveUp,
-            Order::Input {
-                offset: 1 << 50,
-                bytes: 65_536,
-                close: true,
-            },
-            Order::AskInput { room: 4096 },
-            Order::Note {
-                part: 3,
-                bytes: [7; 24],
-            },
-            Order::Resize {
-                size: TerminalSize {
-                    columns: 80,
-                    rows: 24,
-                },
-            },
-        ] {
-            assert_eq!(Order::decode(&order.encode()), Ok(order));
-        }
-        for report in [
-            Report::Hello { shim_pid: u32::MAX },
-            Report::Started,
-            Report::CannotStart {
-                stage: Stage::TaskFile,
-                errno: 28,
-            },
-            Report::LeaderExited,
-            Report::TreeEnded {
-                shim: AfterTask::Ends,
-            },
-            Report::TreeEnded {
-                shim: AfterTask::Waits,
-            },
-            Report::TreeEnded {
-                shim: AfterTask::Keeps,
-            },
-            Report::Signalled {
-                number: 9,
-                processes: 200,
-                time_micros: 1 << 50,
-            },
-            Report::Overdue,
-            Report::Output { end: 3 },
-            Report::OutputLimit,
-            Report::Stored { bytes: 1 << 50 },
-            Report::Storm,
-            Report::RecordRefused,
-            Report::Input {
-                taken: 1 << 50,
-                room: 65_536,
-                state: InputState::Broken,
-                size: TerminalSize {
-                    columns: 1,
-                    rows: 65_535,
-                },
-                is_relayed: true,
-            },
-            Report::Note {
-                part: 1,
-                bytes: [9; 24],
-            },
-            Report::Resized,
-        ] {
-            assert_eq!(Report::decode(&report.encode()), Ok(report));
-        }
-    }
-
-    /// R8
-    #[test]
-    fn a_message_of_an_unknown_kind_or_version_is_refused_by_its_number() {
-        let kind = UnknownMessage::Kind(b'?');
-        let mut unknown = Order::Spill.encode();
-        unknown[0] = b'?';
-        assert_eq!(Order::decode(&unknown), Err(kind));
-        assert_eq!(Report::decode(&unknown), Err(kind));
-        let mut order = Order::Spill.encode();
-        let mut report = Report::Started.encode();
-        (order[1], report[1]) = (7, 7);
-        assert_eq!(Order::decode(&order), Err(UnknownMessage::Version(7)));
-        assert_eq!(Report::decode(&report), Err(UnknownMessage::Version(7)));
-    }
-
-    #[test]
-    fn a_socket_is_named_for_its_task() {
-        let name = socket_name(&[0xab; 16]);
-        assert_eq!(&name, b"heeler/abababababababababababababababab");
-    }
-}
+mod tests;

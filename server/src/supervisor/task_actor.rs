@@ -233,7 +233,10 @@ impl TaskActor {
             Wake::StoppedWhileQueued => self.apply(Input::StoppedWhileQueued).await,
             Wake::StoppedBetweenAttempts => self.stop_between_attempts().await,
             Wake::Looked(Looked::Ready(probed)) => self.apply(Input::Probed(probed)).await,
-            Wake::Looked(Looked::InputAwaited) => self.apply(Input::StdinAwaited).await,
+            Wake::Looked(Looked::InputAwaited) => {
+                self.follow_input().await;
+                self.apply(Input::StdinAwaited).await;
+            }
             Wake::RetryRecording => self.retry_recording().await,
             Wake::Matching(event) => self.handle_matching(event).await,
         }
@@ -341,6 +344,7 @@ impl TaskActor {
                 };
                 self.input_reported(given).await;
             }
+            ShimReport::InputGiven => self.apply(Input::StdinGiven).await,
             ShimReport::Note { part, bytes } => self.read_note(part, bytes).await,
             ShimReport::Resized => self.resized(),
         }

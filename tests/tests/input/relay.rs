@@ -6,8 +6,8 @@ use std::{
 };
 
 use heeler_tests::{
-    Api, Daemon, RelayClient, SpawnRequestExt as _, argv, client::input::status, shell, v1::*,
-    within,
+    Api, Daemon, RelayClient, SpawnRequestExt as _, argv, client::input::status, millis, shell,
+    v1::*, within,
 };
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
@@ -210,4 +210,24 @@ async fn a_pipe_that_its_client_makes_blocking_does_not_stop_a_task() {
     let end = relay.offset().unwrap();
     assert!(end < ended.output_bytes, "{end}");
     assert!(fcntl(&streams.stdout, FcntlArg::F_GETFL).unwrap() & OFlag::O_NONBLOCK.bits() == 0);
+}
+
+/// I1: NEEDS_INPUT ends with relayed bytes, also without output.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn relayed_input_is_input_that_a_task_waited_for() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let silent = shell("exec cat > /dev/null").with_input_after(millis(50));
+    let task = api.start(silent).await;
+    api.write_input(take_over(&task.id, "one", ""))
+        .await
+        .unwrap();
+    let streams = Streams::new();
+    let _relay = streams.relay(&task, "one");
+    let mut watch = api.watch_after(task.revision).await;
+    let event = watch.event().await;
+    assert_eq!(event.r#type(), TaskEventType::NeedsInput, "{event:?}");
+    (&streams.to_stdin).write_all(b"here\n").unwrap();
+    let event = within("the next event", watch.event()).await;
+    assert_eq!(event.r#type(), TaskEventType::Active, "{event:?}");
 }

@@ -16,12 +16,9 @@ use super::{TaskActor, shim_connection::ShimConnection};
 use crate::{
     crash,
     process::shim::{INPUT_BUFFER, InputState, NOTE_PARTS, NotePart, ShimOrder, ShimTerminalSize},
-    supervisor::{
-        calls::input::{
-            Decision, Given, InputEnd, InputError, InputReply, InputStanding, InputWrite, Writers,
-            decide,
-        },
-        lifecycle::Input,
+    supervisor::calls::input::{
+        Decision, Given, InputEnd, InputError, InputReply, InputStanding, InputWrite, Writers,
+        decide,
     },
     task::{Task, TerminalSize},
 };
@@ -80,12 +77,11 @@ impl InputPort {
         self.is_stale = true;
     }
 
-    /// Takes in a report; returns whether the task was given more since the one before.
-    fn report(&mut self, given: Given) -> bool {
+    fn report(&mut self, given: Given) {
         if !self.has_note {
-            return false;
+            return;
         }
-        let before = self.given.replace(given);
+        self.given = Some(given);
         (self.is_stale, self.has_asked) = (false, false);
         if let Some((to, end)) = self.giving {
             let is_closed = end == InputEnd::Open || given.state != InputState::Open;
@@ -93,7 +89,6 @@ impl InputPort {
                 self.giving = None;
             }
         }
-        before.is_some_and(|before| before.bytes < given.bytes)
     }
 
     /// Returns what the next write waits for, if its turn has come. A report is good for ever where no relay goes on.
@@ -300,13 +295,15 @@ impl TaskActor {
             given.size = None;
         }
         let Some(port) = &mut self.input else { return };
-        let is_more = port.report(given);
+        port.report(given);
         self.carry_out_writes().await;
         self.prompt_shim().await;
         self.channels.input_changes.send_modify(|_| {});
-        if is_more && self.life.task.needs_input.is_some() {
-            self.apply(Input::StdinGiven).await;
-        }
+    }
+
+    /// Asks for a report of the next bytes that the task is given, by a server or by a relay.
+    pub(super) async fn follow_input(&mut self) {
+        self.shim.send(ShimOrder::FollowInput).await;
     }
 }
 

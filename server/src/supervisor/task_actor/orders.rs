@@ -97,6 +97,9 @@ impl TaskActor {
         if self.life.task.stale.is_some() || self.life.task.needs_input.is_some() {
             self.follow_output(self.life.task.output_bytes).await;
         }
+        if self.life.task.needs_input.is_some() {
+            self.follow_input().await;
+        }
         if let Some(bytes) = self.output_limit {
             self.limit_output(bytes).await;
         }

@@ -102,6 +102,7 @@ impl Connection {
                     | Order::GiveUp
                     | Order::LimitOutput { .. }
                     | Order::AskInput { .. }
+                    | Order::FollowInput
                     | Order::Note { .. }
                     | Order::Resize { .. },
                 ) => {}

@@ -62,6 +62,8 @@ pub(super) struct Input {
     closing: bool,
     /// The room from which on the server wants a report.
     asked: Option<u64>,
+    /// The count beyond which the server wants to be told that there is more.
+    followed: Option<u64>,
     note: [NotePart; NOTE_PARTS],
 }
 
@@ -90,6 +92,7 @@ impl Input {
             close_next: false,
             closing: false,
             asked: None,
+            followed: None,
             note: [[0; 24]; NOTE_PARTS],
         })
     }
@@ -290,9 +293,24 @@ impl Input {
         self.asked = Some(room);
     }
 
+    /// Tells the server once that the task was given more.
+    pub(super) fn follow(&mut self) {
+        self.followed = Some(self.taken);
+    }
+
     /// Forgets what an earlier server has asked.
-    pub(super) fn forget_question(&mut self) {
+    pub(super) fn forget_questions(&mut self) {
         self.asked = None;
+        self.followed = None;
+    }
+
+    /// Returns whether the task was given more than before the order to follow that; the order is then forgotten.
+    pub(super) fn take_growth(&mut self) -> bool {
+        let has_grown = self.followed.is_some_and(|taken| self.taken > taken);
+        if has_grown {
+            self.followed = None;
+        }
+        has_grown
     }
 
     /// Returns whether the question of the server can be answered now; it is then forgotten.

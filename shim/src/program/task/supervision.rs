@@ -263,7 +263,7 @@ impl<'a> Supervision<'a> {
         }
         self.attend_relay(&relay);
         if next_server.is_ready() && self.connection.accept(self.file.hints()) {
-            self.input.forget_question();
+            self.input.forget_questions();
         }
         self.report_input();
     }

@@ -324,6 +324,7 @@ async fn first_exit(link: &mut ShimLink) -> Tree {
                 | ShimReport::Stored { .. }
                 | ShimReport::Storm
                 | ShimReport::Input { .. }
+                | ShimReport::InputGiven
                 | ShimReport::Note { .. }
                 | ShimReport::Resized,
             ) => {}

@@ -31,11 +31,14 @@ impl Supervision<'_> {
         self.input.set_note(part, bytes);
     }
 
-    /// Answers the server's question for room, if there is one and it can be answered.
+    /// Answers the server's questions that can be answered now.
     pub(super) fn report_input(&mut self) {
         if self.input.take_question() {
             self.connection.send(self.input.note());
             self.connection.send([Some(self.input_report())]);
+        }
+        if self.input.take_growth() {
+            self.connection.send([Some(Report::InputGiven)]);
         }
     }
 

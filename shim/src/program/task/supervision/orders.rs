@@ -53,6 +53,7 @@ impl Supervision<'_> {
                     close,
                 } => self.expect_input(offset, bytes, close),
                 Order::AskInput { room } => self.input.ask(room),
+                Order::FollowInput => self.input.follow(),
                 Order::Note { part, bytes } => self.take_note(part, bytes),
                 Order::Resize { size } => {
                     self.input.resize(size);
