@@ -2,7 +2,7 @@
 
 use heeler_tests::{
     Daemon, Setting, SpawnRequestExt as _, argv, in_each_setting, outcome::exit_code, pattern,
-    shell, v1::*,
+    queued, shell, v1::*,
 };
 
 use super::output_with;
@@ -29,6 +29,24 @@ async fn a_task_sees_a_terminal_of_the_size_that_it_asked_for_and_is_told_of_ano
     let chunks = api.chunks(&id).await.unwrap();
     let streams = chunks.iter().map(OutputChunk::stream);
     assert!(streams.clone().all(|stream| stream == OutputStream::Stdout));
+    api.kill(&id).await;
+}
+
+/// I5: also one that is attached to while it waits for its queue.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_task_that_is_queued_begins_with_the_size_that_its_terminal_was_given() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let first = api.start(queued("q", argv(["sleep", "600"]))).await.id;
+    let sized = shell("stty size; read -r line").with_terminal(101, 31);
+    let id = api.start(queued("q", sized)).await.id;
+    assert_eq!(api.task(&id).await.state(), TaskState::Queued);
+    for size in [(80, 24), (120, 50)] {
+        api.resize(&id, size.0, size.1).await.unwrap();
+    }
+    api.kill(&first).await;
+    let output = output_with(&api, &id, "\r\n").await;
+    assert_eq!(output, "50 120\r\n");
     api.kill(&id).await;
 }
 

@@ -155,7 +155,8 @@ Global___ResizeTerminalRequest: _TypeAlias = ResizeTerminalRequest  # noqa: Y015
 @_typing.final
 class ResizeTerminalResponse(_message.Message):
     """The response of ResizeTerminal. The terminal has the size, and its foreground processes get a SIGWINCH if it is
-    another one than before.
+    another one than before. The terminal of a task that has not started yet begins with the size, unless the server
+    restarts before.
     """
 
     DESCRIPTOR: _descriptor.Descriptor

@@ -45,6 +45,8 @@ pub(super) struct InputPort {
     giving: Option<(u64, InputEnd)>,
     /// The callers that wait for a change of the terminal's size.
     resizes: VecDeque<(TerminalSize, InputReply<()>)>,
+    /// The size that the terminal was given before it exists.
+    early_size: Option<TerminalSize>,
 }
 
 /// The step of the shim that the next write waits for.
@@ -160,21 +162,34 @@ impl TaskActor {
         self.channels.input_changes.send_modify(|_| {});
     }
 
+    /// Returns whether a shim has the task or had it.
+    fn is_launched(&self) -> bool {
+        let is_looked_for = !matches!(self.shim, ShimConnection::NotLaunched);
+        self.life.task.started.is_some() || is_looked_for
+    }
+
     /// A task that is not launched yet has been given nothing, and takes nothing.
     fn know_unlaunched_input(&mut self) {
-        let task = &self.life.task;
-        let is_launched =
-            task.started.is_some() || !matches!(self.shim, ShimConnection::NotLaunched);
-        let terminal = task.spec.terminal.as_ref();
-        if let Some(port) = self.input.as_mut().filter(|_| !is_launched) {
+        if self.is_launched() {
+            return;
+        }
+        let size = self.terminal_size();
+        if let Some(port) = &mut self.input {
             port.given = Some(Given {
                 bytes: 0,
                 room: 0,
                 state: InputState::Open,
-                size: terminal.map(|terminal| terminal.size),
+                size,
                 is_relayed: false,
             });
         }
+    }
+
+    /// The size with which the task's terminal begins.
+    pub(super) fn terminal_size(&self) -> Option<TerminalSize> {
+        let early = self.input.as_ref().and_then(|port| port.early_size);
+        let terminal = self.life.task.spec.terminal.as_ref();
+        terminal.map(|terminal| early.unwrap_or(terminal.size))
     }
 
     /// Carries out the writes, as far as that is possible without a report of the shim.
@@ -238,15 +253,18 @@ impl TaskActor {
     }
 
     pub(super) async fn resize_terminal(&mut self, size: TerminalSize, reply: InputReply<()>) {
+        let is_launched = self.is_launched();
         let task = &self.life.task;
-        let is_launched = !matches!(self.shim, ShimConnection::NotLaunched);
         let port = self.input.as_mut().filter(|_| task.spec.terminal.is_some());
-        let Some(port) = port.filter(|_| is_launched) else {
+        let Some(port) = port else {
             let _ = reply.send(Err(InputError::NoTerminal(task.id.clone())));
             return;
         };
         // A dropped reply makes the caller ask again.
-        if self.shim.is_connected() {
+        if !is_launched {
+            port.early_size = Some(size);
+            let _ = reply.send(Ok(()));
+        } else if self.shim.is_connected() {
             port.resizes.push_back((size, reply));
             let TerminalSize { columns, rows } = size;
             let size = ShimTerminalSize { columns, rows };

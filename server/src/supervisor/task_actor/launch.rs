@@ -17,7 +17,7 @@ use crate::{
         shim::{AfterFailure, Launch, ShimTerminalSize, Stdin},
     },
     supervisor::{callers::token_of, lifecycle::Input},
-    task::{Placement, SpawnFailure, SpawnRequest, SpawnStage, Spec, Task},
+    task::{Placement, SpawnFailure, SpawnRequest, SpawnStage, Spec, Task, TerminalSize},
 };
 
 /// The reason why an admitted task cannot be launched.
@@ -204,6 +204,7 @@ impl TaskActor {
 
     /// Gives the task to a shim.
     async fn launch(&mut self) {
+        let terminal = self.terminal_size();
         let (parts, task) = (&self.shared.parts, &self.life.task);
         let Some(prepared) = &mut self.prepared else {
             return;
@@ -222,7 +223,7 @@ impl TaskActor {
                 None => AfterFailure::End,
             },
             output: &task.spec.output,
-            stdin: stdin(&task.spec),
+            stdin: stdin(&task.spec, terminal),
             output_budget: self.shared.output_budget.most_of_one_task(),
             task_file: &task_file,
             memory: prepared.memory.as_deref(),
@@ -254,12 +255,12 @@ impl TaskActor {
     }
 }
 
-fn stdin(spec: &Spec) -> Stdin {
-    match (&spec.terminal, &spec.input) {
-        (Some(terminal), _) => Stdin::Terminal(ShimTerminalSize {
-            columns: terminal.size.columns,
-            rows: terminal.size.rows,
-        }),
+/// The stdin of a task. `terminal`: the size of its terminal, if it has one.
+fn stdin(spec: &Spec, terminal: Option<TerminalSize>) -> Stdin {
+    match (terminal, &spec.input) {
+        (Some(TerminalSize { columns, rows }), _) => {
+            Stdin::Terminal(ShimTerminalSize { columns, rows })
+        }
         (None, Some(_)) => Stdin::Pipe,
         (None, None) => Stdin::Empty,
     }

@@ -171,7 +171,8 @@ export const ResizeTerminalRequestSchema: GenMessage<ResizeTerminalRequest> = /*
 
 /**
  * The response of ResizeTerminal. The terminal has the size, and its foreground processes get a SIGWINCH if it is
- * another one than before.
+ * another one than before. The terminal of a task that has not started yet begins with the size, unless the server
+ * restarts before.
  *
  * @generated from message heeler.v1.ResizeTerminalResponse
  */
