@@ -1,5 +1,6 @@
-//! Messages to an actor. A request is durable before it is carried out and before it is answered; only a
-//! stop is carried out without a record, where the disk refuses it, and its answer says so.
+//! Messages to an actor. A request that changes the task's state is durable before it is carried out and before it is
+//! answered. Only a stop is carried out without a record, where the disk refuses it, and its answer says so. Input and
+//! the size of a terminal have no record: the shim keeps them.
 
 use std::sync::Arc;
 

@@ -37,8 +37,9 @@ pub(super) struct Streams {
     pub(super) stdin_end: Option<Fd>,
 }
 
-/// The leader's ends. The shim keeps those of pipes open, too, and the slave of a terminal: there is no
-/// end-of-file before the task's end, and a process may open its terminal again.
+/// The leader's ends. The shim keeps the slave of a terminal open, too: a process may open its terminal again. It also
+/// keeps those of the first attempt's pipes, which reach no end-of-file before the end of that attempt, and closes those
+/// of a later one once its leader runs.
 pub(super) enum LeaderEnds {
     Pipes {
         stdout: Fd,
