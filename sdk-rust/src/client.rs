@@ -497,7 +497,7 @@ impl Client {
             if !again(&error) {
                 return Err(error);
             }
-            match backoff.after_failure(begun.elapsed()) {
+            match backoff.after_failure(error.attempt(begun.elapsed())) {
                 Some(pause) => sleep(pause).await,
                 None => return Err(error),
             }

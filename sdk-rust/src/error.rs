@@ -1,12 +1,13 @@
 //! The errors of calls, typed from the details that the daemon sends with each refusal.
 
-use std::{collections::BTreeMap, error::Error as StdError, fmt, io, sync::Arc};
+use std::{collections::BTreeMap, error::Error as StdError, fmt, io, sync::Arc, time::Duration};
 
 use heeler_proto::v1::ErrorReason;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
 use crate::{
+    backoff::Attempt,
     connect::{Address, AddressError, CredentialsError},
     option_names,
 };
@@ -115,6 +116,21 @@ impl Error {
         }
     }
 
+    /// The attempt that failed with it.
+    pub(crate) fn attempt(&self, lasted: Duration) -> Attempt {
+        match self {
+            Self::NotRunning { .. } | Self::Unreachable { .. } => Attempt::Unconnected(lasted),
+            Self::Address(_)
+            | Self::Credentials(_)
+            | Self::NotInstalled { .. }
+            | Self::DaemonStart { .. }
+            | Self::Disconnected { .. }
+            | Self::Refused(_)
+            | Self::Worker(_)
+            | Self::Incomplete { .. } => Attempt::Connected(lasted),
+        }
+    }
+
     /// Converts the failure to connect to this address.
     pub(crate) fn from_connect(source: io::Error, address: &Address) -> Self {
         let address = address.clone();
@@ -164,13 +180,14 @@ impl Error {
     pub fn is_unheard(&self) -> bool {
         match self {
             Self::NotRunning { .. } => true,
+            // A user or a certificate that is not trusted stays so; a network comes back.
+            Self::Unreachable { source, .. } => source.kind() != io::ErrorKind::PermissionDenied,
             Self::Refused(refusal) => refusal.code == Code::Unavailable,
             Self::Worker(error) => error.is_unheard(),
             Self::Address(_)
             | Self::Credentials(_)
             | Self::NotInstalled { .. }
             | Self::DaemonStart { .. }
-            | Self::Unreachable { .. }
             | Self::Disconnected { .. }
             | Self::Incomplete { .. } => false,
         }
@@ -288,25 +305,17 @@ impl fmt::Display for Reason {
     }
 }
 
-/// The error of connecting, if that failed. A connection that breaks later never has one of these
-/// kinds.
-fn connect_failure(error: &(dyn StdError + 'static)) -> Option<io::Error> {
-    let error = io_source(error)?;
-    let ours = matches!(
-        error.kind(),
-        io::ErrorKind::NotFound
-            | io::ErrorKind::ConnectionRefused
-            | io::ErrorKind::PermissionDenied
-    );
-    ours.then(|| same(error))
-}
+/// The error of a connector, which tells it from that of a connection.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub(crate) struct ConnectFailure(pub(crate) io::Error);
 
-/// The system's error below this one.
-pub(crate) fn io_source<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a io::Error> {
+/// The error of connecting, if that failed.
+pub(crate) fn connect_failure(error: &(dyn StdError + 'static)) -> Option<io::Error> {
     let mut next = Some(error);
     while let Some(error) = next {
-        if let Some(error) = error.downcast_ref::<io::Error>() {
-            return Some(error);
+        if let Some(ConnectFailure(failure)) = error.downcast_ref() {
+            return Some(same(failure));
         }
         next = error.source();
     }
@@ -395,9 +404,25 @@ mod tests {
                 "{text}"
             );
         }
+        let error = Error::from_connect(io::ErrorKind::NetworkUnreachable.into(), &address());
+        assert!(error.is_unheard(), "a network comes back: {error:?}");
         let error = Error::from_connect(io::ErrorKind::PermissionDenied.into(), &address());
         assert!(matches!(error, Error::Unreachable { .. }));
         assert!(!error.is_transient());
+    }
+
+    #[test]
+    fn a_failure_to_connect_is_told_from_that_of_a_connection() {
+        let status = |error: Box<dyn StdError + Send + Sync>| {
+            Error::from_status(Status::from_error(error), &address())
+        };
+        let timed_out = || io::Error::from(io::ErrorKind::TimedOut);
+        let unconnected = status(Box::new(ConnectFailure(timed_out())));
+        assert!(matches!(unconnected, Error::Unreachable { .. }));
+        let lasted = Duration::from_secs(10);
+        assert_eq!(unconnected.attempt(lasted), Attempt::Unconnected(lasted));
+        let broken = status(Box::new(timed_out()));
+        assert_eq!(broken.attempt(lasted), Attempt::Connected(lasted));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::{
     ConnectOptions,
     address::{Address, Host, Place},
 };
-use crate::error::{Error, io_source, same};
+use crate::error::{ConnectFailure, Error, connect_failure, same};
 
 /// The delay when the daemon's backlog is full, which the kernel reports at once.
 const QUEUE_FULL_PAUSE: Duration = Duration::from_millis(5);
@@ -85,13 +85,12 @@ where
 {
     let connector = service_fn(move |_: Uri| {
         let opened = open();
-        async move { opened.await.map(TokioIo::new) }
+        async move { opened.await.map(TokioIo::new).map_err(ConnectFailure) }
     });
     let connected = endpoint.connect_with_connector(connector).await;
     connected.map_err(|error| {
-        let source = io_source(&error)
-            .map(same)
-            .unwrap_or_else(|| io::Error::other(error));
+        // The handshake of HTTP/2 comes after the connector.
+        let source = connect_failure(&error).unwrap_or_else(|| io::Error::other(error));
         Error::from_connect(source, address)
     })
 }

@@ -103,7 +103,8 @@ impl<C: Cursor> Resuming<C> {
             | Error::Incomplete { .. } => false,
         };
         self.backoff.no_longer_than(self.cursor.longest_pause());
-        match self.backoff.after_failure(lasted).filter(|_| curable) {
+        let pause = self.backoff.after_failure(error.attempt(lasted));
+        match pause.filter(|_| curable) {
             Some(pause) => {
                 self.step = Step::Pausing {
                     over: Box::pin(sleep(pause)),

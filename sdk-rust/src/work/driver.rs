@@ -112,7 +112,7 @@ impl Driver {
                 if is_final(&error) || !self.is_needed() {
                     return self.over(Over::Failed(Arc::new(error)));
                 }
-                let pause = backoff.after_failure(begun.elapsed());
+                let pause = backoff.after_failure(error.attempt(begun.elapsed()));
                 sleep(pause.unwrap_or_default()).await;
                 if self.commands.is_closed() && self.commands.is_empty() {
                     self.last_handle_dropped();
@@ -141,7 +141,11 @@ impl Driver {
         let task = joined.task.ok_or(Error::Incomplete { field: "task" })?;
         self.lease = joined.lease.map(time::from_proto);
         self.acknowledged(joined.acknowledged_sequence);
-        let is_admitted = task.state() != TaskState::Queued;
+        // One that has ended in its queue was never admitted.
+        let is_admitted = matches!(
+            task.state(),
+            TaskState::Starting | TaskState::Running | TaskState::Stopping
+        );
         self.join = WorkJoin {
             task_id: task.id,
             worker_id: joined.worker_id,
