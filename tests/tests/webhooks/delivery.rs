@@ -3,7 +3,11 @@
 use std::{fs, os::unix::fs::PermissionsExt};
 
 use heeler_tests::{
-    Authority, Daemon, Receiver, SpawnRequestExt, millis, receiver::Notice, shell, v1::TaskState,
+    Authority, Daemon, Receiver, SpawnRequestExt, Worker, millis,
+    receiver::Notice,
+    shell,
+    v1::{ProgressUpdate, TaskState, WorkerStatus},
+    worker::{hosted, result},
 };
 use serde_json::{Value, json};
 
@@ -19,6 +23,13 @@ async fn every_event_is_sent_in_order_as_watchers_see_it_and_signed() {
         let id = api.start(shell(script).with_session("s")).await.id;
         api.ended(&id).await;
     }
+    let mut worker = Worker::register(&api, hosted()).await;
+    let progress = ProgressUpdate {
+        counts: [("failed".to_owned(), 0)].into(),
+        ..Default::default()
+    };
+    worker.report(progress).await;
+    worker.finish(result(WorkerStatus::Ok, "done")).await;
     let newest = api.revision().await;
     let notices = receiver.has_accepted(newest as usize).await;
     assert_eq!(revisions(&notices), (1..=newest).collect::<Vec<_>>());

@@ -191,10 +191,11 @@ impl Writer {
             let part = |place| values.iter().rfind(|(of, _)| *of == place);
             out.push(separator);
             separator = b',';
-            let key = part(0).map_or(default_of(&field.form), |(_, key)| *key);
+            // An empty key, and a value at its default, are left out by encoders.
+            let key = part(0).map_or(default_of(&key_field.form), |(_, key)| *key);
             self.key(out, &key_field.form, key, depth)?;
             out.push(b':');
-            let value = part(1).map_or(default_of(&field.form), |(_, value)| *value);
+            let value = part(1).map_or(default_of(&value_field.form), |(_, value)| *value);
             self.value(out, &value_field.form, value, depth)?;
         }
         if separator == b'{' {

@@ -66,7 +66,9 @@ fn filled(message: &MessageDescriptor, seed: u32, depth: u32) -> DynamicMessage 
                 };
                 let of = |seed| value(&entry.map_entry_value_field().kind(), seed, 0);
                 let key = |text: &str| MapKey::String(text.to_owned());
-                Value::Map([(key("a\""), of(1)), (key(""), of(2))].into())
+                // Encoders leave out an empty key, and a value at its default.
+                let zero = Value::default_value(&entry.map_entry_value_field().kind());
+                Value::Map([(key("a\""), of(1)), (key(""), of(2)), (key("0"), zero)].into())
             }
             () if field.is_list() => Value::List(vec![one(seed), one(seed + 1)]),
             () => one(seed),
