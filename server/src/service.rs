@@ -65,6 +65,17 @@ pub(crate) struct Service {
     authority: Authority,
     /// The span of the call that it serves, if the server exports traces.
     span: Option<CallSpan>,
+    reader: Reader,
+}
+
+/// The party that reads tasks and events. In the extensions of a call it is the caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Reader {
+    /// A client: an end that it gets is delivered.
+    #[default]
+    Client,
+    /// The server itself, or a client of a read-only address: what it reads changes nothing.
+    Observer,
 }
 
 /// Announces that the server is shutting down.
@@ -121,6 +132,7 @@ impl Service {
             encodings: Arc::new(Encodings::new(key)),
             authority: Authority::User,
             span: None,
+            reader: Reader::Client,
         }
     }
 
@@ -132,6 +144,7 @@ impl Service {
         Ok(Self {
             authority,
             span: extensions.get().copied(),
+            reader: extensions.get().copied().unwrap_or_default(),
             ..self.clone()
         })
     }
@@ -220,9 +233,20 @@ impl Service {
         filter
     }
 
-    /// Notes that a client is about to receive this task: if it is finished, its end is delivered.
+    /// Notes that the reader is about to receive this task: if it is finished, its end is delivered to a client.
     fn note_delivered(&self, task: &Task) {
-        self.journal.note_delivered(task);
+        match self.reader {
+            Reader::Client => self.journal.note_delivered(task),
+            Reader::Observer => {}
+        }
+    }
+
+    /// The service for reading by the server itself.
+    fn observing(&self) -> Self {
+        Self {
+            reader: Reader::Observer,
+            ..self.clone()
+        }
     }
 
     /// The newest revision.

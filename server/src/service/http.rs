@@ -44,7 +44,7 @@ use self::{
 pub(crate) use self::{backend::InProcess, guard::Guard, serve::serve};
 use crate::{
     config::HttpAccess,
-    service::{LARGEST_REQUEST, NAME, transport::Effect, wire::refusal::Refusal},
+    service::{LARGEST_REQUEST, NAME, Reader, transport::Effect, wire::refusal::Refusal},
 };
 
 /// Tells a page that calls that change something are refused.
@@ -141,7 +141,11 @@ impl<B: Backend> Front<B> {
         };
         let message = json::encode(&method.input, &json).map_err(Status::from)?;
         self.check_ownership(method, &message)?;
-        let request = grpc_request(method, parts, timeout, &message);
+        let mut request = grpc_request(method, parts, timeout, &message);
+        request.extensions_mut().insert(match self.access {
+            HttpAccess::All => Reader::Client,
+            HttpAccess::ReadOnly => Reader::Observer,
+        });
         let response = self.backend.call(request).await?;
         Ok(answer::transform(method, response).await)
     }

@@ -5,4 +5,5 @@
 mod calls;
 mod dashboard;
 mod metrics;
+mod read_only;
 mod refusals;

@@ -124,46 +124,6 @@ async fn a_preflight_is_answered_for_allowed_origins_only() {
 
 /// H1, H2
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_read_only_address_changes_nothing() {
-    let daemon = Daemon::builder()
-        .http()
-        .arg("--http-read-only")
-        .start()
-        .await;
-    let http = daemon.http().await;
-    let task = daemon.api().await.start(shell("sleep 1000")).await;
-    let cancel = json!({"filter": {"taskIds": [task.id]}}).to_string();
-    for (method, json) in [
-        ("Spawn", r#"{"spec": {"shell": {"script": "true"}}}"#),
-        ("Cancel", cancel.as_str()),
-        ("Remove", cancel.as_str()),
-        ("Shutdown", "{}"),
-    ] {
-        let answer = http.send(http.request(method, json.to_owned())).await;
-        let refused = ("permission_denied".to_owned(), "READ_ONLY".to_owned());
-        assert_eq!(answer.error(), refused, "{method}");
-    }
-    // The page learns it from any answer, and shows no actions.
-    for answer in [
-        http.get("/", &[]).await,
-        http.send(http.request("List", "{}")).await,
-    ] {
-        assert_eq!(answer.headers["heeler-access"], "read-only");
-    }
-    let owning = json!({"ownSession": {"sessionId": "s"}}).to_string();
-    let mut frames = http.stream("WatchEvents", &owning).await;
-    let (_, end) = frames.next().await.unwrap();
-    let refused = heeler_tests::http1::error(&end["error"]);
-    assert_eq!(refused.1, "READ_ONLY", "{end}");
-    let listed = http.call("List", "{}").await;
-    assert_eq!(
-        listed["tasks"][0]["state"], "TASK_STATE_RUNNING",
-        "{listed}"
-    );
-}
-
-/// H1, H2
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn malformed_requests_are_refused_and_the_server_goes_on() {
     let daemon = Daemon::builder().http().start().await;
     let http = daemon.http().await;

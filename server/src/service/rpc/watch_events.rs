@@ -19,7 +19,7 @@ use crate::{
     journal::Journal,
     output::summary::SUMMARY_BYTES,
     service::{
-        Closing, Service,
+        Closing, Reader, Service,
         transport::Call,
         wire::{
             check,
@@ -70,14 +70,6 @@ pub(crate) struct Watcher {
     call: Call,
     unread: Unread,
     reader: Reader,
-}
-
-/// The party that reads the events.
-#[derive(Debug, Clone, Copy)]
-enum Reader {
-    /// An end that it gets is delivered.
-    Client,
-    Server,
 }
 
 impl Drop for Watcher {
@@ -134,8 +126,7 @@ pub(super) async fn watch_events(
     request: v1::WatchEventsRequest,
     call: Call,
 ) -> Result<Messages<Watcher>, Refusal> {
-    let watcher = watcher(service, request, call, Reader::Client);
-    watcher.await.map(Messages::of)
+    watcher(service, request, call).await.map(Messages::of)
 }
 
 /// The events of these types after a revision, for the server itself: an end that it reads is not delivered.
@@ -149,7 +140,8 @@ pub(in crate::service) async fn events_after(
         types,
         ..Default::default()
     };
-    let watcher = watcher(service, request, Call::own(OWN_MEMORY), Reader::Server);
+    let service = service.observing();
+    let watcher = watcher(&service, request, Call::own(OWN_MEMORY));
     watcher.await.map(Messages::of)
 }
 
@@ -157,7 +149,6 @@ async fn watcher(
     service: &Service,
     request: v1::WatchEventsRequest,
     call: Call,
-    reader: Reader,
 ) -> Result<Watcher, Refusal> {
     let journal = service.journal.clone();
     let epoch = journal.epoch().to_string();
@@ -193,7 +184,7 @@ async fn watcher(
         Some(owned) => Some(own_session(service, owned).await?),
     };
     Ok(Watcher {
-        reader,
+        reader: service.reader,
         head: journal.watch(),
         supervisor: service.supervisor.clone(),
         journal,
@@ -344,7 +335,7 @@ impl Watcher {
                 if let Some(event) = fact.event() {
                     match self.reader {
                         Reader::Client => self.journal.note_delivered(&event.task),
-                        Reader::Server => {}
+                        Reader::Observer => {}
                     }
                     for kind in self.excerpts_of(event) {
                         bytes += excerpt_bytes(kind, &event.task);
