@@ -199,10 +199,8 @@ impl Refused {
                     StatusCode::METHOD_NOT_ALLOWED => ALLOW,
                     _ => ACCEPT_POST,
                 };
-                if !allowed.is_empty() {
-                    let allowed = HeaderValue::from_static(allowed);
-                    response.headers_mut().insert(name, allowed);
-                }
+                let allowed = HeaderValue::from_static(allowed);
+                response.headers_mut().insert(name, allowed);
                 response
             }
         }
@@ -219,11 +217,7 @@ fn check_form(method: &Method, parts: &Parts) -> Result<(), Refused> {
             let message = format!("{name} has messages in both directions: call it by gRPC");
             let refusal = Refusal::new(Code::Unimplemented, ErrorReason::MethodUnknown, message)
                 .with("method", name);
-            return Err(Refused::Http(
-                StatusCode::NOT_IMPLEMENTED,
-                refusal.into(),
-                "",
-            ));
+            return Err(Refused::Call(refusal.into()));
         }
     };
     let unreadable = |message: String| -> Status {
@@ -235,10 +229,6 @@ fn check_form(method: &Method, parts: &Parts) -> Result<(), Refused> {
         let code = StatusCode::METHOD_NOT_ALLOWED;
         return Err(Refused::Http(code, status, "POST"));
     }
-    let unsupported = |message| {
-        let code = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-        Refused::Http(code, unreadable(message), expected)
-    };
     let text = |header| {
         let value = parts.headers.get(header).map(HeaderValue::to_str);
         value.and_then(Result::ok).unwrap_or_default()
@@ -246,7 +236,8 @@ fn check_form(method: &Method, parts: &Parts) -> Result<(), Refused> {
     let given = text(CONTENT_TYPE).split(';').next().unwrap_or_default();
     if !given.trim().eq_ignore_ascii_case(expected) {
         let message = format!("{name} takes `content-type: {expected}`");
-        return Err(unsupported(message));
+        let code = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        return Err(Refused::Http(code, unreadable(message), expected));
     }
     let encodings = [
         text(CONTENT_ENCODING),
@@ -254,7 +245,12 @@ fn check_form(method: &Method, parts: &Parts) -> Result<(), Refused> {
     ];
     match encodings.iter().all(|one| matches!(*one, "" | "identity")) {
         true => Ok(()),
-        false => Err(unsupported("a request must not be compressed".to_owned())),
+        false => {
+            let message = "a request must not be compressed";
+            let reason = ErrorReason::RequestUnreadable;
+            let refusal = Refusal::new(Code::Unimplemented, reason, message);
+            Err(Refused::Call(refusal.into()))
+        }
     }
 }
 

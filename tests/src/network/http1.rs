@@ -1,6 +1,6 @@
 //! A daemon's HTTP address, and requests to it that say exactly what a test wants.
 
-use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::{
     body::{Bytes, Incoming},
@@ -130,12 +130,25 @@ impl Http {
 
     /// Begins a streaming call.
     pub async fn stream(&self, method: &str, json: &str) -> Frames {
+        self.stream_with(method, json, []).await
+    }
+
+    /// Begins a streaming call with these headers beside the usual ones.
+    pub async fn stream_with<const N: usize>(
+        &self,
+        method: &str,
+        json: &str,
+        headers: [(&'static str, HeaderValue); N],
+    ) -> Frames {
         let mut framed = vec![0];
         framed.extend_from_slice(&(json.len() as u32).to_be_bytes());
         framed.extend_from_slice(json.as_bytes());
         let mut request = self.request(method, framed);
         let streaming = "application/connect+json".parse().unwrap();
         request.headers_mut().insert("content-type", streaming);
+        for (name, value) in headers {
+            request.headers_mut().insert(name, value);
+        }
         let response = self.begin(request).await;
         assert_eq!(response.status(), StatusCode::OK);
         assert_eq!(

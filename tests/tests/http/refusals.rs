@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use heeler_tests::{DEADLINE, Daemon, http1::Http, shell, within};
-use http::{HeaderName, Method, StatusCode};
+use http::{HeaderName, HeaderValue, Method, StatusCode};
 use serde_json::json;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -146,10 +146,8 @@ async fn malformed_requests_are_refused_and_the_server_goes_on() {
     let unknown = ("unimplemented".to_owned(), "METHOD_UNKNOWN".to_owned());
     assert_eq!(
         (answer.status, answer.error()),
-        (StatusCode::NOT_FOUND, unknown.clone())
+        (StatusCode::NOT_FOUND, unknown)
     );
-    let answer = http.send(http.request("Work", "{}")).await;
-    assert_eq!(answer.error(), unknown);
     let answer = http.get("/heeler.v1.BackgroundTasks/List", &[]).await;
     assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED);
     assert_eq!(answer.error().1, "REQUEST_UNREADABLE");
@@ -167,6 +165,21 @@ async fn malformed_requests_are_refused_and_the_server_goes_on() {
         assert_eq!(answer.status, StatusCode::UNSUPPORTED_MEDIA_TYPE);
         assert_eq!(answer.error().1, "REQUEST_UNREADABLE");
     }
+    let compressed = ("unimplemented".to_owned(), "REQUEST_UNREADABLE".to_owned());
+    let mut request = http.request("List", "{}");
+    let gzip: HeaderValue = "gzip".parse().unwrap();
+    request
+        .headers_mut()
+        .insert("content-encoding", gzip.clone());
+    let answer = http.send(request).await;
+    assert_eq!(
+        (answer.status, answer.error()),
+        (StatusCode::NOT_IMPLEMENTED, compressed.clone())
+    );
+    let headers = [("connect-content-encoding", gzip)];
+    let mut frames = http.stream_with("WatchEvents", "{}", headers).await;
+    let (_, end) = frames.next().await.unwrap();
+    assert_eq!(heeler_tests::http1::error(&end["error"]), compressed);
     for path in [
         "/nothing",
         "/../token",

@@ -188,7 +188,7 @@ class ErrorReason(OpenEnum):
 
     REQUEST_UNREADABLE = 25
     """INVALID_ARGUMENT: the request is not a valid message of its type. DEADLINE_EXCEEDED: it did not
-    arrive within 10 seconds."""
+    arrive within 10 seconds. UNIMPLEMENTED: it is compressed, over HTTP."""
 
     EXCLUSIVE_KEY_DIFFERS = 26
     """FAILED_PRECONDITION: a task that differs from the one requested with EXCLUSIVE_MODE_ENSURE holds the

@@ -98,7 +98,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """OUT_OF_RANGE: the request is larger than the server accepts. It was not read. Metadata: max (bytes)."""
     ERROR_REASON_REQUEST_UNREADABLE: _ErrorReason.ValueType  # 25
     """INVALID_ARGUMENT: the request is not a valid message of its type. DEADLINE_EXCEEDED: it did not
-    arrive within 10 seconds.
+    arrive within 10 seconds. UNIMPLEMENTED: it is compressed, over HTTP.
     """
     ERROR_REASON_EXCLUSIVE_KEY_DIFFERS: _ErrorReason.ValueType  # 26
     """FAILED_PRECONDITION: a task that differs from the one requested with EXCLUSIVE_MODE_ENSURE holds the
@@ -260,7 +260,7 @@ ERROR_REASON_REQUEST_TOO_LARGE: ErrorReason.ValueType  # 24
 """OUT_OF_RANGE: the request is larger than the server accepts. It was not read. Metadata: max (bytes)."""
 ERROR_REASON_REQUEST_UNREADABLE: ErrorReason.ValueType  # 25
 """INVALID_ARGUMENT: the request is not a valid message of its type. DEADLINE_EXCEEDED: it did not
-arrive within 10 seconds.
+arrive within 10 seconds. UNIMPLEMENTED: it is compressed, over HTTP.
 """
 ERROR_REASON_EXCLUSIVE_KEY_DIFFERS: ErrorReason.ValueType  # 26
 """FAILED_PRECONDITION: a task that differs from the one requested with EXCLUSIVE_MODE_ENSURE holds the

@@ -213,7 +213,7 @@ class RequestTooLargeError(RefusedError):
 
 class RequestUnreadableError(RefusedError):
     """INVALID_ARGUMENT: the request is not a valid message of its type. DEADLINE_EXCEEDED: it did not
-    arrive within 10 seconds."""
+    arrive within 10 seconds. UNIMPLEMENTED: it is compressed, over HTTP."""
 
     REASON = "REQUEST_UNREADABLE"
 

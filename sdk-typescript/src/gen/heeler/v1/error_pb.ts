@@ -210,7 +210,7 @@ export enum ErrorReason {
 
   /**
    * INVALID_ARGUMENT: the request is not a valid message of its type. DEADLINE_EXCEEDED: it did not
-   * arrive within 10 seconds.
+   * arrive within 10 seconds. UNIMPLEMENTED: it is compressed, over HTTP.
    *
    * @generated from enum value: ERROR_REASON_REQUEST_UNREADABLE = 25;
    */
