@@ -22,7 +22,10 @@ mod page;
 mod proxy;
 mod serve;
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use heeler_proto::v1::{self, ErrorReason};
 use http::{
@@ -44,7 +47,11 @@ use self::{
 pub(crate) use self::{backend::InProcess, guard::Guard, serve::serve};
 use crate::{
     config::HttpAccess,
-    service::{LARGEST_REQUEST, NAME, Reader, transport::Effect, wire::refusal::Refusal},
+    service::{
+        LARGEST_REQUEST, NAME, Reader,
+        transport::{Effect, RequestMemory},
+        wire::refusal::Refusal,
+    },
 };
 
 /// Tells a page that calls that change something are refused.
@@ -52,8 +59,8 @@ const ACCESS: http::HeaderName = http::HeaderName::from_static("heeler-access");
 const ACCEPT_POST: http::HeaderName = http::HeaderName::from_static("accept-post");
 /// The largest request in JSON, in which bytes take a third more.
 const LARGEST_JSON: usize = LARGEST_REQUEST / 3 * 4;
-/// The longest timeout of a call, in milliseconds, by the Connect protocol.
-const LONGEST_TIMEOUT: u64 = 9_999_999_999;
+/// The most digits of a timeout in milliseconds, by the Connect protocol.
+const TIMEOUT_DIGITS: usize = 10;
 
 /// Answers HTTP requests.
 #[derive(Debug, Clone)]
@@ -130,24 +137,53 @@ impl<B: Backend> Front<B> {
         parts: Parts,
         body: Body,
     ) -> Result<Response<Body>, Refused> {
+        let arrived = Instant::now();
         check_form(method, &parts)?;
-        self.backend.admit(&parts)?;
+        let admitted = self.backend.admit(&parts).await?;
         self.check_access(method)?;
-        let timeout = timeout(&parts.headers)?;
-        let (body, _memory) = self.backend.read(&parts, body, LARGEST_JSON).await?;
-        let json = match method.form {
-            Form::Unary => body,
-            Form::Stream | Form::Duplex => frames::only(body)?,
+        let allowed = timeout(&parts.headers)?;
+        let reading = self.read(method, &admitted, body);
+        let (message, memory) = match allowed {
+            Some(allowed) => tokio::time::timeout(allowed, reading)
+                .await
+                .unwrap_or_else(|_| Err(too_late()))?,
+            None => reading.await?,
         };
-        let message = json::encode(&method.input, &json).map_err(Status::from)?;
-        self.check_ownership(method, &message)?;
-        let mut request = grpc_request(method, parts, timeout, &message);
-        request.extensions_mut().insert(match self.access {
+        // From here on the call counts by itself.
+        drop(admitted);
+        let left = allowed.map(|allowed| allowed.saturating_sub(arrived.elapsed()));
+        let mut request = grpc_request(method, parts, left, &message);
+        let extensions = request.extensions_mut();
+        if let Some(memory) = memory {
+            extensions.insert(memory);
+        }
+        extensions.insert(match self.access {
             HttpAccess::All => Reader::Client,
             HttpAccess::ReadOnly => Reader::Observer,
         });
         let response = self.backend.call(request).await?;
         Ok(answer::transform(method, response).await)
+    }
+
+    /// Reads a request and encodes it. The memory is that of the message.
+    async fn read(
+        &self,
+        method: &Method,
+        admitted: &B::Admitted,
+        body: Body,
+    ) -> Result<(Bytes, Option<RequestMemory>), Status> {
+        let (body, share) = self.backend.read(admitted, body, LARGEST_JSON).await?;
+        let json = match method.form {
+            Form::Unary => body,
+            Form::Stream | Form::Duplex => frames::only(body)?,
+        };
+        let message = json::encode(&method.input, &json)?;
+        self.check_ownership(method, &message)?;
+        let memory = share.map(|mut share| {
+            share.resize(message.len());
+            RequestMemory::new(share)
+        });
+        Ok((message, memory))
     }
 
     fn check_access(&self, method: &Method) -> Result<(), Status> {
@@ -168,6 +204,10 @@ impl<B: Backend> Front<B> {
             },
         }
     }
+}
+
+fn too_late() -> Status {
+    Status::deadline_exceeded("the deadline of the call has passed")
 }
 
 fn read_only(refused: &str) -> Status {
@@ -254,8 +294,8 @@ fn check_form(method: &Method, parts: &Parts) -> Result<(), Refused> {
     }
 }
 
-/// The timeout of a call as gRPC writes it.
-fn timeout(headers: &HeaderMap) -> Result<Option<HeaderValue>, Status> {
+/// The timeout of a call.
+fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, Status> {
     let version = headers.get("connect-protocol-version");
     if version.is_some_and(|version| version != "1") {
         return Err(Refusal::field("connect-protocol-version", "must be 1").into());
@@ -263,14 +303,13 @@ fn timeout(headers: &HeaderMap) -> Result<Option<HeaderValue>, Status> {
     let Some(given) = headers.get("connect-timeout-ms") else {
         return Ok(None);
     };
-    let millis = given.to_str().ok().and_then(|text| text.parse().ok());
-    match millis {
-        // At most eight digits.
-        Some(millis @ 0..100_000_000) => Ok(HeaderValue::try_from(format!("{millis}m")).ok()),
-        Some(millis @ 0..=LONGEST_TIMEOUT) => {
-            Ok(HeaderValue::try_from(format!("{}S", millis / 1000)).ok())
+    let digits = given.to_str().unwrap_or_default();
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+    match digits.parse() {
+        Ok(millis) if is_number && digits.len() <= TIMEOUT_DIGITS => {
+            Ok(Some(Duration::from_millis(millis)))
         }
-        Some(_) | None => Err(Refusal::field(
+        Ok(_) | Err(_) => Err(Refusal::field(
             "connect-timeout-ms",
             "must be a number of at most 10 digits",
         )
@@ -278,11 +317,20 @@ fn timeout(headers: &HeaderMap) -> Result<Option<HeaderValue>, Status> {
     }
 }
 
+/// A timeout as gRPC writes it: at most eight digits and a unit.
+fn grpc_timeout(timeout: Duration) -> Option<HeaderValue> {
+    let text = match timeout.as_millis() {
+        millis @ 0..100_000_000 => format!("{millis}m"),
+        millis => format!("{}S", millis / 1000),
+    };
+    HeaderValue::try_from(text).ok()
+}
+
 /// The gRPC call that a request stands for.
 fn grpc_request(
     method: &Method,
     mut parts: Parts,
-    timeout: Option<HeaderValue>,
+    timeout: Option<Duration>,
     message: &[u8],
 ) -> Request<Body> {
     parts.version = Version::HTTP_2;
@@ -300,7 +348,7 @@ fn grpc_request(
     }
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
     headers.insert(TE, HeaderValue::from_static("trailers"));
-    if let Some(timeout) = timeout {
+    if let Some(timeout) = timeout.and_then(grpc_timeout) {
         headers.insert("grpc-timeout", timeout);
     }
     parts.headers = headers;

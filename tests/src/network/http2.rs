@@ -9,10 +9,15 @@ use h2::{
 };
 use http::{HeaderMap, Request, Response};
 use prost::{Message, bytes::Bytes};
-use tokio::{net::UnixStream, task::JoinHandle};
+use serde_json::Value;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpStream, UnixStream},
+    task::JoinHandle,
+};
 use tonic::Status;
 
-use crate::daemon::SERVICE;
+use crate::{daemon::SERVICE, http1::Http};
 
 /// The window of a client that reads everything.
 pub const WIDE: u32 = 1 << 30;
@@ -27,7 +32,18 @@ pub struct Connection {
 impl Connection {
     /// Connects. The client accepts this many bytes of each answer.
     pub async fn open(socket: &Path, window: u32) -> Self {
-        let stream = UnixStream::connect(socket).await.unwrap();
+        Self::over(UnixStream::connect(socket).await.unwrap(), window).await
+    }
+
+    /// Connects to an HTTP address, for calls in JSON.
+    pub async fn to_http(http: &Http) -> Self {
+        Self::over(TcpStream::connect(&http.host).await.unwrap(), WIDE).await
+    }
+
+    async fn over<S>(stream: S, window: u32) -> Self
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
         let mut builder = Builder::new();
         builder.initial_window_size(window);
         builder.initial_connection_window_size(WIDE);
@@ -36,6 +52,32 @@ impl Connection {
             client,
             driver: tokio::spawn(connection),
         }
+    }
+
+    /// Begins a call in JSON with these headers beside the usual ones, and sends no body.
+    pub async fn begin_json(
+        &mut self,
+        http: &Http,
+        method: &str,
+        headers: &[(&str, &str)],
+    ) -> (ResponseFuture, SendStream<Bytes>) {
+        let mut request = Request::post(format!("http://{}/{SERVICE}/{method}", http.host))
+            .header("content-type", "application/json")
+            .header("authorization", format!("Bearer {}", http.token));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let mut client = self.client.clone().ready().await.unwrap();
+        client
+            .send_request(request.body(()).unwrap(), false)
+            .unwrap()
+    }
+
+    /// Sends a whole request in JSON, without its length.
+    pub async fn send_json(&mut self, http: &Http, method: &str, json: String) -> ResponseFuture {
+        let (answer, mut body) = self.begin_json(http, method, &[]).await;
+        body.send_data(json.into(), true).unwrap();
+        answer
     }
 
     /// Begins a call, and sends no body.
@@ -120,6 +162,18 @@ pub async fn call(
     body.send_data(framed(&message.encode_to_vec()), true)
         .unwrap();
     all_headers(answer.await.unwrap()).await
+}
+
+/// The body of an answer in JSON.
+pub async fn json(answer: Response<RecvStream>) -> Value {
+    let mut body = answer.into_body();
+    let mut text = Vec::new();
+    while let Some(data) = body.data().await {
+        let data = data.unwrap();
+        body.flow_control().release_capacity(data.len()).unwrap();
+        text.extend_from_slice(&data);
+    }
+    serde_json::from_slice(&text).expect("JSON")
 }
 
 /// The status of an answer.

@@ -1,9 +1,20 @@
 //! Calls and streams by the Connect protocol.
 
-use std::process::Command;
+use std::{
+    process::Command,
+    time::{Duration, Instant},
+};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use heeler_tests::{Daemon, http1::error, not_installed, shell};
+use heeler_tests::{
+    Daemon, Worker,
+    http1::error,
+    http2::{self, Connection},
+    not_installed, shell,
+    v1::ProgressUpdate,
+    within,
+    worker::hosted,
+};
 use serde_json::json;
 
 /// H1
@@ -149,17 +160,56 @@ async fn a_call_ends_at_its_timeout() {
     let timeout = "50".parse().unwrap();
     request.headers_mut().insert("connect-timeout-ms", timeout);
     let answer = http.send(request).await;
-    assert_eq!(
-        (answer.status.as_u16(), answer.error().0.as_str()),
-        (504, "deadline_exceeded")
-    );
-    for wrong in ["-1", "soon", "99999999999"] {
+    let late = (504, "deadline_exceeded");
+    let found = |status: u16, code: &str| assert_eq!((status, code), late);
+    found(answer.status.as_u16(), &answer.error().0);
+    // It counts from the arrival of the call, not of the request.
+    let begun = Instant::now();
+    let mut connection = Connection::to_http(&http).await;
+    let headers = [("connect-timeout-ms", "50")];
+    let (answer, _body) = connection.begin_json(&http, "List", &headers).await;
+    let answer = within("an answer", answer).await.unwrap();
+    let status = answer.status().as_u16();
+    found(status, &error(&http2::json(answer).await).0);
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    for wrong in ["-1", "+5", "", "soon", "99999999999"] {
         let mut request = http.request("List", "{}");
         request
             .headers_mut()
             .insert("connect-timeout-ms", wrong.parse().unwrap());
         assert_eq!(http.send(request).await.status, 400, "{wrong}");
     }
+}
+
+/// H1: encoders leave out what is zero.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_count_of_zero_is_answered_and_watched() {
+    let daemon = Daemon::builder().http().start().await;
+    let (api, http) = (daemon.api().await, daemon.http().await);
+    let mut worker = Worker::register(&api, hosted()).await;
+    let counts = [("passed", 2), ("failed", 0), ("", 0)].map(|(key, n)| (key.to_owned(), n));
+    let update = ProgressUpdate {
+        counts: counts.into(),
+        ..Default::default()
+    };
+    worker.report(update).await;
+    let expected = json!({"": "0", "failed": "0", "passed": "2"});
+    let inspect = json!({"taskId": worker.id()}).to_string();
+    let inspected = http.call("Inspect", &inspect).await;
+    assert_eq!(
+        inspected["task"]["progress"]["counts"], expected,
+        "{inspected}"
+    );
+    let listed = http.call("List", "{}").await;
+    assert_eq!(
+        listed["tasks"][0]["progress"]["counts"], expected,
+        "{listed}"
+    );
+    let mut events = http
+        .stream("WatchEvents", r#"{"initialState": true}"#)
+        .await;
+    let (_, first) = events.next().await.unwrap();
+    assert_eq!(first["initial"]["progress"]["counts"], expected, "{first}");
 }
 
 /// H1

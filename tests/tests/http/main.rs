@@ -1,4 +1,4 @@
-//! JSON over HTTP: calls, streams, refusals, the page, the dashboard and the metrics.
+//! JSON over HTTP: calls, streams, refusals, shares, the page, the dashboard and the metrics.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -7,3 +7,4 @@ mod dashboard;
 mod metrics;
 mod read_only;
 mod refusals;
+mod shares;

@@ -2,7 +2,14 @@
 
 use std::time::Duration;
 
-use heeler_tests::{DEADLINE, Daemon, http1::Http, shell, within};
+use heeler_tests::{
+    DEADLINE, Daemon,
+    http1::Http,
+    http2::{self, Connection},
+    shell,
+    v1::TaskRights,
+    within,
+};
 use http::{HeaderName, HeaderValue, Method, StatusCode};
 use serde_json::json;
 use tokio::{
@@ -283,6 +290,34 @@ async fn a_body_that_does_not_arrive_ends_its_call() {
         "{answer:?}"
     );
     assert!(begun.elapsed() >= Duration::from_secs(5) && begun.elapsed() < DEADLINE);
+}
+
+/// H1, K3: a request that would be refused is not waited for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_call_without_the_rights_for_it_is_refused_before_its_body() {
+    let daemon = Daemon::builder().http().start().await;
+    let (api, http) = (daemon.api().await, daemon.http().await);
+    let mut request = shell("echo \"$HEELER_TOKEN\"; sleep 1000");
+    let spec = request.spec.as_mut().unwrap();
+    spec.rights = TaskRights::None.into();
+    let task = api.start(request).await;
+    let token = within("the token", async {
+        loop {
+            let output = api.output(&task.id).await;
+            if output.ends_with(b"\n") {
+                return String::from_utf8(output).unwrap().trim().to_owned();
+            }
+        }
+    })
+    .await;
+    let task_http = Http::new(&http.host, &token);
+    let mut connection = Connection::to_http(&task_http).await;
+    let begun = Instant::now();
+    let (answer, _body) = connection.begin_json(&task_http, "List", &[]).await;
+    let answer = within("a refusal", answer).await.unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    let refused = heeler_tests::http1::error(&http2::json(answer).await);
+    assert_eq!(refused.1, "RIGHTS_INSUFFICIENT");
 }
 
 /// H2: the others are served however many streams are not read.

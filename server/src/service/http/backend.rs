@@ -7,27 +7,29 @@ use tower::{Layer, ServiceExt};
 
 use crate::service::{
     metrics::Metrics,
-    transport::{Edge, Share},
+    transport::{Admitted, Edge, Share},
 };
 
 /// A gRPC service, and the rule that says whose calls it takes.
 pub(crate) trait Backend: Clone + Send + Sync + 'static {
-    /// Accepts a caller, before its body is read.
-    fn admit(&self, parts: &Parts) -> Result<(), Status>;
+    /// A request that is accepted, until its call is made.
+    type Admitted: Send + Sync;
+
+    /// Accepts the caller of a call, before the body is read.
+    fn admit(&self, parts: &Parts) -> impl Future<Output = Result<Self::Admitted, Status>> + Send;
 
     /// Reads the body of a request. The share is the memory that it takes.
     fn read(
         &self,
-        parts: &Parts,
+        admitted: &Self::Admitted,
         body: Body,
         largest: usize,
     ) -> impl Future<Output = Result<(Bytes, Option<Share>), Status>> + Send;
 
     /// The metrics, for callers that may do everything; `None` if the backend has none.
-    fn metrics(&self, parts: &Parts)
-    -> impl Future<Output = Option<Result<String, Status>>> + Send;
+    fn metrics(&self, parts: &Parts) -> impl Future<Output = Option<Result<Bytes, Status>>> + Send;
 
-    /// Makes a gRPC call.
+    /// Makes a gRPC call. One whose extensions have the memory of its request takes no other.
     fn call(
         &self,
         request: Request<Body>,
@@ -50,27 +52,33 @@ impl InProcess {
             metrics,
         }
     }
+
+    async fn text(&self, parts: &Parts) -> Result<Bytes, Status> {
+        let call = self.edge.admit_to_all(parts).await?;
+        let text = self.metrics.text().await?;
+        call.hold(text.len());
+        Ok(call.counted(text.into()))
+    }
 }
 
 impl Backend for InProcess {
-    fn admit(&self, parts: &Parts) -> Result<(), Status> {
-        self.edge.admit(parts)
+    type Admitted = Admitted;
+
+    async fn admit(&self, parts: &Parts) -> Result<Admitted, Status> {
+        self.edge.admit(parts).await
     }
 
     async fn read(
         &self,
-        parts: &Parts,
+        admitted: &Admitted,
         body: Body,
         largest: usize,
     ) -> Result<(Bytes, Option<Share>), Status> {
-        self.edge.read_plain(parts, body, largest).await
+        self.edge.read_plain(admitted, body, largest).await
     }
 
-    async fn metrics(&self, parts: &Parts) -> Option<Result<String, Status>> {
-        Some(match self.edge.admit_to_all(parts).await {
-            Ok(()) => self.metrics.text().await,
-            Err(refused) => Err(refused),
-        })
+    async fn metrics(&self, parts: &Parts) -> Option<Result<Bytes, Status>> {
+        Some(self.text(parts).await)
     }
 
     async fn call(&self, request: Request<Body>) -> Result<Response<Body>, Status> {

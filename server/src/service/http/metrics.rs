@@ -6,7 +6,6 @@ use http::{
     request::Parts,
 };
 use http_body_util::Full;
-use prost::bytes::Bytes;
 use tonic::{Status, body::Body};
 
 use super::{answer, backend::Backend};
@@ -33,7 +32,7 @@ pub(super) async fn answer(backend: &impl Backend, parts: &Parts) -> Option<Resp
     };
     let mut response = Response::new(match parts.method == Method::HEAD {
         true => Body::empty(),
-        false => Body::new(Full::new(Bytes::from(text))),
+        false => Body::new(Full::new(text)),
     });
     let content_type = HeaderValue::from_static(metrics::CONTENT_TYPE);
     response.headers_mut().insert(CONTENT_TYPE, content_type);

@@ -103,7 +103,9 @@ where
     R: http_body::Body<Data = Bytes> + Send + 'static,
     R::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    fn admit(&self, parts: &Parts) -> Result<(), Status> {
+    type Admitted = ();
+
+    async fn admit(&self, parts: &Parts) -> Result<(), Status> {
         // The token of a task is for the daemon, which knows its tasks.
         self.token.check(&parts.headers, |_| None)?;
         Ok(())
@@ -111,14 +113,14 @@ where
 
     async fn read(
         &self,
-        _parts: &Parts,
+        (): &(),
         body: Body,
         largest: usize,
     ) -> Result<(Bytes, Option<Share>), Status> {
         Ok((collect(body, largest).await?, None))
     }
 
-    async fn metrics(&self, _parts: &Parts) -> Option<Result<String, Status>> {
+    async fn metrics(&self, _parts: &Parts) -> Option<Result<Bytes, Status>> {
         None
     }
 

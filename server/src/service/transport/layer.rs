@@ -1,6 +1,8 @@
 //! The layer in front of every call: it identifies the caller, refuses calls while the server is not
 //! ready, limits their number, enforces the deadline and logs.
 
+mod plain;
+
 use std::{
     future::Future,
     pin::Pin,
@@ -13,11 +15,8 @@ use std::{
 };
 
 use heeler_proto::v1::ErrorReason;
-use http::{
-    Extensions, HeaderMap, HeaderValue, Request, Response, header::AUTHORIZATION, request::Parts,
-};
+use http::{Extensions, HeaderMap, HeaderValue, Request, Response, header::AUTHORIZATION};
 use http_body_util::BodyExt;
-use prost::bytes::Bytes;
 use tonic::{Code, Status, body::Body};
 use tower::{Layer, Service};
 
@@ -41,6 +40,8 @@ use crate::{
     supervisor::{Caller as Found, Supervisor},
     task::{Authority, CallSpan, Rights},
 };
+
+pub(crate) use self::plain::Admitted;
 
 const REQUEST_ID: &str = "x-request-id";
 
@@ -147,6 +148,18 @@ impl Edge {
         }
     }
 
+    /// The rights of the caller of an RPC, which is refused while the server is not ready.
+    async fn authorise_rpc(
+        &self,
+        identity: Identity,
+        needed: Rights,
+    ) -> Result<Authority, Refusal> {
+        match self.gate.is_open() {
+            true => self.authorise(identity, needed).await,
+            false => Err(not_open()),
+        }
+    }
+
     /// The rights of a caller, which must be enough for the call.
     async fn authorise(&self, identity: Identity, needed: Rights) -> Result<Authority, Refusal> {
         let authority = match identity {
@@ -177,33 +190,10 @@ impl Edge {
         (self.meters.begin(method, span), place)
     }
 
-    /// Reads the body of a request that is no gRPC, once its caller is identified.
-    pub(crate) async fn read_plain(
-        &self,
-        parts: &Parts,
-        body: Body,
-        largest: usize,
-    ) -> Result<(Bytes, Option<Share>), Status> {
-        let (caller, _) = self.identify(&parts.headers, &parts.extensions)?;
-        request_body::read_plain(body, caller, &self.pools.requests, largest).await
-    }
-
-    /// Accepts a request that is no gRPC, and counts a refusal as that of the call that it stands for.
-    pub(crate) fn admit(&self, parts: &Parts) -> Result<(), Status> {
-        let identified = self.identify(&parts.headers, &parts.extensions);
-        identified.map(drop).map_err(|refusal| {
-            let status = Status::from(refusal);
-            let call = self.begin(parts.uri.path(), &parts.headers).0;
-            call.refused(status.code());
-            status
-        })
-    }
-
-    /// Accepts a request that is no gRPC and concerns the whole server.
-    pub(crate) async fn admit_to_all(&self, parts: &Parts) -> Result<(), Status> {
-        let (_, identity) = self.identify(&parts.headers, &parts.extensions)?;
-        self.authorise(identity, Rights::All).await?;
-        Ok(())
+    /// Begins to count a call whose caller is not identified. It has no span: its header could put one into any
+    /// trace.
+    fn begin_unidentified(&self, path: &str) -> OpenCall {
+        self.meters.begin(methods::name(path), None)
     }
 
     /// Completes the answer.
@@ -235,9 +225,9 @@ impl Edge {
                 let place = self.pools.other_stream(caller)?;
                 Ok(serve_other(place, inner, request).await)
             }
-            Target::Rpc(..) | Target::Unknown if !self.gate.is_open() => Err(not_open().into()),
+            Target::Unknown if !self.gate.is_open() => Err(not_open().into()),
             Target::Rpc(pool, needed) => {
-                let authority = self.authorise(identity, needed).await?;
+                let authority = self.authorise_rpc(identity, needed).await?;
                 request.extensions_mut().insert(authority);
                 match pool {
                     Pool::Duplex => self.serve_duplex(caller, inner, request).await,
@@ -263,8 +253,8 @@ impl Edge {
         S: Service<Request<Body>, Response = Response<Body>>,
     {
         let (mut parts, body) = request.into_parts();
-        let requests = &self.pools.requests;
-        let read = request_body::read(body, caller, requests, self.largest_request);
+        let (requests, held) = (&self.pools.requests, parts.extensions.remove());
+        let read = request_body::read(body, caller, requests, held, self.largest_request);
         let (body, _memory) = read.await?;
         let call = self.pools.call(caller, pool).await?;
         if matches!(pool, Pool::Short | Pool::Start) {

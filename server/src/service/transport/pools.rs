@@ -24,7 +24,7 @@ const STOP_CALLS: usize = 16 * 1024;
 const LONG_CALLS: usize = 16 * 1024;
 /// Maximum number of workers at a time; further ones are refused. Each costs some kilobytes.
 const DUPLEX_CALLS: usize = 32 * 1024;
-/// Maximum number of health checks and reflections at a time; further calls are refused.
+/// Maximum number of health checks, reflections and requests for the metrics at a time; further ones are refused.
 const OTHER_CALLS: usize = 1024;
 /// Maximum memory for large requests that arrive or wait for a place; further requests are not read.
 const REQUEST_MEMORY: usize = 32 << 20;
@@ -74,9 +74,15 @@ impl Pools {
         immediate(&self.open, caller, OPEN_CALLS)
     }
 
-    /// A place for a health check or a reflection.
+    /// A place for a health check, a reflection or the metrics.
     pub(super) fn other(&self, caller: Caller) -> Result<Share, Refusal> {
         immediate(&self.others, caller, OTHER_CALLS)
+    }
+
+    /// Begins a call that is no gRPC and concerns the whole server.
+    pub(super) fn other_call(&self, caller: Caller) -> Result<Call, Refusal> {
+        let place = self.other(caller)?;
+        Ok(Call::new(caller, self.answers.clone(), place))
     }
 
     /// A place for a stream of another service.

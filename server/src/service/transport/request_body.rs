@@ -1,7 +1,7 @@
 //! The body of a request, read before the call gets a place: a client that sends none keeps no other
 //! client waiting.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use heeler_proto::v1::ErrorReason;
 use http_body::Body as _;
@@ -21,14 +21,31 @@ pub(super) const PREFIX: usize = 5;
 /// the number of streams bounds them.
 pub(super) const SMALL: usize = 4 << 10;
 
-/// Reads a request of one message. The share is the memory that it takes.
+/// The memory of a request that has arrived. In the extensions of a call it says that the call takes no other:
+/// a request that took memory twice would wait for its own kind.
+#[derive(Debug, Clone)]
+pub(crate) struct RequestMemory {
+    /// Held, never read.
+    _share: Arc<Share>,
+}
+
+impl RequestMemory {
+    pub(crate) fn new(share: Share) -> Self {
+        Self {
+            _share: Arc::new(share),
+        }
+    }
+}
+
+/// Reads a request of one message. The memory is what it has already, or else takes.
 pub(super) async fn read(
     body: Body,
     caller: Caller,
     memory: &Shares,
+    held: Option<RequestMemory>,
     largest: usize,
-) -> Result<(Body, Option<Share>), Status> {
-    let read = timeout(TIME_LIMIT, read_all(body, caller, memory, largest)).await;
+) -> Result<(Body, Option<RequestMemory>), Status> {
+    let read = timeout(TIME_LIMIT, read_all(body, caller, memory, held, largest)).await;
     read.unwrap_or_else(|_| Err(late().into()))
 }
 
@@ -39,33 +56,46 @@ pub(super) async fn read_plain(
     memory: &Shares,
     largest: usize,
 ) -> Result<(Bytes, Option<Share>), Status> {
-    // Without its length, a large one counts as the largest.
-    let length = body.size_hint().exact().map(|length| length as usize);
-    let share = match length.unwrap_or(largest) {
-        size if size > largest => return Err(Refusal::too_large(largest).into()),
-        size if size > SMALL => Some(memory.take(caller, size).await),
-        _ => None,
-    };
-    Ok((collect(body, largest).await?, share))
+    let reading = read_bytes(body, Some((caller, memory)), largest);
+    let read = timeout(TIME_LIMIT, reading).await;
+    read.unwrap_or_else(|_| Err(late().into()))
 }
 
-/// Reads all bytes of a body within the time limit.
-pub(crate) async fn collect(mut body: Body, largest: usize) -> Result<Bytes, Status> {
-    let collecting = async {
-        let mut bytes = BytesMut::new();
-        while let Some(frame) = body.frame().await {
-            let Ok(piece) = frame?.into_data() else {
-                continue;
-            };
-            if bytes.len() + piece.len() > largest {
-                return Err(Refusal::too_large(largest).into());
-            }
-            bytes.extend_from_slice(&piece);
+/// Reads a request without a prefix. Its memory is not counted.
+pub(crate) async fn collect(body: Body, largest: usize) -> Result<Bytes, Status> {
+    let read = timeout(TIME_LIMIT, read_bytes(body, None, largest)).await;
+    read.unwrap_or_else(|_| Err(late().into()))
+        .map(|(bytes, _)| bytes)
+}
+
+async fn read_bytes(
+    mut body: Body,
+    memory: Option<(Caller, &Shares)>,
+    largest: usize,
+) -> Result<(Bytes, Option<Share>), Status> {
+    let length = body.size_hint().exact().map(|length| length as usize);
+    if length.is_some_and(|length| length > largest) {
+        return Err(Refusal::too_large(largest).into());
+    }
+    let mut bytes = BytesMut::new();
+    let mut share = None;
+    while let Some(frame) = body.frame().await {
+        let Ok(piece) = frame?.into_data() else {
+            continue;
+        };
+        if bytes.len() + piece.len() > largest {
+            return Err(Refusal::too_large(largest).into());
         }
-        Ok(bytes.freeze())
-    };
-    let collected = timeout(TIME_LIMIT, collecting).await;
-    collected.unwrap_or_else(|_| Err(late().into()))
+        bytes.extend_from_slice(&piece);
+        if let (true, None, Some((caller, memory))) = (bytes.len() > SMALL, &share, memory) {
+            // All that may come at once: two requests that have a half each would wait for each other.
+            share = Some(memory.take(caller, length.unwrap_or(largest)).await);
+        }
+    }
+    if let Some(share) = &mut share {
+        share.resize(bytes.len());
+    }
+    Ok((bytes.freeze(), share))
 }
 
 /// The refusal of a request that did not arrive in time.
@@ -79,10 +109,10 @@ async fn read_all(
     mut body: Body,
     caller: Caller,
     memory: &Shares,
+    mut held: Option<RequestMemory>,
     largest: usize,
-) -> Result<(Body, Option<Share>), Status> {
+) -> Result<(Body, Option<RequestMemory>), Status> {
     let mut message = BytesMut::new();
-    let mut share = None;
     while let Some(frame) = body.frame().await {
         let Ok(piece) = frame?.into_data() else {
             continue;
@@ -98,12 +128,12 @@ async fn read_all(
             let reason = ErrorReason::RequestUnreadable;
             return Err(Refusal::new(Code::InvalidArgument, reason, text.to_owned()).into());
         }
-        if size > SMALL && share.is_none() {
+        if size > SMALL && held.is_none() {
             // All of it at once: two requests that have a half each would wait for each other.
-            share = Some(memory.take(caller, size).await);
+            held = Some(RequestMemory::new(memory.take(caller, size).await));
         }
     }
-    Ok((Body::new(Full::new(message.freeze())), share))
+    Ok((Body::new(Full::new(message.freeze())), held))
 }
 
 /// The most bytes that the request may have, by its prefix.

@@ -136,7 +136,7 @@ impl Shares {
 
 impl Share {
     /// Changes the amount to what is really needed. Returns whether the caller could take as much again.
-    pub(super) fn resize(&mut self, amount: usize) -> bool {
+    pub(crate) fn resize(&mut self, amount: usize) -> bool {
         let mut supply = self.shares.supply();
         supply.record(self.caller, amount);
         supply.give_back(self.caller, self.amount);
