@@ -1,6 +1,12 @@
 //! The places of spans in a trace.
 
-use heeler_tests::{Collector, Daemon, SpawnRequestExt as _, program::cli::CommandResult, shell};
+use heeler_tests::{
+    Collector, Daemon, SpawnRequestExt as _,
+    program::cli::CommandResult,
+    shell,
+    v1::{ListSessionsRequest, background_tasks_client::BackgroundTasksClient},
+};
+use tonic::Request;
 
 use super::{SPAN, TRACE, exporting, start_under, traceparent, variable};
 
@@ -95,6 +101,29 @@ async fn calls_by_http_are_in_the_trace_of_their_header() {
         (call.trace().as_str(), call.parent().as_str()),
         (TRACE, SPAN)
     );
+}
+
+/// H8: its header could put a span into any trace, and as many as it likes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_caller_without_the_token_has_no_span() {
+    let collector = Collector::start();
+    let builder = exporting(&collector).http();
+    let daemon = builder.also_on("tcp:127.0.0.1:0").start().await;
+    let http = daemon.http().await;
+    let mut request = http.request("ListSessions", "{}");
+    request.headers_mut().remove("authorization");
+    let value = traceparent().parse().unwrap();
+    request.headers_mut().insert("traceparent", value);
+    assert_eq!(http.send(request).await.status, 401);
+    let mut client = BackgroundTasksClient::new(daemon.tcp_channel().await);
+    let mut request = Request::new(ListSessionsRequest::default());
+    let value = traceparent().parse().unwrap();
+    request.metadata_mut().insert("traceparent", value);
+    assert!(client.list_sessions(request).await.is_err());
+    http.call("ListQueues", "{}").await;
+    collector.call("ListQueues").await;
+    let spans = collector.spans();
+    assert!(spans.iter().all(|span| span.trace() != TRACE), "{spans:?}");
 }
 
 /// H8

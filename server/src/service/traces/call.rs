@@ -60,7 +60,7 @@ impl OpenSpan {
     }
 }
 
-/// Reports whether a code says that the server has failed; the others are answers to what a client asked for.
+/// Reports whether a code makes the span of a server an error, by the conventions of OpenTelemetry for gRPC.
 fn is_fault(code: Code) -> bool {
     match code {
         Code::Unknown

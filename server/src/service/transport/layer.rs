@@ -403,7 +403,10 @@ where
         // No handler needs the token.
         request.headers_mut().remove(AUTHORIZATION);
         let deadline = deadline::of(request.headers());
-        let (open, span) = edge.begin(&method, request.headers());
+        let (open, span) = match &caller {
+            Ok(_) => edge.begin(&method, request.headers()),
+            Err(_) => (edge.begin_unidentified(&method), None),
+        };
         if let Some(span) = span {
             request.extensions_mut().insert(span);
         }
