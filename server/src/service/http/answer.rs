@@ -114,6 +114,7 @@ fn stream(method: &Method, response: Response<Body>) -> Response<Body> {
     }
     let body = Messages {
         body,
+        call: parts.extensions.get().cloned(),
         writer: Arc::clone(&method.writer),
         arrived: BytesMut::new(),
         stage: Stage::Open,
@@ -140,6 +141,8 @@ fn put_end(to: &mut BytesMut, error: Option<&Status>) {
 /// no more than what one poll of the gRPC stream has given.
 struct Messages {
     body: Body,
+    /// The call whose memory the frames take, if the stream is of this process.
+    call: Option<Call>,
     writer: Arc<Writer>,
     arrived: BytesMut,
     stage: Stage,
@@ -165,6 +168,13 @@ impl Messages {
             );
         }
         Ok(ready)
+    }
+
+    fn counted(&self, frames: Bytes) -> Bytes {
+        match &self.call {
+            Some(call) => call.counted_piece(frames),
+            None => frames,
+        }
     }
 
     fn end(&mut self, mut ready: BytesMut, error: Option<&Status>) -> Frame<Bytes> {
@@ -200,7 +210,8 @@ impl HttpBody for Messages {
                             Ok(ready) if ready.is_empty() => continue,
                             Ok(ready) => {
                                 this.is_others_turn = true;
-                                return Poll::Ready(Some(Ok(Frame::data(ready.freeze()))));
+                                let frames = this.counted(ready.freeze());
+                                return Poll::Ready(Some(Ok(Frame::data(frames))));
                             }
                             Err(status) => Err(status),
                         }

@@ -21,6 +21,9 @@ use crate::service::Closing;
 const HEAD_LIMIT: Duration = Duration::from_secs(30);
 /// The most calls at a time over one connection of HTTP/2.
 const STREAMS: u32 = 256;
+/// The memory that a connection of HTTP/1.1 has for a head that arrives, and for what its client does not read: no
+/// share counts it. By default it is six times as much.
+const HTTP1_BUFFER: usize = 64 << 10;
 
 /// Serves connections until the server shuts down and their last calls have ended.
 pub(crate) async fn serve<B, C>(
@@ -64,7 +67,8 @@ where
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_LIMIT);
+        .header_read_timeout(HEAD_LIMIT)
+        .max_buf_size(HTTP1_BUFFER);
     builder.http2().max_concurrent_streams(STREAMS);
     let serving = builder.serve_connection(TokioIo::new(connection), answer);
     let mut serving = std::pin::pin!(serving);

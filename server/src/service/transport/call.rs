@@ -126,6 +126,15 @@ impl Call {
         Bytes::from_owner(Counted { bytes, _call: self })
     }
 
+    /// A piece of a stream in another form, which counts by itself until it is sent or dropped.
+    pub(crate) fn counted_piece(&self, bytes: Bytes) -> Bytes {
+        let share = self.0.memory.take_regardless(self.0.caller, bytes.len());
+        Bytes::from_owner(Piece {
+            bytes,
+            _share: share,
+        })
+    }
+
     /// No code that can panic runs under the lock.
     fn shares(&self) -> MutexGuard<'_, CallShares> {
         self.0.shares.lock().unwrap_or_else(PoisonError::into_inner)
@@ -136,6 +145,18 @@ impl Call {
 struct Counted {
     bytes: Bytes,
     _call: Call,
+}
+
+/// The bytes of a piece, and their memory.
+struct Piece {
+    bytes: Bytes,
+    _share: Share,
+}
+
+impl AsRef<[u8]> for Piece {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 impl AsRef<[u8]> for Counted {

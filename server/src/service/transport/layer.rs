@@ -267,7 +267,11 @@ impl Edge {
             Pool::Short | Pool::Stop | Pool::Poll | Pool::Stream | Pool::Duplex => answering.await,
         };
         Ok(match (answered, pool) {
-            (Ok(stream), Pool::Stream | Pool::Duplex) => Ok(stream),
+            (Ok(mut stream), Pool::Stream | Pool::Duplex) => {
+                // For a layer that makes another, perhaps larger, form of its messages.
+                stream.extensions_mut().insert(call);
+                Ok(stream)
+            }
             (Ok(answer), Pool::Short | Pool::Start | Pool::Stop | Pool::Poll) => {
                 Ok(call.complete(answer).await)
             }
