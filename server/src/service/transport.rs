@@ -20,13 +20,14 @@ mod unauthenticated;
 
 pub(crate) use call::Call;
 pub(crate) use layer::{Admitted, Edge, Gate};
-pub(crate) use listen::{ListenError, Listener};
+pub(crate) use listen::{ListenError, Listener, pause};
 pub(crate) use meters::CallMeters;
 pub(crate) use methods::{Effect, effect};
 pub(crate) use request_body::{RequestMemory, TIME_LIMIT, collect, late};
 pub(crate) use shares::Share;
 pub(crate) use tcp::Tcp;
 pub(crate) use token::{Token, TokenError};
+pub(crate) use unauthenticated::{Authentication, Unauthenticated};
 
 use tonic::Request;
 

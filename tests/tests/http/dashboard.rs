@@ -19,6 +19,7 @@ use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
+use tokio::net::TcpStream;
 
 /// A command that runs until it is dropped.
 struct Running(Child);
@@ -31,9 +32,14 @@ impl Drop for Running {
 }
 
 async fn dashboard(daemon: &Daemon, args: &[&str]) -> (Running, Http) {
+    dashboard_by(Command::new(binary::heeler()), daemon, args).await
+}
+
+/// The dashboard of a command that runs `heeler` with its further arguments.
+async fn dashboard_by(mut heeler: Command, daemon: &Daemon, args: &[&str]) -> (Running, Http) {
     let printed = daemon.path("dashboard");
     let file = std::fs::File::create(&printed).unwrap();
-    let child = Command::new(binary::heeler())
+    let child = heeler
         .arg("dashboard")
         .args(["--addr", &daemon.address()])
         .args(args)
@@ -80,6 +86,22 @@ async fn the_dashboard_serves_page_and_calls_with_a_token_of_its_own() {
     assert_eq!(http.send(request).await.status, StatusCode::UNAUTHORIZED);
     let forged = http.get("/", &[("host", "evil.example")]).await;
     assert_eq!(forged.status, StatusCode::FORBIDDEN);
+}
+
+/// H2: any user of the machine can connect.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn connections_without_the_token_do_not_keep_the_user_out() {
+    let daemon = Daemon::start().await;
+    let mut limited = Command::new("prlimit");
+    limited.arg("--nofile=320").arg(binary::heeler());
+    let (_running, http) = dashboard_by(limited, &daemon, &[]).await;
+    let mut silent = Vec::new();
+    for _ in 0..400 {
+        silent.push(TcpStream::connect(&http.host).await.unwrap());
+        if silent.len().is_multiple_of(50) {
+            http.call("List", "{}").await;
+        }
+    }
 }
 
 /// H1: the daemon is killed and comes back.

@@ -6,7 +6,7 @@ use std::{fmt, io, net::SocketAddr};
 use http::{Request, Response, request::Parts};
 use prost::bytes::Bytes;
 use tokio::{net::TcpListener, sync::watch};
-use tokio_stream::wrappers::TcpListenerStream;
+use tokio_stream::{StreamExt, wrappers::TcpListenerStream};
 use tonic::{Status, body::Body};
 use tower::{Service, ServiceExt};
 
@@ -15,7 +15,7 @@ use crate::{
     config::HttpAccess,
     service::{
         Closing,
-        transport::{Share, Token, collect},
+        transport::{Authentication, Share, Token, Unauthenticated, collect},
     },
 };
 
@@ -80,7 +80,10 @@ impl Dashboard {
         let front = Front::new(proxy, guard, self.access);
         // Ends with this future.
         let (_open, closing) = watch::channel(false);
-        let connections = TcpListenerStream::new(self.listener);
+        // Any user of this machine can connect.
+        let unauthenticated = Unauthenticated::default();
+        let connections = TcpListenerStream::new(self.listener)
+            .map(|accepted| accepted.map(|stream| unauthenticated.admit(stream)));
         tokio::select! {
             () = serve(connections, front, Closing::new(closing)) => {}
             () = shutdown => {}
@@ -108,6 +111,9 @@ where
     async fn admit(&self, parts: &Parts) -> Result<(), Status> {
         // The token of a task is for the daemon, which knows its tasks.
         self.token.check(&parts.headers, |_| None)?;
+        if let Some(authentication) = parts.extensions.get::<Authentication>() {
+            authentication.succeed();
+        }
         Ok(())
     }
 

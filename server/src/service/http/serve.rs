@@ -15,7 +15,7 @@ use tokio_stream::{Stream, StreamExt};
 use tonic::{body::Body, transport::server::Connected};
 
 use super::{Front, backend::Backend};
-use crate::service::Closing;
+use crate::service::{Closing, transport::pause};
 
 /// The time in which the head of a request must arrive, and the longest pause between two requests.
 const HEAD_LIMIT: Duration = Duration::from_secs(30);
@@ -42,7 +42,7 @@ pub(crate) async fn serve<B, C>(
                 Some(Ok(connection)) => {
                     serving.spawn(serve_one(connection, front.clone(), closing.clone()));
                 }
-                Some(Err(error)) => tracing::debug!(%error, "a connection failed"),
+                Some(Err(error)) => pause(&error).await,
                 None => break,
             },
             Some(_) = serving.join_next() => {}

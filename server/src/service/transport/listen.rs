@@ -167,7 +167,7 @@ pub(super) fn refuse() {
 }
 
 /// Waits after a connection that could not be accepted.
-pub(super) async fn pause(error: &io::Error) {
+pub(crate) async fn pause(error: &io::Error) {
     tracing::warn!(%error, "could not accept a connection; will retry");
     tokio::time::sleep(PAUSE).await;
 }

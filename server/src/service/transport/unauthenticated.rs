@@ -22,6 +22,7 @@ use tokio::{
     sync::oneshot,
     time::{Sleep, sleep},
 };
+use tonic::transport::server::Connected;
 
 /// Maximum number of unauthenticated connections: each is a descriptor and perhaps a handshake.
 const MAX_CONNECTIONS: usize = 256;
@@ -33,7 +34,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(30);
 pub(crate) struct Authentication(Arc<AtomicBool>);
 
 impl Authentication {
-    pub(super) fn succeed(&self) {
+    pub(crate) fn succeed(&self) {
         self.0.store(true, Ordering::Release);
     }
 
@@ -44,7 +45,7 @@ impl Authentication {
 
 /// The unauthenticated connections of all TCP sockets.
 #[derive(Debug, Clone)]
-pub(super) struct Unauthenticated {
+pub(crate) struct Unauthenticated {
     connections: Arc<Mutex<VecDeque<Entry>>>,
     time_limit: Duration,
 }
@@ -72,7 +73,7 @@ impl Entry {
 
 impl Unauthenticated {
     /// Adds a connection. At the limit, the oldest unauthenticated one is closed.
-    pub(super) fn admit<S>(&self, stream: S) -> Guarded<S> {
+    pub(crate) fn admit<S>(&self, stream: S) -> Guarded<S> {
         let authentication = Authentication::default();
         let (close, closed) = oneshot::channel();
         let mut connections = self
@@ -144,6 +145,14 @@ impl<S> Guarded<S> {
                 "the connection did not authenticate in time",
             )),
         }
+    }
+}
+
+impl<S> Connected for Guarded<S> {
+    type ConnectInfo = Authentication;
+
+    fn connect_info(&self) -> Authentication {
+        self.authentication()
     }
 }
 
