@@ -10,14 +10,14 @@ use std::{
 use heeler_tests::{
     Daemon,
     binary::{self, with_default_signals},
-    eventually_some,
+    eventually, eventually_some,
     http1::Http,
     shell,
 };
 use http::StatusCode;
 use nix::{
     sys::signal::{Signal, kill},
-    unistd::Pid,
+    unistd::{Pid, getpgid},
 };
 use tokio::net::TcpStream;
 
@@ -124,6 +124,12 @@ async fn the_dashboard_survives_a_restart_of_the_daemon() {
     assert_eq!(answer.error().1, "READ_ONLY");
 }
 
+/// The process group of a process.
+fn group_of(pid: u32) -> String {
+    let group = getpgid(Some(Pid::from_raw(pid as i32))).unwrap();
+    group.to_string()
+}
+
 /// K4, N4: a command line can be read by every user of the machine.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn the_browser_gets_the_token_by_a_file_of_this_user_alone() {
@@ -137,7 +143,8 @@ async fn the_browser_gets_the_token_by_a_file_of_this_user_alone() {
         fs::create_dir(directory).unwrap();
     }
     let script = format!(
-        "#!/bin/sh\nstat -c %a \"$1\" > {seen}.new; echo \"$1\" >> {seen}.new; cat \"$1\" >> {seen}.new; mv {seen}.new {seen}\n",
+        "#!/bin/sh\nstat -c %a \"$1\" > {seen}.new; echo \"$1\" >> {seen}.new; cat \"$1\" >> {seen}.new; echo >> {seen}.new\n\
+         cut -d' ' -f5 /proc/$$/stat >> {seen}.new; mv {seen}.new {seen}\n",
         seen = seen.display(),
     );
     let browser = programs.join("xdg-open");
@@ -164,6 +171,13 @@ async fn the_browser_gets_the_token_by_a_file_of_this_user_alone() {
         page.contains("url=http://127.0.0.1:") && page.contains("/#token="),
         "{page}"
     );
+    // A terminal sends Ctrl-C to the group of the command, and the browser is the user's.
+    let group = lines.last().unwrap().trim();
+    assert_ne!(group, group_of(running.0.id()));
+    eventually("a browser that is no zombie", || {
+        fs::read_to_string(format!("/proc/{group}/stat")).is_err()
+    })
+    .await;
     kill(Pid::from_raw(running.0.id() as i32), Signal::SIGINT).unwrap();
     assert!(running.0.wait().unwrap().success());
     assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);

@@ -2,15 +2,14 @@
 
 mod redirect;
 
-use std::{
-    env, io,
-    net::SocketAddr,
-    process::{Command, Stdio},
-};
+use std::{env, io, net::SocketAddr, process::Stdio};
 
 use clap::Args;
 use heeler_server::{Dashboard as Server, HttpAccess};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::{
+    process::Command,
+    signal::unix::{SignalKind, signal},
+};
 
 use self::redirect::Redirect;
 use crate::{
@@ -109,11 +108,15 @@ fn open(url: &str) -> Option<Redirect> {
 }
 
 fn start_browser(redirect: &Redirect) -> io::Result<()> {
-    Command::new("xdg-open")
+    let mut browser = Command::new("xdg-open")
         .arg(redirect.path())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
+        // The Ctrl-C for this command is not for a browser that may have been started by it.
+        .process_group(0)
         .spawn()?;
+    // Until it has ended, it is no zombie.
+    tokio::spawn(async move { browser.wait().await });
     Ok(())
 }
