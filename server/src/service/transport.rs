@@ -26,7 +26,7 @@ pub(crate) use methods::{Effect, effect};
 pub(crate) use request_body::{RequestMemory, TIME_LIMIT, collect, late};
 pub(crate) use shares::Share;
 pub(crate) use tcp::Tcp;
-pub(crate) use token::{Token, TokenError};
+pub(crate) use token::{Purpose, Token, TokenError};
 pub(crate) use unauthenticated::{Authentication, Unauthenticated};
 
 use tonic::Request;

@@ -34,7 +34,7 @@ use self::{
 use super::{
     Service,
     http::EventWriter,
-    transport::{Token, TokenError},
+    transport::{Purpose, Token, TokenError},
 };
 use crate::config;
 
@@ -52,7 +52,7 @@ pub enum WebhookError {
     HostNotAllowed { host: String },
     #[error("no type of events has the name {0}")]
     UnknownEvent(String),
-    #[error("cannot use the secret of the webhooks: {0}")]
+    #[error(transparent)]
     Secret(#[from] TokenError),
     #[error("cannot use {}: {source}", path.display())]
     Cursors { path: PathBuf, source: io::Error },
@@ -94,7 +94,7 @@ impl Webhooks {
             true => Some(Roots::of_the_system()?),
             false => None,
         };
-        let secret = Token::at(Self::secret_file(config, state_dir))?;
+        let secret = Token::at(Self::secret_file(config, state_dir), Purpose::Webhooks)?;
         let key = hmac::Key::new(hmac::HMAC_SHA256, secret.text().as_bytes());
         let cursors = Cursors::open(state_dir, urls.iter().map(|url| url.as_str()))?;
         let writer = Arc::new(EventWriter::new());

@@ -40,4 +40,6 @@ async fn a_secret_that_others_may_read_is_refused() {
     ];
     let stderr = daemon.refused_start(&state, &args).await;
     assert!(stderr.contains("is not private"), "{stderr}");
+    // The receivers know it: a new one of the daemon's would make every signature wrong.
+    assert!(stderr.contains("give it to the receivers"), "{stderr}");
 }

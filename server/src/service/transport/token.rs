@@ -4,9 +4,8 @@
 use std::{
     borrow::Cow,
     fmt::{self, Write as _},
-    fs::{self, File},
-    io::{self, Read},
-    os::unix::fs::MetadataExt,
+    fs::File,
+    io,
     path::{Path, PathBuf},
 };
 
@@ -17,7 +16,10 @@ use tonic::Code;
 
 use crate::{
     process::own_uid,
-    service::{private_file, wire::refusal::Refusal},
+    service::{
+        private_file::{self, ReadError},
+        wire::refusal::Refusal,
+    },
     task::Authority,
 };
 
@@ -32,23 +34,53 @@ const LONGEST: usize = 512;
 /// The reason why there is no usable token.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
-    #[error("cannot {operation} the token file {}: {source}", path.display())]
+    #[error("cannot {operation} the {} {}: {source}", purpose.file(), path.display())]
     Io {
+        purpose: Purpose,
         operation: &'static str,
         path: PathBuf,
         source: io::Error,
     },
     /// Other users may know the token.
     #[error(
-        "the token file {} is not private to uid {}: remove it, and the server creates a new one", path.display(), own_uid()
+        "the {} {} is not private to uid {}: {}",
+        purpose.file(), path.display(), own_uid(), purpose.replacement()
     )]
-    NotPrivate { path: PathBuf },
+    NotPrivate { purpose: Purpose, path: PathBuf },
     /// The content is not a token.
     #[error(
-        "the token file {} must contain {SHORTEST} to {LONGEST} visible ASCII characters: remove it, and the server creates a new one",
-        path.display()
+        "the {} {} must contain {SHORTEST} to {LONGEST} visible ASCII characters: {}",
+        purpose.file(), path.display(), purpose.replacement()
     )]
-    Unusable { path: PathBuf },
+    Unusable { purpose: Purpose, path: PathBuf },
+}
+
+/// The use of a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// Callers present it.
+    Calls,
+    /// It signs webhooks: their receivers have it too.
+    Webhooks,
+}
+
+impl Purpose {
+    fn file(self) -> &'static str {
+        match self {
+            Self::Calls => "token file",
+            Self::Webhooks => "secret file of the webhooks",
+        }
+    }
+
+    /// The way to another token.
+    fn replacement(self) -> &'static str {
+        match self {
+            Self::Calls => "remove it, and the server creates a new one",
+            Self::Webhooks => {
+                "write a new secret into a file with the mode 0600, and give it to the receivers"
+            }
+        }
+    }
 }
 
 #[derive(Clone)]
@@ -68,15 +100,16 @@ impl Token {
 
     /// Reads the token of this state directory, or creates it. The caller has the directory's lock.
     pub(crate) fn of(state_dir: &Path) -> Result<Self, TokenError> {
-        Self::at(Self::file(state_dir))
+        Self::at(Self::file(state_dir), Purpose::Calls)
     }
 
     /// Reads the token in a file, or creates it.
-    pub(crate) fn at(path: PathBuf) -> Result<Self, TokenError> {
+    pub(crate) fn at(path: PathBuf, purpose: Purpose) -> Result<Self, TokenError> {
         match File::open(&path) {
-            Ok(file) => Self::read(file, path),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::create(path),
+            Ok(file) => Self::read(file, path, purpose),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::create(path, purpose),
             Err(source) => Err(TokenError::Io {
+                purpose,
                 operation: "open",
                 path,
                 source,
@@ -84,39 +117,31 @@ impl Token {
         }
     }
 
-    fn read(file: File, path: PathBuf) -> Result<Self, TokenError> {
-        let read = || -> io::Result<(fs::Metadata, String)> {
-            let mut text = String::new();
-            let found = file.metadata()?;
-            file.take(LONGEST as u64 + 2).read_to_string(&mut text)?;
-            Ok((found, text))
-        };
-        let (found, text) = match read() {
-            Ok(read) => read,
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                return Err(TokenError::Unusable { path });
+    fn read(file: File, path: PathBuf, purpose: Purpose) -> Result<Self, TokenError> {
+        let text = match private_file::read(file, LONGEST + 2) {
+            Ok(text) => text,
+            Err(ReadError::NotPrivate) => return Err(TokenError::NotPrivate { purpose, path }),
+            Err(ReadError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
+                return Err(TokenError::Unusable { purpose, path });
             }
-            Err(source) => {
-                let operation = "read";
+            Err(ReadError::Io(source)) => {
                 return Err(TokenError::Io {
-                    operation,
+                    purpose,
+                    operation: "read",
                     path,
                     source,
                 });
             }
         };
-        if found.uid() != own_uid() || found.mode() & 0o077 != 0 {
-            return Err(TokenError::NotPrivate { path });
-        }
         let token = text.trim_end().as_bytes();
         let usable = (SHORTEST..=LONGEST).contains(&token.len());
         if !usable || !token.iter().all(u8::is_ascii_graphic) {
-            return Err(TokenError::Unusable { path });
+            return Err(TokenError::Unusable { purpose, path });
         }
         Ok(Self(token.into()))
     }
 
-    fn create(path: PathBuf) -> Result<Self, TokenError> {
+    fn create(path: PathBuf, purpose: Purpose) -> Result<Self, TokenError> {
         let create = || -> io::Result<Self> {
             let token = Self::random()?;
             private_file::write(&path, &token.text())?;
@@ -124,6 +149,7 @@ impl Token {
         };
         let operation = "create";
         create().map_err(|source| TokenError::Io {
+            purpose,
             operation,
             path: path.clone(),
             source,
@@ -187,7 +213,10 @@ fn bearer(value: &[u8]) -> Option<&[u8]> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::{
+        fs,
+        os::unix::fs::{MetadataExt, PermissionsExt},
+    };
 
     use http::HeaderValue;
 
