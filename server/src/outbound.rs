@@ -3,12 +3,16 @@
 use std::{
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    time::Duration,
 };
 
 use http::Uri;
-use tokio::net::TcpStream;
+use tokio::{net::TcpStream, time::timeout};
 
 use crate::config::AllowedHosts;
+
+/// The time that one address of several has to accept a connection: the next one may be there.
+const ADDRESS_LIMIT: Duration = Duration::from_secs(3);
 
 /// The host of a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,14 +54,7 @@ impl Host {
 
     /// Connects to the first address of the host that accepts.
     pub(crate) async fn connect(&self, port: u16) -> io::Result<TcpStream> {
-        let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
-        for address in self.addresses(port).await? {
-            match TcpStream::connect(address).await {
-                Ok(stream) => return Ok(stream),
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
+        connect_to_any(&self.addresses(port).await?, ADDRESS_LIMIT).await
     }
 
     async fn addresses(&self, port: u16) -> io::Result<Vec<SocketAddr>> {
@@ -72,10 +69,42 @@ impl Host {
     }
 }
 
+async fn connect_to_any(addresses: &[SocketAddr], limit: Duration) -> io::Result<TcpStream> {
+    let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    for address in addresses {
+        match timeout(limit, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(error)) => last = error,
+            Err(_) => last = io::ErrorKind::TimedOut.into(),
+        }
+    }
+    Err(last)
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
+
+    /// H7: a listener whose queue is full answers no further connection, as a machine that is off.
+    #[tokio::test]
+    async fn an_address_that_does_not_answer_does_not_hide_the_next_one() {
+        let dead = tokio::net::TcpSocket::new_v4().unwrap();
+        dead.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let dead = dead.listen(1).unwrap();
+        let address = dead.local_addr().unwrap();
+        let limit = Duration::from_millis(100);
+        let mut waiting = Vec::new();
+        while let Ok(connected) = timeout(limit, TcpStream::connect(address)).await {
+            waiting.push(connected.unwrap());
+        }
+        let live = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addresses = [address, live.local_addr().unwrap()];
+        let stream = connect_to_any(&addresses, limit).await.unwrap();
+        assert_eq!(stream.peer_addr().unwrap(), addresses[1]);
+        let error = connect_to_any(&addresses[..1], limit).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
 
     #[test]
     fn localhost_is_not_looked_up() {
