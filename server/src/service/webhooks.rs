@@ -111,9 +111,9 @@ impl Webhooks {
         Ok(Self(deliveries.collect::<Result<_, WebhookError>>()?))
     }
 
-    /// Forgets all receivers: none is configured.
-    pub(crate) fn forget(state_dir: &Path) -> Result<(), WebhookError> {
-        Cursors::remove(state_dir)
+    /// Notes that no receiver is configured.
+    pub(crate) fn none(state_dir: &Path) -> Result<(), WebhookError> {
+        Cursors::open(state_dir, std::iter::empty()).map(drop)
     }
 
     /// Delivers until the server shuts down.

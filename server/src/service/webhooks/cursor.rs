@@ -1,4 +1,7 @@
 //! The durable position of a receiver: the revision up to which it has every event that it wants.
+//!
+//! A server that starts without a receiver notes that in its file, and the position stays for a while: a daemon that
+//! a command has started, or a mistyped URL, costs no event.
 
 use std::{
     collections::BTreeSet,
@@ -7,6 +10,7 @@ use std::{
     io,
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use ring::digest::{SHA256, digest};
@@ -14,12 +18,18 @@ use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
 use super::WebhookError;
-use crate::{journal::Journal, service::private_file, task::Revision};
+use crate::{
+    journal::Journal,
+    service::private_file,
+    task::{Revision, Timestamp},
+};
 
 /// The directory of the cursors in the state directory.
 const DIRECTORY: &str = "webhooks";
 /// The bytes of the URL's digest that name a file.
 const NAME_BYTES: usize = 16;
+/// The time for which the position of a receiver that is no longer configured is kept.
+const KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// The directory with a file for each receiver.
 #[derive(Debug)]
@@ -30,6 +40,14 @@ pub(super) struct Cursors(PathBuf);
 pub(super) struct Position {
     pub(super) epoch: Uuid,
     pub(super) revision: Revision,
+}
+
+/// The content of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Recorded {
+    position: Position,
+    /// The first start without the receiver since the last one with it.
+    unused_since: Option<Timestamp>,
 }
 
 /// Events that a receiver did not get, and that cannot be read any more.
@@ -51,22 +69,19 @@ pub(super) struct Cursor {
 }
 
 impl Cursors {
-    /// Removes all files.
-    pub(super) fn remove(state_dir: &Path) -> Result<(), WebhookError> {
-        let path = state_dir.join(DIRECTORY);
-        match fs::remove_dir_all(&path) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                Err(WebhookError::Cursors { path, source })
-            }
-            Ok(()) | Err(_) => Ok(()),
-        }
-    }
-
-    /// Opens the directory, and forgets receivers that are not among these: one that is configured again later
-    /// begins anew.
+    /// Opens the directory. Receivers that are not among these are forgotten a while after the first start without
+    /// them.
     pub(super) fn open<'a>(
         state_dir: &Path,
         urls: impl Iterator<Item = &'a str>,
+    ) -> Result<Self, WebhookError> {
+        Self::open_at(state_dir, urls, Timestamp::now())
+    }
+
+    fn open_at<'a>(
+        state_dir: &Path,
+        urls: impl Iterator<Item = &'a str>,
+        now: Timestamp,
     ) -> Result<Self, WebhookError> {
         let path = state_dir.join(DIRECTORY);
         let names: BTreeSet<String> = urls.map(file_name).collect();
@@ -77,9 +92,11 @@ impl Cursors {
                 .create(&path)?;
             for entry in fs::read_dir(&path)? {
                 let entry = entry?;
-                let is_known = |name: &str| names.contains(name);
-                if !entry.file_name().to_str().is_some_and(is_known) {
-                    fs::remove_file(entry.path())?;
+                match entry.file_name().to_str() {
+                    Some(name) if names.contains(name) => {}
+                    Some(name) if is_file_name(name) => retire(&entry.path(), now)?,
+                    // One that was not written to its end.
+                    Some(_) | None => fs::remove_file(entry.path())?,
                 }
             }
             Ok(())
@@ -87,6 +104,26 @@ impl Cursors {
         match open() {
             Ok(()) => Ok(Self(path)),
             Err(source) => Err(WebhookError::Cursors { path, source }),
+        }
+    }
+}
+
+/// Notes that the receiver of a file is not configured, or removes the file if that was noted long ago.
+fn retire(file: &Path, now: Timestamp) -> io::Result<()> {
+    let Some(recorded) = Recorded::read(&fs::read_to_string(file)?) else {
+        return fs::remove_file(file);
+    };
+    match recorded.unused_since {
+        Some(since) if now.since(since) > KEPT => fs::remove_file(file),
+        Some(_) => Ok(()),
+        None => {
+            let unused_since = Some(now);
+            let text = Recorded {
+                unused_since,
+                ..recorded
+            }
+            .text();
+            private_file::write(file, &text)
         }
     }
 }
@@ -99,6 +136,10 @@ fn file_name(url: &str) -> String {
         let _ = write!(name, "{byte:02x}");
     }
     name
+}
+
+fn is_file_name(name: &str) -> bool {
+    name.len() == 2 * NAME_BYTES && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 impl Cursor {
@@ -118,9 +159,16 @@ impl Cursor {
             source,
         };
         let (position, missed) = match fs::read_to_string(&file) {
-            Ok(text) => resume(Position::read(&text), head),
+            Ok(text) => {
+                let recorded = Recorded::read(&text);
+                if let Some(unused) = recorded.filter(|one| one.unused_since.is_some()) {
+                    let text = Recorded::used(unused.position).text();
+                    private_file::write(&file, &text).map_err(failed)?;
+                }
+                resume(recorded.map(|one| one.position), head)
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                private_file::write(&file, &head.text()).map_err(failed)?;
+                private_file::write(&file, &Recorded::used(head).text()).map_err(failed)?;
                 (head, None)
             }
             Err(error) => return Err(failed(error)),
@@ -152,7 +200,7 @@ impl Cursor {
         if self.missed.is_some() {
             return;
         }
-        let (file, text) = (self.file.clone(), self.position.text());
+        let (file, text) = (self.file.clone(), Recorded::used(self.position).text());
         let written = spawn_blocking(move || private_file::write(&file, &text)).await;
         if let Ok(Err(error)) = written {
             tracing::warn!(%error, "cannot record what a webhook has delivered: after a restart it is repeated");
@@ -191,21 +239,41 @@ fn resume(recorded: Option<Position>, head: Position) -> (Position, Option<Misse
     }
 }
 
-impl Position {
+impl Recorded {
+    fn used(position: Position) -> Self {
+        Self {
+            position,
+            unused_since: None,
+        }
+    }
+
     fn text(self) -> String {
-        format!("{} {}", self.epoch, self.revision.0)
+        let Position { epoch, revision } = self.position;
+        match self.unused_since {
+            None => format!("{epoch} {}", revision.0),
+            Some(since) => format!("{epoch} {} {}", revision.0, since.0),
+        }
     }
 
     fn read(text: &str) -> Option<Self> {
-        let (epoch, revision) = text.trim_end().split_once(' ')?;
+        let mut parts = text.trim_end().split(' ');
+        let position = Position {
+            epoch: parts.next()?.parse().ok()?,
+            revision: Revision(parts.next()?.parse().ok()?),
+        };
+        let unused_since = match parts.next() {
+            Some(since) => Some(Timestamp(since.parse().ok()?)),
+            None => None,
+        };
         Some(Self {
-            epoch: epoch.parse().ok()?,
-            revision: Revision(revision.parse().ok()?),
+            position,
+            unused_since,
         })
     }
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 
@@ -251,11 +319,48 @@ mod tests {
         assert_eq!((cursor.position, cursor.missed), (at(1, 29), Some(missed)));
     }
 
+    /// H7
     #[test]
-    fn a_position_is_read_as_it_was_written_and_nothing_else() {
-        assert_eq!(Position::read(&at(7, 9).text()), Some(at(7, 9)));
+    fn a_position_is_kept_for_a_while_after_a_start_without_its_receiver() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(DIRECTORY).join(file_name("http://a/"));
+        let start = |urls: &[&str], seconds: u64| {
+            let now = Timestamp(seconds * 1_000_000);
+            Cursors::open_at(dir.path(), urls.iter().copied(), now).unwrap();
+        };
+        let put_back = || {
+            let recorded = Recorded::read(&fs::read_to_string(&file).unwrap()).unwrap();
+            assert_eq!(recorded.position, at(1, 7));
+            fs::write(&file, Recorded::used(recorded.position).text()).unwrap();
+        };
+        start(&["http://a/"], 0);
+        fs::write(&file, Recorded::used(at(1, 7)).text()).unwrap();
+        // However long it was in use before, and how often the server starts without it.
+        let mut now = 100 * KEPT.as_secs();
+        for _ in 0..2 {
+            for urls in [&["http://b/"][..], &[]] {
+                start(urls, now);
+                now += KEPT.as_secs();
+                start(urls, now);
+                put_back();
+            }
+        }
+        start(&[], now);
+        start(&[], now + KEPT.as_secs() + 1);
+        assert!(!file.exists());
+    }
+
+    #[test]
+    fn a_record_is_read_as_it_was_written_and_nothing_else() {
+        for unused_since in [None, Some(Timestamp(5))] {
+            let recorded = Recorded {
+                position: at(7, 9),
+                unused_since,
+            };
+            assert_eq!(Recorded::read(&recorded.text()), Some(recorded));
+        }
         for damaged in ["", "x 1", "00000000-0000-0000-0000-000000000007", "\0\0\0"] {
-            assert_eq!(Position::read(damaged), None);
+            assert_eq!(Recorded::read(damaged), None);
         }
     }
 }
