@@ -180,7 +180,7 @@ impl Cursor {
         })
     }
 
-    /// Notes that the events up to a revision were pruned before they were delivered.
+    /// Notes that the events before a revision can no longer be sent.
     pub(super) fn skip_to(&mut self, oldest: Revision) {
         let after = self.missed.map_or(self.position, |missed| missed.after);
         let before = match after.epoch == self.position.epoch {
@@ -189,6 +189,11 @@ impl Cursor {
         };
         self.missed = Some(Missed { after, before });
         self.position.revision = Revision(oldest.0 - 1);
+    }
+
+    /// Notes that an event, the next one that the receiver wants, cannot be sent.
+    pub(super) fn skip(&mut self, event: Revision) {
+        self.skip_to(Revision(event.0 + 1));
     }
 
     /// Moves the position, and records it unless something missed is still to be told.
@@ -317,6 +322,24 @@ mod tests {
             before: Some(Revision(30)),
         };
         assert_eq!((cursor.position, cursor.missed), (at(1, 29), Some(missed)));
+    }
+
+    /// H7
+    #[test]
+    fn an_event_that_cannot_be_sent_is_told_of_as_missed() {
+        let mut cursor = Cursor {
+            file: PathBuf::new(),
+            position: at(1, 10),
+            missed: None,
+        };
+        for event in [14, 15] {
+            cursor.skip(Revision(event));
+        }
+        let missed = Missed {
+            after: at(1, 10),
+            before: Some(Revision(16)),
+        };
+        assert_eq!((cursor.position, cursor.missed), (at(1, 15), Some(missed)));
     }
 
     /// H7

@@ -129,11 +129,15 @@ impl Delivery {
         let item = v1::WatchEventsResponse::decode(message.clone());
         let revision = match item.ok().and_then(|response| response.item) {
             Some(Item::Event(event)) => {
-                if let Some(notice) = self.notice(&event, &message) {
-                    self.deliver(&notice).await?;
-                    self.cursor.missed = None;
+                let revision = Revision(event.revision);
+                match self.notice(&event, &message) {
+                    Some(notice) => {
+                        self.deliver(&notice).await?;
+                        self.cursor.missed = None;
+                    }
+                    None => self.cursor.skip(revision),
                 }
-                Revision(event.revision)
+                revision
             }
             Some(Item::Bookmark(bookmark)) => Revision(bookmark.revision),
             Some(Item::Initial(_)) | None => return Ok(()),
@@ -142,7 +146,7 @@ impl Delivery {
         Ok(())
     }
 
-    /// The event as it is sent; `None` if it cannot be written, which is logged.
+    /// The event as it is sent; `None` if it cannot be written, which is logged, and told to the receiver later.
     fn notice(&self, event: &v1::TaskEvent, message: &[u8]) -> Option<Notice> {
         let name = event.r#type().as_str_name();
         let name = name.strip_prefix("TASK_EVENT_TYPE_").unwrap_or(name);
@@ -155,7 +159,7 @@ impl Delivery {
                 body,
             }),
             Err(error) => {
-                tracing::error!(id, %error, "an event cannot be written for a webhook; it is left out");
+                tracing::error!(id, %error, "an event cannot be written for a webhook; the next one says that it was missed");
                 None
             }
         }
