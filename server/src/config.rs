@@ -125,8 +125,10 @@ pub enum HttpAccess {
 /// Receivers of events over HTTP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Webhooks {
-    /// `http://` or `https://`, at least one.
+    /// `http://` or `https://`; at least one, here or in a file.
     pub urls: Vec<String>,
+    /// Private files with further URLs, one a line.
+    pub url_files: Vec<PathBuf>,
     /// The names of the types of events to send, e.g. `ENDED`; empty: all.
     pub events: Vec<String>,
     /// The file with the secret that signs what is sent; by default `webhook-secret` in the state directory.

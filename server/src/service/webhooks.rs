@@ -13,9 +13,9 @@
 mod cursor;
 mod delivery;
 mod receiver;
+mod urls;
 
 use std::{
-    collections::BTreeSet,
     io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -36,7 +36,7 @@ use super::{
     http::EventWriter,
     transport::{Purpose, Token, TokenError},
 };
-use crate::config;
+use crate::{config, process::own_uid};
 
 /// The file with the secret in the state directory.
 const SECRET_FILE: &str = "webhook-secret";
@@ -44,8 +44,23 @@ const SECRET_FILE: &str = "webhook-secret";
 /// The reason why webhooks cannot be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookError {
-    #[error("not a URL that events can be sent to: {url}: {problem}")]
-    Url { url: String, problem: String },
+    /// The rest of a URL is often a secret.
+    #[error("cannot send events to {shown}: {problem}")]
+    Url {
+        /// Its scheme and its host.
+        shown: String,
+        problem: &'static str,
+    },
+    #[error("cannot read the URLs of webhooks in {}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    /// Other users may know the URLs.
+    #[error(
+        "the file {} with the URLs of webhooks is not private to uid {}: give it the mode 0600",
+        path.display(), own_uid()
+    )]
+    FileNotPrivate { path: PathBuf },
+    #[error("the file {} contains no URL", path.display())]
+    FileEmpty { path: PathBuf },
     #[error(
         "cannot send events to {host}: webhooks go to loopback addresses only (heeler serve --allow-webhook-hosts allows others)"
     )]
@@ -86,8 +101,8 @@ impl Webhooks {
         service: &Service,
         meters: &WebhookMeters,
     ) -> Result<Self, WebhookError> {
-        let urls: BTreeSet<&String> = config.urls.iter().collect();
-        let read = |url: &&String| Address::read(url, config.hosts);
+        let urls = urls::all(config)?;
+        let read = |url: &String| Address::read(url, config.hosts);
         let addresses: Vec<Address> = urls.iter().map(read).collect::<Result<_, _>>()?;
         let types = types(&config.events)?;
         let roots = match addresses.iter().any(Address::needs_tls) {

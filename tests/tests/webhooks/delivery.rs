@@ -139,6 +139,28 @@ async fn a_receiver_that_was_taken_out_for_a_while_misses_nothing() {
     assert_eq!(notices.iter().map(id).collect::<Vec<_>>(), ids);
 }
 
+/// H7, N4: command lines can be read by every user of the machine.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn receivers_can_be_named_in_a_private_file() {
+    let (first, second) = (Receiver::start(), Receiver::start());
+    let mut daemon = Daemon::builder().arg("--webhook-file").prepare();
+    let urls = daemon.path("urls");
+    fs::write(
+        &urls,
+        format!("# both\n{}\n{}\n", first.url(), second.url()),
+    )
+    .unwrap();
+    fs::set_permissions(&urls, PermissionsExt::from_mode(0o600)).unwrap();
+    daemon.add_arg(urls.to_str().unwrap());
+    daemon.restart().await;
+    let api = daemon.api().await;
+    let id = api.start(shell("true")).await.id;
+    api.ended(&id).await;
+    for receiver in [first, second] {
+        assert!(receiver.has_accepted(1).await[0].is_signed_by(&daemon));
+    }
+}
+
 /// H7
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_receiver_with_a_certificate_is_sent_to_if_an_authority_of_the_system_has_signed_it() {

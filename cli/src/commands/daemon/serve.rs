@@ -39,6 +39,7 @@ Examples:
   heeler serve --listen unix:/run/heeler.sock --listen tcp:127.0.0.1:0
   heeler serve --http 127.0.0.1:7118
   heeler serve --webhook http://127.0.0.1:8080/hook --webhook-events ended
+  heeler serve --webhook-file ~/.config/heeler/webhooks --allow-webhook-hosts
   heeler serve --listen tcp:0.0.0.0:7117 --tls-cert cert.pem --tls-key key.pem
   heeler serve --keep-finished 1000 --max-output 500MiB --keep-for 72h
   HEELER_LOG=debug heeler serve

@@ -77,14 +77,20 @@ pub(super) enum SendError {
 impl Address {
     /// Reads a URL, whose host must be allowed.
     pub(super) fn read(url: &str, hosts: AllowedHosts) -> Result<Self, WebhookError> {
-        let bad = |problem: &str| WebhookError::Url {
-            url: url.to_owned(),
-            problem: problem.to_owned(),
+        let malformed = |_| WebhookError::Url {
+            shown: "a webhook".to_owned(),
+            problem: "its URL is malformed",
         };
-        let uri: Uri = url.parse().map_err(|_| bad("it is malformed"))?;
-        let authority = uri.authority().ok_or_else(|| bad("it names no host"))?;
+        let uri: Uri = url.parse().map_err(malformed)?;
+        let bad = |problem| WebhookError::Url {
+            shown: shown(&uri),
+            problem,
+        };
+        let authority = uri
+            .authority()
+            .ok_or_else(|| bad("the URL names no host"))?;
         if authority.as_str().contains('@') {
-            return Err(bad("it contains a user, which is not sent"));
+            return Err(bad("the URL contains a user, which is not sent"));
         }
         let name = authority
             .host()
@@ -94,9 +100,11 @@ impl Address {
             Some(scheme) if *scheme == Scheme::HTTP => (80, None),
             Some(scheme) if *scheme == Scheme::HTTPS => {
                 let name = ServerName::try_from(name.to_owned());
-                (443, Some(name.map_err(|_| bad("its host is malformed"))?))
+                (443, Some(name.map_err(|_| bad("the host is malformed"))?))
             }
-            Some(_) | None => return Err(bad("it does not begin with http:// or https://")),
+            Some(_) | None => {
+                return Err(bad("the URL does not begin with http:// or https://"));
+            }
         };
         let host = Host::of(&uri);
         let checked = host.check(hosts);
@@ -126,6 +134,15 @@ impl Address {
         self.uri
             .authority()
             .map_or("", |authority| authority.as_str())
+    }
+}
+
+/// The part of a URL that is no secret: its scheme and its host.
+fn shown(uri: &Uri) -> String {
+    let host = uri.host().unwrap_or("a webhook");
+    match uri.scheme_str() {
+        Some(scheme) => format!("{scheme}://{host}"),
+        None => host.to_owned(),
     }
 }
 
@@ -268,6 +285,26 @@ mod tests {
         ] {
             let refused = Address::read(url, AllowedHosts::Any).unwrap_err();
             assert!(matches!(refused, WebhookError::Url { .. }), "{url}");
+        }
+    }
+
+    /// N4
+    #[test]
+    fn a_refusal_names_the_scheme_and_the_host_of_a_url_alone() {
+        for (url, named) in [
+            ("http://user:secret@localhost/secret", "http://localhost"),
+            ("ftp://localhost/secret?secret", "ftp://localhost"),
+            ("https://ntfy.example/secret", "ntfy.example"),
+            ("http://local host/secret", "malformed"),
+            ("/secret", "a webhook"),
+        ] {
+            let refused = Address::read(url, AllowedHosts::Loopback).unwrap_err();
+            let (text, debug) = (refused.to_string(), format!("{refused:?}"));
+            assert!(text.contains(named), "{url}: {text}");
+            assert!(
+                !text.contains("secret") && !debug.contains("secret"),
+                "{debug}"
+            );
         }
     }
 

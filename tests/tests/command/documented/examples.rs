@@ -167,7 +167,12 @@ async fn every_example_of_serve_starts_a_daemon() {
     let help = daemon.heeler(["serve", "--help"]).await.ok().stdout;
     let found = examples(&help);
     assert!(found.len() > 4, "{help}");
-    fs::create_dir_all(daemon.home().join(".config/systemd/user")).unwrap();
+    for directory in ["systemd/user", "heeler"] {
+        fs::create_dir_all(daemon.home().join(".config").join(directory)).unwrap();
+    }
+    let webhooks = daemon.home().join(".config/heeler/webhooks");
+    fs::write(&webhooks, "http://127.0.0.1:9/hook").unwrap();
+    fs::set_permissions(&webhooks, PermissionsExt::from_mode(0o600)).unwrap();
     for example in found {
         if example.contains("--print-unit") {
             run(&daemon, &example).await.ok();
