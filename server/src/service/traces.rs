@@ -86,7 +86,7 @@ struct Ended {
 }
 
 impl Traces {
-    /// Exports to a collector. It needs not be there yet.
+    /// Exports to a collector, which may come later.
     pub(crate) fn open(endpoint: &str) -> Result<Self, TraceError> {
         if !is_url(endpoint) {
             return Err(TraceError::Url(endpoint.to_owned()));

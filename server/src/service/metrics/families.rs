@@ -75,7 +75,7 @@ impl<'a> Families<'a> {
         self.family(family, MetricType::Info)?.encode_info(labels)
     }
 
-    /// Writes a metric that is kept in this form.
+    /// Writes a metric that encodes itself.
     pub(super) fn kept(&mut self, family: &Family<'_>, metric: &impl EncodeMetric) -> fmt::Result {
         metric.encode(self.family(family, metric.metric_type())?)
     }

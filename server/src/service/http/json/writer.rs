@@ -22,7 +22,7 @@ pub(super) const OPTIONS: SerializeOptions = SerializeOptions::new().skip_defaul
 /// The reason why bytes cannot be written as JSON.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::service::http) enum WriteError {
-    #[error("the bytes are not a message")]
+    #[error("it is no valid encoding of its message")]
     Malformed,
     #[error(transparent)]
     Decode(#[from] DecodeError),
