@@ -11,14 +11,16 @@ use std::{
     ops::Range,
     path::PathBuf,
     sync::{Mutex, OnceLock, PoisonError},
+    time::Duration,
 };
 
 use heeler_client::{
     Address, CancellationToken, Client, ConnectOptions, Filter, ListOptions, v1::BackgroundTask,
 };
 use rmcp::{RoleServer, model::Implementation, service::RequestContext};
+use tokio::time::Instant;
 
-use crate::{problem::Problem, view::cut};
+use crate::{problem::Problem, time_limit::LONGEST_CALL, view::cut};
 use daemon::Daemon;
 use owner::Owner;
 use read_marks::ReadMarks;
@@ -151,6 +153,7 @@ pub(crate) struct Call<'a> {
     pub(crate) connection: &'a Connection,
     pub(crate) client: Client,
     pub(crate) request: &'a RequestContext<RoleServer>,
+    pub(crate) begun: Instant,
 }
 
 impl<'a> Call<'a> {
@@ -158,6 +161,7 @@ impl<'a> Call<'a> {
         connection: &'a Connection,
         request: &'a RequestContext<RoleServer>,
     ) -> Result<Self, Problem> {
+        let begun = Instant::now();
         let session = connection.session(request.client_info().as_ref());
         let client = connection.client().await?;
         match connection.options.at_the_end {
@@ -172,7 +176,18 @@ impl<'a> Call<'a> {
             client,
             connection,
             request,
+            begun,
         })
+    }
+
+    /// The time by which a tool answers, whatever it waits for.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.begun + LONGEST_CALL
+    }
+
+    /// The time that is left to wait.
+    pub(crate) fn time_left(&self) -> Duration {
+        self.deadline().saturating_duration_since(Instant::now())
     }
 
     pub(crate) fn session(&self) -> &'a str {

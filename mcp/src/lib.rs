@@ -15,7 +15,7 @@
 //! | `mcp_task` | the tasks extension: a call as an MCP task |
 //! | `resources`, `notices` | the task list and outputs as resources; ends as log messages |
 //! | `problem`, `defect` | tool errors with the next step; panics as tool errors |
-//! | `progress` | progress of calls that wait |
+//! | `progress`, `time_limit` | progress of calls that wait; the end of those that are not answered |
 //! | `hosts` | the configuration of known hosts |
 
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
@@ -31,6 +31,7 @@ mod progress;
 mod resources;
 mod server;
 mod stdio;
+mod time_limit;
 mod tools;
 mod view;
 

@@ -50,7 +50,7 @@ pub(crate) async fn create(
     let spawn = labelled(input.start.spawn(call)?, &input);
     let response = call.client.spawn_response(spawn).await;
     let task = response
-        .map_err(|error| Problem::from(error).with_longest(longest))?
+        .map_err(|error| Problem::of_spawn(error).with_longest(longest))?
         .task;
     Ok(CreateTaskResult::new(mcp_task(&task.unwrap_or_default())))
 }

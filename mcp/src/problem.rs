@@ -32,6 +32,14 @@ pub(crate) enum Problem {
     /// A daemon that is not started from here.
     #[error("{}", describe(.0))]
     Away(Error),
+    /// The connection broke during a Spawn.
+    #[error("{}; the command may have started", describe(.0))]
+    MaybeStarted(Error),
+    /// The failure of a call that has started a task.
+    #[error("{cause}; the command has started, as {id}")]
+    Started { id: String, cause: Box<Self> },
+    #[error("the daemon does not answer: it hangs, or the machine is overloaded")]
+    NoAnswer,
     #[error("{}", describe(.0))]
     Daemon(#[from] Error),
 }
@@ -52,10 +60,30 @@ impl Problem {
         }
     }
 
+    /// The failure of a Spawn.
+    pub(crate) fn of_spawn(error: Error) -> Self {
+        match error.is_transient() {
+            true => Self::MaybeStarted(error),
+            false => Self::Daemon(error),
+        }
+    }
+
+    /// The failure of a call that has started a task, unless it tells of that itself.
+    pub(crate) fn after_start_of(self, id: &str) -> Self {
+        if matches!(self, Self::Cancelled(_) | Self::Started { .. }) {
+            return self;
+        }
+        Self::Started {
+            id: id.to_owned(),
+            cause: Box::new(self),
+        }
+    }
+
     /// True if no daemon answers any more.
     pub(crate) fn is_daemon_gone(&self) -> bool {
         match self {
-            Self::Away(_) => true,
+            Self::Away(_) | Self::MaybeStarted(_) | Self::NoAnswer => true,
+            Self::Started { cause, .. } => cause.is_daemon_gone(),
             Self::Daemon(error) => error.is_transient(),
             Self::NoTool(_)
             | Self::Arguments(_)
@@ -98,6 +126,15 @@ impl Problem {
                 "shorten `{argument}`, the longest of the arguments, or write it to a file for the command to read"
             ),
             Self::TooLong(_, None) => "shorten the arguments and call the tool again".to_owned(),
+            Self::MaybeStarted(_) => {
+                "call heeler_list first, to see whether it has started; call the tool again only if it has not".to_owned()
+            }
+            Self::Started { id, .. } => format!(
+                "call heeler_wait {{\"ids\": [\"{id}\"]}} for its end, or heeler_output; do not run it again"
+            ),
+            Self::NoAnswer => {
+                "ask the user to run `heeler doctor`; when the daemon answers again, call heeler_list first, to see whether the call had an effect".to_owned()
+            }
             Self::Away(_) => {
                 "call the tool again; if the daemon stays away, ask the user to start it: one with an address of its own is not started from here. Its tasks and their output are not lost".to_owned()
             }
@@ -262,7 +299,7 @@ fn with_arguments(message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::{collections::BTreeMap, io};
 
     use heeler_client::{FieldViolation, Reason};
 
@@ -322,6 +359,24 @@ mod tests {
         assert!(text.contains("Next: shorten `env`"), "{text}");
         let text = refused().with_longest(None).text();
         assert!(text.contains("Next: shorten the arguments"), "{text}");
+    }
+
+    /// M5: a command that may run, or runs, is not to be run again.
+    #[test]
+    fn an_error_after_a_start_leads_to_the_task() {
+        let gone = || Error::NotRunning {
+            address: "unix:/x".parse().unwrap(),
+            source: io::ErrorKind::NotFound.into(),
+        };
+        let maybe = Problem::of_spawn(gone());
+        assert!(maybe.is_daemon_gone());
+        let text = maybe.text();
+        assert!(text.contains("Next: call heeler_list first"), "{text}");
+        let started = Problem::Daemon(gone()).after_start_of("shell-a");
+        assert!(started.is_daemon_gone());
+        let text = started.text();
+        assert!(text.contains("has started, as shell-a"), "{text}");
+        assert!(text.contains("do not run it again"), "{text}");
     }
 
     /// M5

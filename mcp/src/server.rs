@@ -28,11 +28,11 @@ use rmcp::{
 
 use crate::{
     connection::{Call, Connection, Options},
-    defect::caught,
     mcp_task, notices,
     problem::Problem,
     resources::{self, Subscriptions},
     stdio::Input,
+    time_limit::answered,
     tools,
 };
 
@@ -143,12 +143,15 @@ impl Server {
         });
     }
 
-    async fn begin<'a>(
-        &'a self,
-        context: &'a RequestContext<RoleServer>,
-    ) -> Result<Call<'a>, ErrorData> {
-        let call = Call::begin(&self.connection, context).await;
-        call.map_err(|problem| self.protocol_error(problem))
+    /// Completes a request that is no tool call.
+    async fn respond<T>(
+        &self,
+        context: &RequestContext<RoleServer>,
+        work: impl AsyncFnOnce(&Call<'_>) -> Result<T, Problem>,
+    ) -> Result<T, ErrorData> {
+        let work = async { work(&Call::begin(&self.connection, context).await?).await };
+        let answer = answered(work).await;
+        answer.map_err(|problem| self.protocol_error(problem))
     }
 
     /// The error of a request that is no tool call.
@@ -172,6 +175,9 @@ impl Server {
             | Problem::Defect
             | Problem::TooLong(..)
             | Problem::Away(_)
+            | Problem::MaybeStarted(_)
+            | Problem::Started { .. }
+            | Problem::NoAnswer
             | Problem::Daemon(_) => ErrorData::internal_error(problem.text(), None),
         }
     }
@@ -214,7 +220,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         self.watch(&context.peer);
-        let result = caught(self.call(request, &context)).await;
+        let result = answered(self.call(request, &context)).await;
         Ok(result.unwrap_or_else(|problem| {
             let text = self.connection.noted(problem).text();
             CallToolResult::error(vec![ContentBlock::text(text)]).into()
@@ -226,9 +232,8 @@ impl ServerHandler for Server {
         request: GetTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        let call = self.begin(&context).await?;
-        let task = mcp_task::get(&request.task_id, &call).await;
-        task.map_err(|problem| self.protocol_error(problem))
+        let get = async |call: &Call<'_>| mcp_task::get(&request.task_id, call).await;
+        self.respond(&context, get).await
     }
 
     async fn update_task(
@@ -236,12 +241,9 @@ impl ServerHandler for Server {
         request: UpdateTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let call = self.begin(&context).await?;
-        let known = mcp_task::find(&request.task_id, &call).await;
         // A task asks for nothing, so there is no response that it could wait for.
-        known
-            .map(drop)
-            .map_err(|problem| self.protocol_error(problem))
+        let find = async |call: &Call<'_>| mcp_task::find(&request.task_id, call).await;
+        self.respond(&context, find).await.map(drop)
     }
 
     async fn cancel_task(
@@ -249,9 +251,8 @@ impl ServerHandler for Server {
         request: CancelTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let call = self.begin(&context).await?;
-        let cancelled = mcp_task::cancel(&request.task_id, &call).await;
-        cancelled.map_err(|problem| self.protocol_error(problem))
+        let cancel = async |call: &Call<'_>| mcp_task::cancel(&request.task_id, call).await;
+        self.respond(&context, cancel).await
     }
 
     async fn list_resources(
@@ -259,10 +260,9 @@ impl ServerHandler for Server {
         page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let call = self.begin(&context).await?;
         let cursor = page.and_then(|page| page.cursor);
-        let resources = resources::list(cursor, &call).await;
-        resources.map_err(|problem| self.protocol_error(problem))
+        let list = async |call: &Call<'_>| resources::list(cursor, call).await;
+        self.respond(&context, list).await
     }
 
     async fn list_resource_templates(
@@ -281,11 +281,8 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = resources::Uri::parse(&request.uri)?;
-        let call = self.begin(&context).await?;
-        let contents = resources::read(&uri, &call).await;
-        Ok(contents
-            .map_err(|problem| self.protocol_error(problem))?
-            .into())
+        let read = async |call: &Call<'_>| resources::read(&uri, call).await;
+        Ok(self.respond(&context, read).await?.into())
     }
 
     async fn subscribe(
@@ -294,9 +291,8 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let uri = resources::Uri::parse(&request.uri)?;
-        let call = self.begin(&context).await?;
-        let source = uri.source(&call).await;
-        let source = source.map_err(|problem| self.protocol_error(problem))?;
+        let source = async |call: &Call<'_>| uri.source(call).await;
+        let source = self.respond(&context, source).await?;
         self.subscriptions
             .add(source, context.peer.clone(), &self.connection.closed)
     }
@@ -318,9 +314,8 @@ impl ServerHandler for Server {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let call = self.begin(context.request_context()).await?;
-        let sources = resources::sources(context.accepted(), &call).await;
-        let sources = sources.map_err(|problem| self.protocol_error(problem))?;
+        let sources = async |call: &Call<'_>| resources::sources(context.accepted(), call).await;
+        let sources = self.respond(context.request_context(), sources).await?;
         tokio::select! {
             () = resources::listen(sources, context.sink()) => {}
             () = context.cancelled() => {}

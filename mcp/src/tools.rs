@@ -28,9 +28,6 @@ use crate::{
 
 pub(crate) use run::{Finished, Run, RunArgs};
 
-/// The longest time that a call may take, below the 60 s after which clients give up.
-pub(crate) const LONGEST_CALL: std::time::Duration = std::time::Duration::from_secs(50);
-
 /// The most tasks in the answer of a tool that acts on several.
 pub(crate) const MOST_ROWS: usize = 50;
 

@@ -8,9 +8,9 @@ use heeler_client::{
 };
 use rmcp::schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tokio::time::timeout;
+use tokio::time::timeout_at;
 
-use super::{Answer, Effect, LONGEST_CALL, MOST_ROWS, Tool};
+use super::{Answer, Effect, MOST_ROWS, Tool};
 use crate::{
     connection::Call,
     problem::Problem,
@@ -26,7 +26,7 @@ pub(crate) struct CancelArgs {
     /// The ids, or names, of the tasks.
     #[serde(default)]
     ids: Vec<String>,
-    /// Stop every task of this session.
+    /// Stop every task of this session, also those that other agents in this directory started.
     #[serde(default)]
     all: bool,
     /// The reason, which is kept with the task.
@@ -72,7 +72,8 @@ impl Tool for Cancel {
     const TITLE: &'static str = "Stop tasks";
     const DESCRIPTION: &'static str = "Stops tasks with all their processes, also daemons and setsid children, and \
 returns when they are proven gone, with the proof. Use it for what is not needed any more, hangs or is stale; before \
-you end your work, for everything that should not outlive it (all=true). Use it instead of kill or pkill, which miss \
+you end your work, for your tasks that should not outlive it. all=true stops every task of the session, also those of \
+other agents and windows in this directory: prefer ids. Use it instead of kill or pkill, which miss \
 processes. A finished task is no error. Use heeler_ensure with replace=true to restart a server.";
     const EFFECT: Effect = Effect::Stops;
     type Input = CancelArgs;
@@ -92,12 +93,16 @@ processes. A finished task is no error. Use heeler_ensure with replace=true to r
         };
         let options = input.options(call)?;
         let stop = call.client.cancel(filter.clone(), options.clone());
-        let results =
-            match timeout(LONGEST_CALL, with_progress(call, "stops the tasks", stop)).await {
-                Ok(results) => results?,
-                // The stop goes on; this only asks for the present state.
-                Err(_) => call.client.cancel(filter, options.no_wait()).await?,
-            };
+        let results = match timeout_at(
+            call.deadline(),
+            with_progress(call, "stops the tasks", stop),
+        )
+        .await
+        {
+            Ok(results) => results?,
+            // The stop goes on; this only asks for the present state.
+            Err(_) => call.client.cancel(filter, options.no_wait()).await?,
+        };
         Ok(Cancelled::of(&results))
     }
 }

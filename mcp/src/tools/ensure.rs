@@ -1,6 +1,6 @@
 //! `heeler_ensure`: starts a task unless an equal one runs.
 
-use heeler_client::v1::ExclusiveMode;
+use heeler_client::v1::{ErrorReason, ExclusiveMode};
 use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -64,8 +64,26 @@ and starts this one. Do not use it for commands that end: use heeler_run or heel
         let spawn = input
             .ready
             .add_to(input.start.spawn(call)?.exclusive(key, mode))?;
-        let started = spawn::start(spawn, &input.ready, call).await?;
-        call.connection.share(&started.task.id);
-        Ok(started)
+        let started = spawn::start(spawn, &input.ready, Problem::NotStarted, call).await;
+        match &started {
+            Ok(started) => call.connection.share(&started.task.id),
+            Err(problem) => {
+                if let Some(holder) = holder(problem) {
+                    call.connection.share(holder);
+                }
+            }
+        }
+        started
     }
+}
+
+/// The task that has the key, if that is why none was started. The error names it, so it has to be within reach.
+fn holder(problem: &Problem) -> Option<&str> {
+    let Problem::Daemon(error) = problem else {
+        return None;
+    };
+    let differs = error
+        .refusal()
+        .filter(|_| error.is(ErrorReason::ExclusiveKeyDiffers));
+    differs?.metadata.get("task_id").map(String::as_str)
 }

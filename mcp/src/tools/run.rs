@@ -3,19 +3,20 @@
 use std::time::Duration;
 
 use heeler_client::{
-    AttachEnded, CancelOptions, Client, DetachOptions,
+    AttachEnded, CancelOptions, DetachOptions,
     v1::{AttachEndReason, BackgroundTask, DisconnectAction, TaskState},
 };
 use rmcp::schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
-use super::{Answer, Effect, LONGEST_CALL, Tool};
+use super::{Answer, Effect, Tool};
 use crate::{
     connection::{Call, is_not_found},
     input::StartArgs,
     problem::Problem,
     progress::with_progress,
+    time_limit::answered_of,
     view::{Cursor, Excerpt, Kept, Limit, Part, TaskView, bytes},
 };
 
@@ -97,21 +98,25 @@ watchers, which never end: use heeler_spawn or heeler_ensure. Never use `&`.";
             OnDisconnect::Cancel => DisconnectAction::Cancel,
             OnDisconnect::Detach => DisconnectAction::Detach,
         });
-        let response = call.client.spawn_response(spawn).await?;
-        let task = response.task.unwrap_or_default();
+        let response = call.client.spawn_response(spawn).await;
+        let response = response.map_err(Problem::of_spawn)?;
+        let id = response.task.unwrap_or_default().id;
         let limit = Limit::of(input.max_bytes);
-        let mut kept = Kept::within(limit);
-        let attached = attached(&call.client, &task.id, foreground, &mut kept);
-        let ended = tokio::select! {
-            ended = with_progress(call, "the command runs", attached) => ended?,
-            () = call.abandoned() => return Err(leave(call, &task.id, on_disconnect).await),
-        };
-        let finished = match Finished::read(&call.client, ended.task.clone(), limit).await {
-            Err(Problem::Daemon(error)) if error.refusal().is_some_and(is_not_found) => {
-                Finished::of(ended.task, kept.excerpt())
+        let finished = async {
+            let mut kept = Kept::within(limit);
+            let attached = attached(call, &id, foreground, &mut kept);
+            let ended = tokio::select! {
+                ended = with_progress(call, "the command runs", attached) => ended?,
+                () = call.abandoned() => return Err(leave(call, &id, on_disconnect).await),
+            };
+            match Finished::read(&call.client, ended.task.clone(), limit).await {
+                Err(Problem::Daemon(error)) if error.refusal().is_some_and(is_not_found) => {
+                    Ok(Finished::of(ended.task, kept.excerpt()))
+                }
+                read => read,
             }
-            read => read?,
         };
+        let finished = answered_of(&id, call.begun, finished).await?;
         let notices = response.notices.into_iter().map(|notice| notice.message);
         let finished = finished.with_notices(notices.collect());
         call.connection
@@ -123,14 +128,14 @@ watchers, which never end: use heeler_spawn or heeler_ensure. Never use `&`.";
 /// Attaches until the task ends or is in the background. A task that waits in a queue, whose time in the
 /// foreground has not begun, is moved to the background as well.
 async fn attached(
-    client: &Client,
+    call: &Call<'_>,
     id: &str,
     foreground: Duration,
     kept: &mut Kept,
 ) -> Result<AttachEnded, Problem> {
-    let task = client.task(id);
+    let task = call.client.task(id);
     let mut attach = task.attach_with(heeler_client::AttachOptions::default().foreground_only());
-    let longest = (foreground + SLACK).min(LONGEST_CALL);
+    let longest = (foreground + SLACK).min(call.time_left());
     match timeout(longest, attach.ended(|chunk| kept.add(&chunk))).await {
         Ok(ended) => Ok(ended?),
         Err(_) => {
@@ -172,7 +177,7 @@ async fn leave(call: &Call<'_>, id: &str, policy: OnDisconnect) -> Problem {
 impl Finished {
     /// Reads the output of a task, from its beginning.
     pub(crate) async fn read(
-        client: &Client,
+        client: &heeler_client::Client,
         task: BackgroundTask,
         limit: Limit,
     ) -> Result<Self, Problem> {

@@ -101,6 +101,11 @@ impl TaskView {
         self.ready.as_deref()
     }
 
+    /// True if it has a ready condition that does not hold.
+    pub(crate) fn is_not_ready(&self) -> bool {
+        self.ready().is_some_and(|ready| ready != "ready")
+    }
+
     pub(crate) fn with_ports(mut self, mut ports: Vec<u32>) -> Self {
         ports.sort_unstable();
         ports.dedup();

@@ -1,17 +1,20 @@
 //! A client that sends single messages, and sees every answer and notification as it is on the wire.
 
-use std::process::Stdio;
+use std::{process::Stdio, time::Duration};
 
-use heeler_tests::{Daemon, within};
+use heeler_tests::{DEADLINE, Daemon, within};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines},
     process::{Child, ChildStdin, ChildStdout},
+    time::timeout,
 };
 
 /// The newest version of the protocol with `initialize`, and the first without.
 const LEGACY: &str = "2025-11-25";
 const MODERN: &str = "2026-07-28";
+/// The time after which clients give up a request.
+const CLIENTS_WAIT: Duration = Duration::from_secs(60);
 
 /// A running `heeler mcp`.
 pub(crate) struct Mcp {
@@ -106,8 +109,18 @@ impl Mcp {
 
     /// The answer to a request: its result, or its error.
     pub(crate) async fn answer(&mut self, id: u64) -> Result<Value, Value> {
+        self.answer_within(DEADLINE, id).await
+    }
+
+    /// The answer to a request that takes as long as clients wait.
+    pub(crate) async fn late_answer(&mut self, id: u64) -> Result<Value, Value> {
+        self.answer_within(CLIENTS_WAIT, id).await
+    }
+
+    async fn answer_within(&mut self, limit: Duration, id: u64) -> Result<Value, Value> {
         let what = format!("the answer to request {id}");
-        let message = self.message(&what, |message| message["id"] == id).await;
+        let is_it = |message: &Value| message["id"] == id;
+        let message = self.message(limit, &what, is_it).await;
         match message.get("error") {
             Some(error) => Err(error.clone()),
             None => Ok(message["result"].clone()),
@@ -122,7 +135,7 @@ impl Mcp {
     /// The next notification of a method.
     pub(crate) async fn notification(&mut self, method: &str) -> Value {
         let message = self
-            .message(method, |message| message["method"] == method)
+            .message(DEADLINE, method, |message| message["method"] == method)
             .await;
         message["params"].clone()
     }
@@ -134,12 +147,19 @@ impl Mcp {
             .any(|message| message["method"] == method)
     }
 
-    async fn message(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
+    async fn message(
+        &mut self,
+        limit: Duration,
+        what: &str,
+        is_it: impl Fn(&Value) -> bool,
+    ) -> Value {
         if let Some(index) = self.unclaimed.iter().position(&is_it) {
             return self.unclaimed.remove(index);
         }
         loop {
-            let line = within(what, self.lines.next_line()).await.unwrap();
+            let line = timeout(limit, self.lines.next_line()).await;
+            let line = line.unwrap_or_else(|_| panic!("not within {limit:?}: {what}"));
+            let line = line.unwrap();
             let line = line.unwrap_or_else(|| panic!("{what}: the server has closed its output"));
             let message: Value = serde_json::from_str(&line).expect("only JSON is on stdout");
             if is_it(&message) {
