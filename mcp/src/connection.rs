@@ -29,6 +29,8 @@ use read_marks::ReadMarks;
 const LONGEST_NAME: usize = 16 * 1024;
 /// The most characters of an unknown id or name that an error repeats.
 const LONGEST_SHOWN: usize = 100;
+/// The most ids that the daemon accepts in one call.
+pub(crate) const MOST_IDS: u16 = 1000;
 /// The most tasks of other sessions that `ensure` makes reachable for one connection.
 const MOST_SHARED: usize = 1000;
 
@@ -77,6 +79,8 @@ pub(crate) struct Connection {
     pub(crate) read: Mutex<ReadMarks>,
     /// Tasks of other sessions that `ensure` has returned.
     shared: Mutex<BTreeSet<String>>,
+    /// Tasks that the last wait for the session has left.
+    awaited: Mutex<Vec<String>>,
     /// Cancelled when the client has closed the connection.
     pub(crate) closed: CancellationToken,
 }
@@ -90,6 +94,7 @@ impl Connection {
             owner: Owner::default(),
             read: Mutex::default(),
             shared: Mutex::default(),
+            awaited: Mutex::default(),
             closed,
         }
     }
@@ -139,6 +144,17 @@ impl Connection {
         if shared.len() < MOST_SHARED {
             shared.insert(id.to_owned());
         }
+    }
+
+    /// Remembers the tasks that a wait for the session has left: those before it are forgotten.
+    pub(crate) fn await_end_of(&self, ids: impl Iterator<Item = String>) {
+        let mut awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
+        *awaited = ids.take(MOST_IDS.into()).collect();
+    }
+
+    pub(crate) fn awaited(&self) -> Vec<String> {
+        let awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
+        awaited.clone()
     }
 
     fn is_shared(&self, id: &str) -> bool {
@@ -219,7 +235,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The task that a word names: an id, or the name of one live task within reach.
+    /// The task that a word names: an id, or the name of one live task within reach, else of the newest that has ended.
     pub(crate) async fn task(&self, word: &str) -> Result<BackgroundTask, Problem> {
         let unknown = || unknown(word);
         if !looks_like_id(word) {
@@ -254,11 +270,16 @@ impl<'a> Call<'a> {
             return Err(unknown());
         }
         let named = self.reachable().name(word);
-        let page = self.client.list_page(ListOptions::live().matching(named));
-        let mut found = page.await?.tasks.into_iter();
+        let page = ListOptions::live().matching(named.clone());
+        let mut found = self.client.list_page(page).await?.tasks.into_iter();
         match (found.next(), found.next()) {
             (Some(task), None) => Ok(task),
-            (None, _) => Err(unknown()),
+            (None, _) => {
+                let ended = ListOptions::all().with_finished_foreground();
+                let newest = ended.matching(named).page_size(1);
+                let newest = self.client.list_page(newest).await?.tasks;
+                newest.into_iter().next().ok_or_else(unknown)
+            }
             (Some(first), Some(second)) => Err(Problem::Ambiguous {
                 word: cut(word, LONGEST_SHOWN),
                 ids: [first, second]

@@ -29,7 +29,7 @@ const LONGEST_COMMAND: usize = 128 * 1024 - 1;
 pub(crate) struct StartArgs {
     /// The command line, run by bash. Never end it with `&`.
     command: String,
-    /// A short name. Other tools take it in place of the id while the task runs.
+    /// A short name. Other tools take it in place of the id: that of the live task, else of the newest that has ended.
     #[serde(default)]
     name: Option<String>,
     /// The directory to run in, absolute or relative to the project. Default: the project.
@@ -153,7 +153,7 @@ pub(crate) struct ReadyArgs {
     /// Ready when a line of output matches this regular expression (Rust syntax).
     #[serde(default)]
     ready_pattern: Option<String>,
-    /// Wait up to this many seconds for it to be ready before answering. Default: 30 with a ready condition.
+    /// With a ready condition: wait up to this many seconds for it to be ready before answering. Default: 30.
     #[serde(default)]
     #[schemars(range(min = 0, max = 50))]
     wait_seconds: Option<u32>,
@@ -175,6 +175,9 @@ impl ReadyArgs {
             Spawn::ready_when_matched,
         );
         match self.conditions() {
+            0 if self.wait_seconds.is_some_and(|wait| wait > 0) => {
+                Err(Problem::argument("wait_seconds", "needs a ready condition"))
+            }
             0 | 1 => Ok(spawn),
             _ => Err(Problem::Arguments(vec![
                 "`ready_port`, `ready_url`, `ready_command` and `ready_pattern` exclude each other: pass one"

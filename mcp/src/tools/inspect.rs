@@ -24,7 +24,7 @@ pub(crate) struct Inspect;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 pub(crate) struct InspectArgs {
-    /// The id of the task, or the name of a live one.
+    /// The id of the task, or its name.
     id: String,
     /// Bytes of its latest output to return. Default: 2048.
     #[serde(default)]

@@ -282,3 +282,90 @@ async fn an_ensure_that_waits_reports_progress_and_goes_on_without_its_client() 
     assert_eq!(ensured.data["id"], waiting);
     ensured.has("running").has("nothing was started");
 }
+
+/// M2: the next answer has what ended between two calls.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_end_between_two_waits_is_in_the_second() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let mut mcp = Mcp::start(&daemon, &[]).await;
+    let gate = daemon.path("gate");
+    let script = format!(
+        "until [ -e {} ]; do sleep 0.05; done; exit 3",
+        gate.display()
+    );
+    let build = json!({ "command": script, "name": "build" });
+    let build = mcp.call("heeler_spawn", build).await;
+    let id = build.data["id"].as_str().unwrap().to_owned();
+    let long = mcp.spawn("sleep 600").await;
+    let first = mcp
+        .call("heeler_wait", json!({ "timeout_seconds": 0 }))
+        .await;
+    assert_eq!(first.data["satisfied"], false);
+    std::fs::write(gate, "").unwrap();
+    api.ended(&id).await;
+
+    for mode in ["any", "all"] {
+        let again = json!({ "mode": mode, "timeout_seconds": 0 });
+        let again = mcp.call("heeler_wait", again).await;
+        if mode == "any" {
+            assert_eq!(again.data["satisfied"], true, "{again:?}");
+            assert_eq!(again.data["ids"], json!([id]));
+            again.has("failed (exited with 3)");
+        } else {
+            assert_eq!(again.data["ids"], json!([]), "it was told of: {again:?}");
+        }
+        assert_eq!(again.data["pending"][0]["id"], *long);
+    }
+    mcp.call("heeler_cancel", json!({ "ids": [long] })).await;
+    let last = mcp.call("heeler_wait", json!({})).await;
+    assert_eq!(last.data["ids"], json!([long]));
+    mcp.call("heeler_wait", json!({}))
+        .await
+        .has("no task of this session is running");
+
+    let named = json!({ "ids": ["build"] });
+    mcp.call("heeler_wait", named)
+        .await
+        .has(&format!("{id} failed (exited with 3)"));
+    let none = mcp
+        .refused("heeler_wait", json!({ "ids": ["other"] }))
+        .await;
+    assert!(none.contains("no task `other`"), "{none}");
+}
+
+/// M2: the daemon's wait ends when it is known whether a task is ready.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_server_that_has_crashed_is_not_ready() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let mut mcp = Mcp::start(&daemon, &[]).await;
+    let gate = daemon.path("gate");
+    let script = format!(
+        "until [ -e {} ]; do sleep 0.05; done; exit 3",
+        gate.display()
+    );
+    let never = json!({ "command": script, "ready_pattern": "listening", "wait_seconds": 0 });
+    let never = mcp.call("heeler_spawn", never).await.data["id"].clone();
+    let soon = json!({ "command": "echo listening; exec sleep 600", "ready_pattern": "listening" });
+    let soon = mcp.call("heeler_spawn", soon).await.data["id"].clone();
+    let first = json!({ "until": "ready", "timeout_seconds": 0 });
+    let first = mcp.call("heeler_wait", first).await;
+    first.has(&format!("still running: {}", never.as_str().unwrap()));
+    std::fs::write(gate, "").unwrap();
+    api.ended(never.as_str().unwrap()).await;
+
+    let without_ids = json!({ "until": "ready" });
+    let with_ids = json!({ "until": "ready", "ids": [never, soon] });
+    for arguments in [without_ids, with_ids] {
+        let waited = mcp.call("heeler_wait", arguments.clone()).await;
+        assert_eq!(waited.data["satisfied"], false, "{arguments}: {waited:?}");
+        assert_eq!(waited.data["ids"], json!([soon]));
+        waited
+            .has(&format!("ended: {} failed", never.as_str().unwrap()))
+            .has("Not ready: see the output");
+    }
+    let any = json!({ "until": "ready", "ids": [never, soon], "mode": "any" });
+    let any = mcp.call("heeler_wait", any).await;
+    assert_eq!(any.data["satisfied"], true, "{any:?}");
+}
