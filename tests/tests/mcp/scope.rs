@@ -156,3 +156,19 @@ async fn the_tasks_of_a_session_end_with_its_last_connection_if_asked_for() {
     assert_eq!(ended.end_reason(), EndReason::ClientDisconnected);
     assert_eq!(api.task(&kept).await.state(), TaskState::Running);
 }
+
+/// M4, M5: the task that an error names can be looked at and used.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_different_holder_of_another_session_is_within_reach() {
+    let daemon = Daemon::start().await;
+    let mut one = Mcp::start_as(&daemon, &[], "one").await;
+    let mut two = Mcp::start_as(&daemon, &[], "two").await;
+    let server = |command: &str| json!({ "key": "dev", "command": command });
+    let first = one.call("heeler_ensure", server("exec sleep 600")).await;
+    let id = first.data["id"].as_str().unwrap();
+    let inspect = json!({ "id": id });
+    two.refused("heeler_inspect", inspect.clone()).await;
+    let refused = two.refused("heeler_ensure", server("exec sleep 601")).await;
+    assert!(refused.contains(id), "{refused}");
+    two.call("heeler_inspect", inspect).await.has("running");
+}
