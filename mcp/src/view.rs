@@ -2,6 +2,7 @@
 
 mod cursor;
 mod excerpt;
+mod found;
 mod kept;
 mod proof;
 mod task;
@@ -9,6 +10,7 @@ mod words;
 
 pub(crate) use cursor::Cursor;
 pub(crate) use excerpt::{Excerpt, Limit, Part, text_of};
+pub(crate) use found::cut_lines;
 pub(crate) use kept::Kept;
 pub(crate) use proof::proof;
 pub(crate) use task::{TaskView, is_finished};

@@ -16,7 +16,7 @@ use crate::{
     connection::Call,
     problem::Problem,
     progress::with_progress,
-    view::{Cursor, Excerpt, Limit, Part, TaskView, bytes},
+    view::{Cursor, Excerpt, Limit, Part, TaskView, bytes, cut_lines},
 };
 use tail::Piece;
 
@@ -25,10 +25,10 @@ pub(crate) struct Output;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 pub(crate) struct OutputArgs {
-    /// The id of the task, or the name of a live one.
+    /// The id of the task, or its name.
     id: String,
     /// Read on from here: a next_cursor or omitted_cursor of an earlier answer. Default: what you have not
-    /// read yet.
+    /// read yet; with grep or stream, the beginning.
     #[serde(default)]
     cursor: Option<String>,
     /// Only the last lines, this many, read or not. If they are longer than max_bytes, the last of them.
@@ -38,7 +38,7 @@ pub(crate) struct OutputArgs {
     /// Only lines that match this regular expression (Rust syntax), from the cursor or the beginning on.
     #[serde(default)]
     grep: Option<String>,
-    /// With grep: lines to show around each match.
+    /// With grep: lines to show around each match. Long lines are cut to make room for all.
     #[serde(default)]
     #[schemars(range(min = 0, max = 20))]
     context_lines: Option<u32>,
@@ -109,36 +109,110 @@ a line.";
             let fault = "cannot be combined with `cursor` or `grep`";
             return Err(Problem::argument("tail_lines", fault));
         }
-        let from = cursor.unwrap_or_else(|| call.connection.read_up_to(&id));
-        if let Some(wait) = input.wait_seconds.filter(|wait| *wait > 0) {
-            let waited = new_output(call, &id, from, Duration::from_secs(wait.into()));
-            with_progress(call, "waits for output", waited).await?;
-        }
-        let mut excerpt = if input.is_selective() {
-            let read = |start| selected(call, &id, &input, start, limit);
-            match input.tail_lines {
-                Some(lines) => tail::last_lines(read, lines, limit).await?,
-                None => read(Start::Offset(cursor.unwrap_or(0))).await?.excerpt,
-            }
-        } else {
-            let part = cursor.map_or(Part::Since(from), Part::From);
-            Excerpt::read(&call.client, &id, part, limit).await?
+        let reading = with_progress(
+            call,
+            "waits for output",
+            input.read(&id, cursor, limit, call),
+        );
+        let (excerpt, more) = tokio::select! {
+            read = reading => read?,
+            () = call.abandoned() => return Err(Problem::Cancelled(String::new())),
         };
-        // A cursor may be beyond the end.
-        excerpt.next = excerpt.next.min(excerpt.end);
-        if !input.is_selective() {
-            call.connection.mark_read(&id, from..excerpt.next);
-        }
         // After the output, so that the state is not older than it.
         let task = call.client.task(&id).get().await?;
-        Ok(Read::of(TaskView::of(&task), excerpt))
+        Ok(Read::of(TaskView::of(&task), excerpt, more))
     }
 }
 
 impl OutputArgs {
-    /// True if not every byte is returned.
-    fn is_selective(&self) -> bool {
-        self.tail_lines.is_some() || self.grep.is_some() || self.stream.is_some()
+    /// The part that was asked for, and whether there is more behind it.
+    async fn read(
+        &self,
+        id: &str,
+        cursor: Option<u64>,
+        limit: Limit,
+        call: &Call<'_>,
+    ) -> Result<(Excerpt, bool), Problem> {
+        if self.grep.is_none() && self.stream.is_none() && self.tail_lines.is_none() {
+            let from = cursor.unwrap_or_else(|| call.connection.read_up_to(id));
+            self.wait_beyond(id, from, call).await?;
+            let part = cursor.map_or(Part::Since(from), Part::From);
+            let excerpt = Excerpt::read(&call.client, id, part, limit)
+                .await?
+                .bounded();
+            call.connection.mark_read(id, from..excerpt.next);
+            let more = excerpt.next < excerpt.end;
+            return Ok((excerpt, more));
+        }
+        if let Some(lines) = self.tail_lines {
+            let read_up_to = call.connection.read_up_to(id);
+            self.wait_beyond(id, read_up_to, call).await?;
+            let read = |start| self.selected(id, start, limit, Duration::ZERO, call);
+            let excerpt = tail::last_lines(read, lines, limit).await?.bounded();
+            let more = excerpt.next < excerpt.end;
+            return Ok((excerpt, more));
+        }
+        let from = cursor.unwrap_or(0);
+        let read = self.selected(id, Start::Offset(from), limit, self.wait(call), call);
+        let excerpt = read.await?.excerpt.bounded();
+        // While the task runs, the place to read on from is before the lines that may yet be the context of a match.
+        let has_moved = excerpt.next > from || !excerpt.text.is_empty();
+        let more = has_moved && excerpt.next < excerpt.end;
+        Ok((excerpt, more))
+    }
+
+    fn wait(&self, call: &Call<'_>) -> Duration {
+        let wait = Duration::from_secs(self.wait_seconds.unwrap_or(0).into());
+        wait.min(call.time_left())
+    }
+
+    /// Waits, if that was asked for, for a byte after this offset, or for the end of the task.
+    async fn wait_beyond(&self, id: &str, from: u64, call: &Call<'_>) -> Result<(), Problem> {
+        let wait = self.wait(call);
+        if wait.is_zero() {
+            return Ok(());
+        }
+        let request = ReadOutputRequest {
+            task_id: id.to_owned(),
+            start: Some(Start::Offset(from)),
+            max_bytes: 1,
+            wait: Some(time::to_proto(wait)),
+            ..ReadOutputRequest::default()
+        };
+        call.client.read_output(request).await?;
+        Ok(())
+    }
+
+    /// Reads what the filter selects, and waits for it as long.
+    async fn selected(
+        &self,
+        id: &str,
+        start: Start,
+        limit: Limit,
+        wait: Duration,
+        call: &Call<'_>,
+    ) -> Result<Piece, Problem> {
+        let filter = Some(self.filter()).filter(|filter| *filter != OutputFilter::default());
+        let request = ReadOutputRequest {
+            task_id: id.to_owned(),
+            start: Some(start),
+            max_bytes: match self.grep {
+                // The last line and the lines around it may be longer than the rest.
+                Some(_) => limit.bytes() / 2,
+                None => limit.bytes(),
+            },
+            view: OutputView::Plain.into(),
+            wait: Some(wait)
+                .filter(|wait| !wait.is_zero())
+                .map(time::to_proto),
+            filter,
+            ..ReadOutputRequest::default()
+        };
+        let mut answer = call.client.read_output(request).await?;
+        if self.grep.is_some() {
+            cut_lines(&mut answer.chunks, limit);
+        }
+        Ok(Piece::of(&answer))
     }
 
     fn filter(&self) -> OutputFilter {
@@ -158,47 +232,12 @@ impl OutputArgs {
     }
 }
 
-/// Waits for a byte after this offset, or for the end of the task.
-async fn new_output(call: &Call<'_>, id: &str, from: u64, wait: Duration) -> Result<(), Problem> {
-    let request = ReadOutputRequest {
-        task_id: id.to_owned(),
-        start: Some(Start::Offset(from)),
-        max_bytes: 1,
-        wait: Some(time::to_proto(wait)),
-        ..ReadOutputRequest::default()
-    };
-    tokio::select! {
-        answer = call.client.read_output(request) => answer.map(drop).map_err(Problem::from),
-        () = call.abandoned() => Err(Problem::Cancelled(String::new())),
-    }
-}
-
-async fn selected(
-    call: &Call<'_>,
-    id: &str,
-    input: &OutputArgs,
-    start: Start,
-    limit: Limit,
-) -> Result<Piece, Problem> {
-    let filter = Some(input.filter()).filter(|filter| *filter != OutputFilter::default());
-    let request = ReadOutputRequest {
-        task_id: id.to_owned(),
-        start: Some(start),
-        max_bytes: limit.bytes(),
-        view: OutputView::Plain.into(),
-        filter,
-        ..ReadOutputRequest::default()
-    };
-    Ok(Piece::of(&call.client.read_output(request).await?))
-}
-
 impl Read {
-    fn of(task: TaskView, excerpt: Excerpt) -> Self {
+    fn of(task: TaskView, excerpt: Excerpt, more: bool) -> Self {
         let (omitted_cursor, omitted_bytes) = match excerpt.omitted {
             Some((offset, length)) => (Some(Cursor::new(&task.id, offset).to_string()), length),
             None => (None, 0),
         };
-        let more = excerpt.next < excerpt.end;
         Self {
             id: task.id.clone(),
             next_cursor: Cursor::new(&task.id, excerpt.next).to_string(),

@@ -113,6 +113,12 @@ impl Excerpt {
         })
     }
 
+    /// The part of a read whose cursor may have been beyond the end.
+    pub(crate) fn bounded(mut self) -> Self {
+        self.next = self.next.min(self.end);
+        self
+    }
+
     /// The part that this one and the next make up.
     fn followed_by(self, rest: Self) -> Self {
         Self {

@@ -206,3 +206,92 @@ async fn many_runs_at_once_have_their_output() {
         assert_eq!(answer.data["output"], format!("number {number}\n"));
     }
 }
+
+/// M3: lines of 60 kB, and as many around each match as the daemon holds.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_search_with_long_lines_is_bounded() {
+    let daemon = Daemon::start().await;
+    let mut mcp = Mcp::start(&daemon, &[]).await;
+    let script = r#"long=$(head -c 60000 /dev/zero | tr '\0' x)
+        for n in $(seq 20); do echo "$n $long"; done; echo found; echo "after $long""#;
+    let id = mcp.spawn(script).await;
+    mcp.call("heeler_wait", json!({ "ids": [id] })).await;
+    for max_bytes in [1024, 16_384] {
+        let found = json!({
+            "id": id, "grep": "^found$", "context_lines": 20, "max_bytes": max_bytes,
+        });
+        let found = mcp.call("heeler_output", found).await;
+        let output = found.data["output"].as_str().unwrap();
+        assert!(output.len() < 2 * max_bytes, "{}", output.len());
+        assert_eq!(output.lines().count(), 21, "{output}");
+        assert!(output.contains("\nfound\n"), "{output}");
+        assert!(output.contains("kB of this line]"), "{output}");
+    }
+}
+
+/// M3: while the task runs, any line may be the context of the next match.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_search_has_no_more_while_nothing_is_written() {
+    let daemon = Daemon::start().await;
+    let mut mcp = Mcp::start(&daemon, &[]).await;
+    let id = mcp
+        .spawn("echo found; seq 1 100; echo end; exec sleep 600")
+        .await;
+    mcp.call("heeler_wait", json!({ "ids": [id], "pattern": "^end$" }))
+        .await;
+    let mut search = json!({ "id": id, "grep": "found", "context_lines": 3 });
+    let first = mcp.call("heeler_output", search.clone()).await;
+    assert_eq!(first.data["output"], "found\n1\n2\n3\n");
+    search["cursor"] = first.data["next_cursor"].clone();
+    let second = mcp.call("heeler_output", search).await;
+    assert_eq!(
+        (&second.data["output"], &second.data["more"]),
+        (&json!(""), &json!(false)),
+        "{second:?}"
+    );
+}
+
+/// M2, M3: for a line that matches, not for any.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_search_waits_for_a_line_that_matches() {
+    let daemon = Daemon::start().await;
+    let mut mcp = Mcp::start(&daemon, &[]).await;
+    let gate = daemon.path("gate");
+    let script = format!(
+        "while [ ! -e {} ]; do echo other; sleep 0.05; done; echo found; exec sleep 600",
+        gate.display()
+    );
+    let id = mcp.spawn(&script).await;
+    let arguments = json!({ "id": id, "grep": "found", "wait_seconds": 50 });
+    let params = json!({
+        "name": "heeler_output", "arguments": arguments, "_meta": { "progressToken": "p1" },
+    });
+    let request = mcp.begin("tools/call", params).await;
+    mcp.notification("notifications/progress").await;
+    std::fs::write(gate, "").unwrap();
+    let found = Answer::of(&mcp.answer(request).await.unwrap());
+    assert_eq!(found.data["output"], "found\n");
+}
+
+/// M3: the answer to a start has both ends of the output, and the cursors.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_output_of_a_failed_start_says_what_it_leaves_out() {
+    let daemon = Daemon::start().await;
+    let mut mcp = Mcp::start(&daemon, &[]).await;
+    let server = json!({ "command": "seq 1 5000; exit 1", "ready_pattern": "listening" });
+    let started = mcp.call("heeler_spawn", server).await;
+    let id = started.data["id"].as_str().unwrap();
+    let omitted = started.data["omitted_bytes"].as_u64().unwrap();
+    assert!(omitted > 10_000, "{started:?}");
+    let cursor = started.data["omitted_cursor"].clone();
+    started.has(&format!(
+        "read them with cursor {}",
+        cursor.as_str().unwrap()
+    ));
+    let next = started.data["next_cursor"].as_str().unwrap();
+    assert_eq!(next, format!("{id}@23893"));
+    let middle = json!({ "id": id, "cursor": cursor, "max_bytes": 65_536 });
+    let middle = mcp.call("heeler_output", middle).await;
+    let all: String = (1..=5000).map(|number| format!("{number}\n")).collect();
+    assert!(all.ends_with(middle.data["output"].as_str().unwrap()));
+}
