@@ -150,7 +150,7 @@ fn is_too_long(error: &Error) -> bool {
 }
 
 /// The advice for refusals that have one of their own.
-const ADVICE: [(ErrorReason, &str); 13] = [
+const ADVICE: [(ErrorReason, &str); 14] = [
     (
         ErrorReason::WorkingDirectoryUnusable,
         "pass an existing directory as `cwd`",
@@ -196,6 +196,10 @@ const ADVICE: [(ErrorReason, &str); 13] = [
         "start the command again with `stdin` or `terminal`, or send a `message` if it is an agent",
     ),
     (
+        ErrorReason::InputHeld,
+        "pass `take_over` to take the input from the client that has it, such as an attached terminal, or wait until that has left",
+    ),
+    (
         ErrorReason::MailboxFull,
         "wait until the worker has read its messages, then send again",
     ),
@@ -224,7 +228,7 @@ fn next_after(error: &Error) -> String {
 }
 
 /// The arguments of the tools by the fields of the contract that they set: a field before the group that it is in.
-const ARGUMENTS: [(&str, &str); 31] = [
+const ARGUMENTS: [(&str, &str); 30] = [
     ("spec.shell.script", "command"),
     ("spec.working_directory", "cwd"),
     ("spec.name", "name"),
@@ -237,7 +241,6 @@ const ARGUMENTS: [(&str, &str); 31] = [
     ("spec.ready.http_url", "ready_url"),
     ("spec.ready.command", "ready_command"),
     ("spec.ready.pattern", "ready_pattern"),
-    ("spec.ready.timeout", "wait_seconds"),
     ("spec.ready", "ready_*"),
     ("spec.silence", "stale_after_seconds"),
     ("spec.environment", "env"),

@@ -21,7 +21,7 @@ pub(crate) struct Send;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 pub(crate) struct SendArgs {
-    /// The id of the task, or the name of a live one.
+    /// The id of the task, or its name.
     id: String,
     /// Text for the stdin or the terminal of the task.
     #[serde(default)]
@@ -35,6 +35,9 @@ pub(crate) struct SendArgs {
     /// Close the stdin after it.
     #[serde(default)]
     eof: bool,
+    /// Take the input from another client that has it, such as an attached terminal.
+    #[serde(default)]
+    take_over: bool,
     /// Instead of input: text for the worker of the task, up to 64 KiB.
     #[serde(default)]
     message: Option<String>,
@@ -110,6 +113,7 @@ async fn write(input: &SendArgs, task: &BackgroundTask, call: &Call<'_>) -> Resu
         task_id: task.id.clone(),
         data,
         close: input.eof,
+        take_over: input.take_over,
         wait: Some(time::to_proto(WAIT)),
         ..WriteInputRequest::default()
     };

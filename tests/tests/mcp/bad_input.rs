@@ -12,7 +12,7 @@ async fn bad_arguments_are_tool_errors_that_name_them() {
     let mut mcp = Mcp::start(&daemon, &[]).await;
     let id = mcp.spawn("echo hello; sleep 600").await;
     let other = mcp.spawn("sleep 600").await;
-    let cases: [(&str, Value, &str); 15] = [
+    let cases: [(&str, Value, &str); 16] = [
         ("heeler_run", json!({}), "`command` is required"),
         (
             "heeler_run",
@@ -44,6 +44,11 @@ async fn bad_arguments_are_tool_errors_that_name_them() {
             "heeler_spawn",
             json!({ "command": "x", "env": { "A=B": "c" } }),
             "`env[\"A=B\"]` is not a valid variable name",
+        ),
+        (
+            "heeler_spawn",
+            json!({ "command": "x", "wait_seconds": 5 }),
+            "`wait_seconds` needs a ready condition",
         ),
         (
             "heeler_wait",

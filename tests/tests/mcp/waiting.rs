@@ -3,7 +3,10 @@
 use std::time::{Duration, Instant};
 
 use heeler_tests::{
-    Daemon, SpawnRequestExt as _, eventually, exclusive, secs, shell, v1::ExclusiveMode,
+    Daemon, SpawnRequestExt as _,
+    client::input::status,
+    eventually, exclusive, secs, shell,
+    v1::{ExclusiveMode, WriteInputRequest},
 };
 use serde_json::json;
 
@@ -368,4 +371,29 @@ async fn a_server_that_has_crashed_is_not_ready() {
     let any = json!({ "until": "ready", "ids": [never, soon], "mode": "any" });
     let any = mcp.call("heeler_wait", any).await;
     assert_eq!(any.data["satisfied"], true, "{any:?}");
+}
+
+/// M5, I6: another client has the input.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn input_that_another_client_has_can_be_taken_over() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let mut mcp = Mcp::start(&daemon, &[]).await;
+    let reader = json!({ "command": "read -r line; echo got $line", "stdin": true });
+    let id = mcp.call("heeler_spawn", reader).await.data["id"].clone();
+    let held = WriteInputRequest {
+        writer_id: "other".to_owned(),
+        take_over: true,
+        ..status(id.as_str().unwrap())
+    };
+    api.write_input(held).await.unwrap();
+    let mut send = json!({ "id": id, "input": "yes", "enter": true });
+    let refused = mcp.refused("heeler_send", send.clone()).await;
+    assert!(refused.contains("INPUT_HELD"), "{refused}");
+    assert!(refused.contains("Next: pass `take_over`"), "{refused}");
+    send["take_over"] = true.into();
+    mcp.call("heeler_send", send).await;
+    mcp.call("heeler_wait", json!({ "ids": [id] }))
+        .await
+        .has("got yes");
 }
