@@ -26,8 +26,8 @@ pub(crate) struct ClientArgs {
     #[arg(long, value_name = "ADDRESS")]
     addr: Option<Address>,
 
-    /// The file with the token for TCP [env: HEELER_TOKEN_FILE] [default: on loopback, the token
-    /// of this user's own daemon]
+    /// The file with the token for TCP [env: HEELER_TOKEN_FILE] [default: inside of a task, for its own
+    /// daemon, the task's token in HEELER_TOKEN; else, on loopback, the token of this user's own daemon]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 
@@ -74,6 +74,31 @@ impl ClientArgs {
         given
             .flat_map(|(flag, value)| [flag.into(), value])
             .collect()
+    }
+
+    /// The flags that reach the same daemon from another directory and another environment.
+    pub(crate) fn to_lasting_arguments(&self) -> Result<Vec<String>, Failure> {
+        let address = self.address()?.map(|address| address.to_string());
+        let mut arguments: Vec<String> = address
+            .into_iter()
+            .flat_map(|address| ["--addr".to_owned(), address])
+            .collect();
+        for (flag, variable, given) in [
+            (
+                "--token-file",
+                ConnectOptions::TOKEN_FILE_ENV,
+                &self.token_file,
+            ),
+            ("--tls-ca", ConnectOptions::TLS_CA_ENV, &self.tls_ca),
+        ] {
+            let named = || env::var_os(variable).filter(|path| !path.is_empty());
+            let path = given.clone().or_else(|| named().map(PathBuf::from));
+            if let Some(path) = path {
+                let path = std::path::absolute(path).map_err(Failure::setup)?;
+                arguments.extend([flag.to_owned(), path.to_string_lossy().into_owned()]);
+            }
+        }
+        Ok(arguments)
     }
 
     pub(crate) fn options(&self) -> ConnectOptions {

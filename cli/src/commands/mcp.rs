@@ -8,7 +8,7 @@ use heeler_mcp::{AtTheEnd, Host, Options, Reach};
 use crate::{
     args::{
         selection,
-        value::key_value::{self, KeyValue},
+        value::key_value::{self, KeyValue, Variable},
     },
     completion,
     context::ClientArgs,
@@ -44,8 +44,8 @@ pub(crate) struct Mcp {
     end_session: bool,
 
     /// A variable for every task; K alone passes on the value that it has here; may be repeated
-    #[arg(long, value_name = "K[=V]", value_parser = key_value::parse_env)]
-    env: Vec<KeyValue>,
+    #[arg(long, value_name = "K[=V]", value_parser = key_value::parse_variable)]
+    env: Vec<Variable>,
 
     /// Print the configuration of a host that starts this server, and the file it belongs into
     #[arg(long, value_name = "HOST", value_parser = PossibleValuesParser::new(Host::ALL.map(Host::name)))]
@@ -64,6 +64,8 @@ impl Mcp {
         let directory =
             directory.map_err(|error| Failure::Other(format!("no current directory: {error}")))?;
         let program = env::current_exe().map_err(Failure::setup)?;
+        let variables = self.env.into_iter().map(Variable::resolved);
+        let variables = variables.collect::<Result<Vec<_>, _>>();
         let options = Options {
             address: self.client.address()?,
             connect: self.client.options().program(program),
@@ -77,8 +79,8 @@ impl Mcp {
                 false => AtTheEnd::KeepTasks,
             },
             directory,
-            env: self
-                .env
+            env: variables
+                .map_err(Failure::Usage)?
                 .into_iter()
                 .map(|KeyValue { key, value }| (key, value))
                 .collect(),
@@ -92,10 +94,8 @@ impl Mcp {
     fn print_config(&self, host: Host) -> Result<Exit, Failure> {
         let program = env::current_exe().map_err(Failure::setup)?;
         let mut args = vec!["mcp".to_owned()];
-        // A host may not pass on the variable that names it here.
-        if let Some(address) = self.client.address()? {
-            args.extend(["--addr".to_owned(), address.to_string()]);
-        }
+        // A host may not pass on the variables that name the daemon here.
+        args.extend(self.client.to_lasting_arguments()?);
         if let Some(session) = &self.session {
             args.extend(["--session".to_owned(), session.clone()]);
         }
@@ -104,8 +104,8 @@ impl Mcp {
                 args.push(flag.to_owned());
             }
         }
-        for KeyValue { key, value } in &self.env {
-            args.extend(["--env".to_owned(), format!("{key}={value}")]);
+        for variable in &self.env {
+            args.extend(["--env".to_owned(), variable.to_argument()]);
         }
         out::note(&format!("for {}, add to {}:", host.name(), host.file()));
         let mut out = Out::new();

@@ -172,3 +172,48 @@ async fn a_different_holder_of_another_session_is_within_reach() {
     assert!(refused.contains(id), "{refused}");
     two.call("heeler_inspect", inspect).await.has("running");
 }
+
+/// M1, N4: the configuration of a host reaches the same daemon from elsewhere, and has no value that was not given.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_printed_configuration_reaches_the_same_daemon_and_has_no_secrets() {
+    let daemon = Daemon::start().await;
+    let mut command = daemon.cli([
+        "mcp",
+        "--print-config",
+        "claude-code",
+        "--addr",
+        "tls:localhost:7117",
+        "--token-file",
+        "token",
+        "--env",
+        "API_KEY",
+        "--env",
+        "NOT_SET_HERE",
+        "--env",
+        "MODE=fast",
+    ]);
+    command.env("API_KEY", "secret");
+    command.env("HEELER_TLS_CA", "ca.pem");
+    let printed = CommandResult::of(command).await.ok();
+    let server = &printed.json()["mcpServers"]["heeler"];
+    let file = |name: &str| daemon.home().join(name).display().to_string();
+    let expected = json!([
+        "mcp",
+        "--addr",
+        "tls:localhost:7117",
+        "--token-file",
+        file("token"),
+        "--tls-ca",
+        file("ca.pem"),
+        "--env",
+        "API_KEY",
+        "--env",
+        "NOT_SET_HERE",
+        "--env",
+        "MODE=fast",
+    ]);
+    assert_eq!(server["args"], expected, "{printed:?}");
+    let served = daemon.heeler(["mcp", "--env", "NOT_SET_HERE"]).await;
+    assert_eq!(served.code, Some(2), "{served:?}");
+    assert!(served.stderr.contains("NOT_SET_HERE"), "{served:?}");
+}

@@ -24,6 +24,41 @@ pub(crate) fn parse_pattern(text: &str) -> Result<KeyValue, String> {
     parse(text).map_err(|_| "expected NAME=RE, e.g. ready='Listening on'".to_owned())
 }
 
+/// A variable for tasks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Variable {
+    Given(KeyValue),
+    /// The value is that in the environment of the command.
+    PassedOn(String),
+}
+
+impl Variable {
+    /// The variable with its value.
+    pub(crate) fn resolved(self) -> Result<KeyValue, String> {
+        match self {
+            Self::Given(variable) => Ok(variable),
+            Self::PassedOn(key) => parse_env(&key).map_err(|error| format!("--env {key}: {error}")),
+        }
+    }
+
+    /// The argument that it was parsed from.
+    pub(crate) fn to_argument(&self) -> String {
+        match self {
+            Self::Given(KeyValue { key, value }) => format!("{key}={value}"),
+            Self::PassedOn(key) => key.clone(),
+        }
+    }
+}
+
+/// Parses `KEY=VALUE`, or `KEY`, without looking for its value.
+pub(crate) fn parse_variable(text: &str) -> Result<Variable, String> {
+    match text.contains('=') {
+        true => parse(text).map(Variable::Given),
+        false if text.is_empty() => Err("expected KEY or KEY=VALUE".to_owned()),
+        false => Ok(Variable::PassedOn(text.to_owned())),
+    }
+}
+
 /// Parses `KEY=VALUE`, or `KEY` for the value in the caller's environment.
 pub(crate) fn parse_env(text: &str) -> Result<KeyValue, String> {
     if text.contains('=') {
