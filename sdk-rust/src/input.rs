@@ -84,8 +84,10 @@ impl InputWriter {
         let failure = Failure::default();
         let writer_id = options.writer_id;
         let writer_id = writer_id.unwrap_or_else(|| Uuid::now_v7().to_string());
-        let driver = Driver {
+        let mut driver = Driver {
             client,
+            behind: None,
+            closing: None,
             next: WriteInputRequest {
                 task_id: task_id.to_owned(),
                 writer_id: writer_id.clone(),
@@ -96,7 +98,9 @@ impl InputWriter {
         };
         let failed = Arc::clone(&failure);
         tokio::spawn(async move {
-            if let Err(error) = driver.run(jobs_end).await {
+            let mut jobs = jobs_end;
+            // The driver and its jobs are dropped after the error is there: their drop tells the writer to look for it.
+            if let Err(error) = driver.run(&mut jobs).await {
                 *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(error));
             }
         });
@@ -183,34 +187,42 @@ struct Driver {
     client: Client,
     /// The next call: its offset is known once the first one was answered.
     next: WriteInputRequest,
+    /// The job behind the data of the next call.
+    behind: Option<Job>,
+    /// The writer that waits for the close.
+    closing: Option<oneshot::Sender<()>>,
 }
 
 impl Driver {
-    async fn run(mut self, mut jobs: Receiver<Job>) -> Result<(), Error> {
+    async fn run(&mut self, jobs: &mut Receiver<Job>) -> Result<(), Error> {
         if self.next.take_over {
             self.call().await?;
         }
-        let mut next = jobs.recv().await;
-        while let Some(job) = next.take() {
+        while let Some(job) = self.job(jobs).await {
             match job {
                 Job::Write(bytes) => {
-                    let data;
-                    (data, next) = gather(bytes, &mut jobs);
-                    self.next.data = data;
+                    (self.next.data, self.behind) = gather(bytes, jobs);
                     self.write_all().await?;
                 }
                 Job::Flush(done) => drop(done.send(())),
                 Job::Close(done) => {
+                    self.closing = Some(done);
                     self.next.close = true;
                     self.write_all().await?;
-                    let _ = done.send(());
+                    if let Some(done) = self.closing.take() {
+                        let _ = done.send(());
+                    }
                 }
-            }
-            if next.is_none() {
-                next = jobs.recv().await;
             }
         }
         Ok(())
+    }
+
+    async fn job(&mut self, jobs: &mut Receiver<Job>) -> Option<Job> {
+        match self.behind.take() {
+            Some(job) => Some(job),
+            None => jobs.recv().await,
+        }
     }
 
     /// Writes the data of the next call, in as many calls as it takes.

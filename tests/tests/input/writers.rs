@@ -1,11 +1,15 @@
 //! One writer and many readers.
 
+use std::io::ErrorKind;
+
+use heeler_client::Client;
 use heeler_tests::{
     Daemon, SpawnRequestExt as _, argv,
     client::input::{at, status},
     secs, shell,
     v1::*,
 };
+use tokio::io::AsyncWriteExt as _;
 use tonic::Code::{Aborted, FailedPrecondition};
 
 use super::{output_until, refused::expect};
@@ -89,4 +93,36 @@ async fn one_writes_to_a_terminal_and_another_takes_over_only_by_saying_so() {
     };
     assert_eq!(api.write_input(freed).await.unwrap().writer_id, "");
     api.write(&id, 6, "5\n").await.unwrap();
+}
+
+/// I6: by the writer of the Rust client, at whichever call the refusal is seen.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_writer_that_is_refused_says_why() {
+    let daemon = Daemon::start().await;
+    let api = daemon.api().await;
+    let id = api.start(argv(["cat"]).with_input()).await.id;
+    let held = WriteInputRequest {
+        writer_id: "other".to_owned(),
+        take_over: true,
+        ..status(&id)
+    };
+    api.write_input(held).await.unwrap();
+    let client = Client::connect(daemon.address().parse().unwrap());
+    let task = client.await.unwrap().task(&id);
+    for _ in 0..200 {
+        let mut closing = task.input();
+        let refused = closing.shutdown().await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::PermissionDenied, "{refused:?}");
+        let mut writing = task.input();
+        let refused = async {
+            loop {
+                writing.write_all(b"x").await?;
+                writing.flush().await?;
+            }
+        };
+        let refused: std::io::Result<()> = refused.await;
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::PermissionDenied, "{refused:?}");
+    }
+    api.kill(&id).await;
 }
