@@ -84,8 +84,8 @@ impl ConnectOptions {
     pub const TLS_CA_ENV: &'static str = "HEELER_TLS_CA";
 
     /// The defaults: the token in the file that `HEELER_TOKEN_FILE` names, else that of the task that the
-    /// program runs in, else, for a loopback address, the token of this user's own daemon; the authority in
-    /// the file that `HEELER_TLS_CA` names, else those of the system.
+    /// program runs in, for a loopback address and the one in `HEELER_ADDR`, else, for a loopback address, the token of
+    /// this user's own daemon; the authority in the file that `HEELER_TLS_CA` names, else those of the system.
     pub fn new() -> Self {
         Self::default()
     }
@@ -153,8 +153,10 @@ impl ConnectOptions {
                 Err(source) => Err(CredentialsError::TokenFile { path, source }),
             };
         }
-        if let Ok(token) = env::var(Self::TASK_TOKEN_ENV)
-            && !token.is_empty()
+        let of_task = env::var(Self::TASK_TOKEN_ENV).ok();
+        let own = Address::from_env().ok().flatten();
+        if let Some(token) = of_task.filter(|token| !token.is_empty())
+            && is_of_own_daemon(address, own.as_ref())
         {
             return bearer(&token).map(Some);
         }
@@ -181,6 +183,13 @@ impl ConnectOptions {
         config.alpn_protocols = vec![b"h2".to_vec()];
         Ok(TlsConnector::from(Arc::new(config)))
     }
+}
+
+/// Returns whether an address may be that of the daemon of the task that the program runs in: the one that the daemon
+/// has put into the environment, or another one of this machine, where it may listen on TCP as well. Others do not get
+/// the task's token.
+fn is_of_own_daemon(address: &Address, own: Option<&Address>) -> bool {
+    address.is_loopback() || own == Some(address)
 }
 
 fn from_env(name: &str) -> Option<PathBuf> {
@@ -290,6 +299,28 @@ mod tests {
         let authorization = ("authorization".to_owned(), "Bearer abc".to_owned());
         assert_eq!(headers(&options, &tcp()), [authorization]);
         assert_eq!(headers(&options, &"unix:/x".parse().unwrap()), []);
+    }
+
+    /// K4
+    #[test]
+    fn the_token_of_a_task_is_for_its_own_daemon() {
+        let address = |text: &str| text.parse::<Address>().unwrap();
+        let elsewhere = address("tls:other.example:7117");
+        for (own, expected) in [
+            (None, false),
+            (Some("unix:/run/heeler.sock"), false),
+            (Some("tls:build.example.com:7117"), false),
+            (Some("tls:other.example:7118"), false),
+            (Some("tls:other.example:7117"), true),
+        ] {
+            let own = own.map(address);
+            assert_eq!(
+                is_of_own_daemon(&elsewhere, own.as_ref()),
+                expected,
+                "{own:?}"
+            );
+            assert!(is_of_own_daemon(&tcp(), own.as_ref()));
+        }
     }
 
     /// H8
