@@ -81,10 +81,14 @@ impl Model {
         }
     }
 
-    /// Keeps a task: a finished one only if it is selected.
+    /// Keeps a task: a finished one only if it is selected. The selection leaves one that the filter hides from now on.
     fn put(&mut self, task: BackgroundTask) {
         let is_selected = self.selected.as_deref() == Some(&task.id);
-        if is_selected || !status::is_finished(&task) {
+        if is_selected && !matches(&task, &self.filter.to_lowercase()) {
+            let at = self.position();
+            self.tasks.insert(task.id.clone(), task);
+            self.select(at);
+        } else if is_selected || !status::is_finished(&task) {
             self.tasks.insert(task.id.clone(), task);
             self.select_any();
         } else {

@@ -76,6 +76,7 @@ impl Pane {
         }
         if self.lines.len() > MOST_LINES {
             self.lines.pop_front();
+            self.below = self.below.min(MOST_LINES - 1);
         }
     }
 

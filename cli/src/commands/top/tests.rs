@@ -265,3 +265,34 @@ fn the_output_follows_and_can_be_scrolled_back() {
     }
     assert!(pane.last(usize::MAX).len() <= 2000);
 }
+
+/// H6
+#[test]
+fn a_place_that_was_scrolled_to_keeps_its_lines_until_they_are_dropped() {
+    let mut pane = Pane::default();
+    pane.push(&chunk("1\n2\n3\n"));
+    pane.scroll(-1);
+    for _ in 0..5000 {
+        pane.push(&chunk("line\n"));
+    }
+    assert_eq!(pane.last(2).len(), 1, "the oldest line");
+    pane.scroll(8);
+    assert_eq!(pane.last(2).len(), 2);
+}
+
+/// H6: a row that an event hides is not acted on.
+#[test]
+fn the_selection_leaves_a_row_that_the_filter_comes_to_hide() {
+    let tasks = ["a", "b", "c"].map(|id| task(id, "s", "", 1));
+    let mut model = model(&tasks);
+    press(&mut model, "/running\nj");
+    assert_eq!(selected(&model), "b");
+    let stopping = BackgroundTask {
+        state: TaskState::Stopping.into(),
+        ..tasks[1].clone()
+    };
+    model.apply(event(TaskEventType::Stopping, stopping));
+    assert_eq!(ids(&model), ["a", "c"]);
+    assert_eq!(selected(&model), "c");
+    assert_eq!(press(&mut model, "d"), Effect::Detach("c".to_owned()));
+}
