@@ -149,11 +149,13 @@ impl Send {
                 data,
                 ..WriteInputRequest::default()
             };
-            let response = cx.client.write_input(request).await?;
+            let mut response = cx.client.write_input(request).await?;
             let taken = (response.taken_bytes as usize).min(input.len());
             input = input.split_off(taken);
             take_over = false;
             if input.is_empty() {
+                // That of all calls.
+                response.taken_bytes = u32::try_from(size).unwrap_or(u32::MAX);
                 cx.print_json(&response)?;
                 return Ok(());
             }

@@ -2,6 +2,7 @@
 
 use heeler_tests::{
     Api, Daemon, SpawnRequestExt as _, argv,
+    cli::CommandResult,
     outcome::{exit_code, proof_of},
     terminal::Modes,
     v1::*,
@@ -293,4 +294,16 @@ async fn send_writes_text_keys_and_the_end() {
     assert_eq!(refused.code, Some(1), "{refused:?}");
     assert!(refused.stderr.contains("has no input"), "{refused:?}");
     proof_of(&api.kill(&without).await.task.unwrap());
+}
+
+/// I1: input that takes several calls.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn send_with_json_counts_the_bytes_of_all_calls() {
+    let daemon = Daemon::start().await;
+    let id = daemon.spawned(&["-i", "-c", "cat > /dev/null"]).await;
+    std::fs::write(daemon.path("text"), vec![b'x'; 3 << 20]).unwrap();
+    let mut send = daemon.cli(["send", &id, "-", "--eof", "--json"]);
+    send.stdin(std::fs::File::open(daemon.path("text")).unwrap());
+    let sent = CommandResult::of(send).await.ok().json();
+    assert_eq!(sent["takenBytes"], 3 << 20, "{sent}");
 }
