@@ -1,14 +1,15 @@
 //! The keyboard of a session: waits for the detach key. Ctrl-C and the like stay signals, unless the task
 //! has a terminal of its own: then every other key is for the task.
 //!
-//! The terminal's modes are restored at the end, on a panic, and before the command is suspended. They are
-//! changed only while this process group has the terminal: the kernel would stop any other group.
+//! The modes of the terminal's line discipline are restored at the end, on a panic, and before the command is suspended;
+//! those that the task's output has changed are the output's (`terminal_modes`). They are changed only while this process
+//! group has the terminal: the kernel would stop any other group.
 
 use std::{
-    io::{self, IsTerminal},
+    io::{self, IsTerminal, Write},
     os::fd::AsFd,
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use heeler_client::Bytes;
@@ -23,7 +24,7 @@ use nix::{
     },
     unistd::{getpgrp, read, tcgetpgrp},
 };
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, error::TrySendError};
 
 use crate::args::value::detach_key::DetachKey;
 
@@ -53,8 +54,15 @@ enum KeyMode {
     Raw,
 }
 
-/// The pieces of typed text that wait for the daemon.
-const PIECES: usize = 16;
+/// The most bytes of one read.
+const PIECE: usize = 1024;
+/// The pieces of typed text that wait for the daemon: 1 MiB.
+const PIECES: usize = 1024;
+/// The time without room after which keys are dropped, and the interval of tries.
+const NO_ROOM_FOR: Duration = Duration::from_secs(1);
+const TRY_INTERVAL: Duration = Duration::from_millis(10);
+/// Tells a person that keys are dropped, as a terminal does whose input is full.
+const BELL: &[u8] = b"\x07";
 
 impl Keyboard {
     /// Reads the detach key alone, if stdin is a terminal and this process group has it.
@@ -85,7 +93,12 @@ impl Keyboard {
             presses,
         };
         terminal.set_key_mode();
-        let keys = Keys { key, press, typed };
+        let mut keys = Keys {
+            key,
+            press,
+            typed,
+            has_room: true,
+        };
         // The thread ends with the process.
         thread::Builder::new()
             .name("keys".to_owned())
@@ -174,11 +187,13 @@ struct Keys {
     press: mpsc::Sender<()>,
     /// `None`: keys other than the detach key are dropped.
     typed: Option<mpsc::Sender<Bytes>>,
+    /// False once keys were dropped, until others are taken.
+    has_room: bool,
 }
 
 impl Keys {
     /// Reports the keys until the terminal is gone or the session has ended.
-    fn read(&self) {
+    fn read(&mut self) {
         let stdin = io::stdin();
         while !self.press.is_closed() {
             let mut wanted = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
@@ -191,7 +206,7 @@ impl Keys {
                 thread::sleep(CHECK_INTERVAL);
                 continue;
             }
-            let mut typed = [0; 1024];
+            let mut typed = [0; PIECE];
             match read(&stdin, &mut typed) {
                 Ok(0) if hung_up(&wanted[0]) => return,
                 Ok(count) => self.report(&typed[..count]),
@@ -202,16 +217,43 @@ impl Keys {
     }
 
     /// Drops the keys behind the detach key with it.
-    fn report(&self, typed: &[u8]) {
+    fn report(&mut self, typed: &[u8]) {
         let is_key = |byte: &u8| self.key == DetachKey::Byte(*byte);
         let end = typed.iter().position(is_key);
         let text = &typed[..end.unwrap_or(typed.len())];
-        if let Some(sender) = self.typed.as_ref().filter(|_| !text.is_empty()) {
-            // The task may not read any more.
-            let _ = sender.blocking_send(Bytes::copy_from_slice(text));
-        }
+        let wait = match (end, self.has_room) {
+            (None, true) => NO_ROOM_FOR,
+            (Some(_), _) | (None, false) => Duration::ZERO,
+        };
+        self.pass_on(text, wait);
         if end.is_some() {
             let _ = self.press.try_send(());
+        }
+    }
+
+    /// Passes text on, or drops it if there is no room for this long: a task that does not read, or a daemon that is
+    /// away, does not keep the detach key from being seen.
+    fn pass_on(&mut self, text: &[u8], wait: Duration) {
+        let Some(sender) = self.typed.as_ref().filter(|_| !text.is_empty()) else {
+            return;
+        };
+        let begun = Instant::now();
+        let mut piece = Bytes::copy_from_slice(text);
+        loop {
+            match sender.try_send(piece) {
+                Ok(()) => {
+                    self.has_room = true;
+                    return;
+                }
+                Err(TrySendError::Closed(_)) => return,
+                Err(TrySendError::Full(_)) if begun.elapsed() >= wait => break,
+                Err(TrySendError::Full(same)) => piece = same,
+            }
+            thread::sleep(TRY_INTERVAL);
+        }
+        if self.has_room {
+            self.has_room = false;
+            let _ = io::stderr().write_all(BELL);
         }
     }
 }
