@@ -11,12 +11,12 @@ use std::{
     thread,
 };
 
-use heeler_client::{Bytes, InputOptions, Task};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use tokio::{
-    io::AsyncWriteExt,
-    sync::{mpsc, oneshot},
+use heeler_client::{
+    Bytes, Client, Error, InputOptions, Task,
+    v1::{WriteInputRequest, WriteInputResponse},
 };
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use tokio::{io::AsyncWriteExt, sync::mpsc};
 
 use super::keyboard;
 use crate::{args::input::InputArgs, failure::Failure, out};
@@ -24,6 +24,8 @@ use crate::{args::input::InputArgs, failure::Failure, out};
 /// The bytes of one read. The pieces that wait are few: the daemon keeps the rest in the pipe.
 const PIECE: usize = 64 * 1024;
 const PIECES: usize = 4;
+/// The most pieces that are taken at once.
+const TAKEN: usize = 64;
 
 /// The origin of a task's input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,16 +69,22 @@ fn is_piped() -> bool {
     })
 }
 
-/// Returns once stdin has no writer and stdout no reader; pending for ever if that cannot be known.
-pub(crate) fn watch_caller(writer_id: &str) -> io::Result<PassedInput> {
-    let (gone, caller_gone) = oneshot::channel();
+/// Starts a thread that tells once stdin has no writer and stdout no reader. It ends with the process.
+fn tell_of_caller(gone: mpsc::Sender<()>) -> io::Result<()> {
     thread::Builder::new()
         .name("caller".to_owned())
         .spawn(move || {
             if await_no_writer() && await_no_reader() {
-                let _ = gone.send(());
+                let _ = gone.try_send(());
             }
         })?;
+    Ok(())
+}
+
+/// An input that the shim passes on itself: only the caller is watched.
+pub(crate) fn watch_caller(writer_id: &str) -> io::Result<PassedInput> {
+    let (gone, caller_gone) = mpsc::channel(1);
+    tell_of_caller(gone)?;
     Ok(PassedInput {
         // The shim passes the bytes on.
         passing: tokio::spawn(std::future::pending()),
@@ -92,8 +100,8 @@ pub(crate) struct Input {
     pieces: mpsc::Receiver<Bytes>,
     at_end: AtEnd,
     options: InputOptions,
-    /// Resolves when stdin has ended and the reader of stdout is gone: so is the caller.
-    caller_gone: Option<oneshot::Receiver<()>>,
+    /// Has a message when stdin has no writer, or has ended, and the reader of stdout is gone: so is the caller.
+    caller_gone: Option<mpsc::Receiver<()>>,
 }
 
 /// The fate of the task's input at the end of the pieces.
@@ -107,13 +115,15 @@ impl Input {
     /// Stdin, read by a thread that ends with the process.
     pub(crate) fn stdin() -> io::Result<Self> {
         let (sender, pieces) = mpsc::channel(PIECES);
-        let (gone, caller_gone) = oneshot::channel();
+        let (gone, caller_gone) = mpsc::channel(1);
+        // The reader waits behind a task that does not read.
+        tell_of_caller(gone.clone())?;
         thread::Builder::new()
             .name("input".to_owned())
             .spawn(move || {
                 read_stdin(sender);
                 if await_no_reader() {
-                    let _ = gone.send(());
+                    let _ = gone.try_send(());
                 }
             })?;
         Ok(Self {
@@ -164,8 +174,11 @@ impl Input {
                 writer.flush().await?;
                 let _ = claimed.try_send(());
                 let mut is_first = true;
-                while let Some(piece) = pieces.recv().await {
-                    writer.write_all(&piece).await?;
+                let mut taken = Vec::new();
+                while pieces.recv_many(&mut taken, TAKEN).await > 0 {
+                    for piece in taken.drain(..) {
+                        writer.write_all(&piece).await?;
+                    }
                     if at_end == AtEnd::LeaveOpen {
                         // A person is told at once that a key is refused.
                         writer.flush().await?;
@@ -204,7 +217,7 @@ pub(crate) struct PassedInput {
     /// Has a message when this client may have the input from then on: at the start, after a take-over, and after the
     /// first write.
     claims: mpsc::Receiver<()>,
-    caller_gone: Option<oneshot::Receiver<()>>,
+    caller_gone: Option<mpsc::Receiver<()>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -235,22 +248,39 @@ impl PassedInput {
         &self.writer_id
     }
 
-    /// Lets other writers have the input of a task that continues.
-    pub(crate) async fn release(self, task: &Task) {
-        if self.passing.is_finished() {
-            return;
-        }
+    /// Lets other writers have the input of a task that continues, unless one of them has it.
+    pub(crate) async fn release(self, client: &Client, task: &Task) {
         self.passing.abort();
-        let none = InputOptions::default().writer_id("").take_over();
-        // The task may have ended.
-        let _ = task.input_with(none).flush().await;
+        let holder = holder(client, task).await;
+        if holder.is_ok_and(|holder| holder == self.writer_id) {
+            let none = WriteInputRequest {
+                take_over: true,
+                ..question(task)
+            };
+            // The task may have ended.
+            let _ = client.write_input(none).await;
+        }
+    }
+}
+
+/// The writer that has the input of a task; empty if none has.
+pub(crate) async fn holder(client: &Client, task: &Task) -> Result<String, Error> {
+    let WriteInputResponse { writer_id, .. } = client.write_input(question(task)).await?;
+    Ok(writer_id)
+}
+
+/// A write of nothing, which changes nothing.
+fn question(task: &Task) -> WriteInputRequest {
+    WriteInputRequest {
+        task_id: task.id().to_owned(),
+        ..WriteInputRequest::default()
     }
 }
 
 /// Waits until it is known whether the caller is gone; never returns if that cannot be known.
-async fn is_gone(caller_gone: &mut Option<oneshot::Receiver<()>>) -> bool {
+async fn is_gone(caller_gone: &mut Option<mpsc::Receiver<()>>) -> bool {
     match caller_gone {
-        Some(gone) => gone.await.is_ok(),
+        Some(gone) => gone.recv().await.is_some(),
         None => std::future::pending().await,
     }
 }

@@ -174,6 +174,26 @@ impl ForegroundOutput {
             .map_or_else(broken_pipe, WriterThread::error))
     }
 
+    /// Leaves the terminal as it was, for as long as the command is suspended.
+    pub(crate) async fn suspend_modes(&mut self) -> io::Result<()> {
+        let Some(restore) = self.modes.as_ref().map(TerminalModes::restore) else {
+            return Ok(());
+        };
+        self.make_room().await?;
+        self.waiting = Some(stdout(restore)).filter(|_| self.writer.is_some());
+        self.written().await
+    }
+
+    /// Changes the terminal again.
+    pub(crate) async fn resume_modes(&mut self) -> io::Result<()> {
+        let Some(redo) = self.modes.as_ref().map(TerminalModes::redo) else {
+            return Ok(());
+        };
+        self.make_room().await?;
+        self.waiting = Some(stdout(redo)).filter(|_| self.writer.is_some());
+        Ok(())
+    }
+
     async fn make_room(&mut self) -> io::Result<()> {
         while self.is_full() {
             self.advance().await?;

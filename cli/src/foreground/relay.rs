@@ -5,7 +5,7 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::{self, IoSlice, Write},
+    io::{self, IoSlice, Read},
     os::{
         fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
         unix::{
@@ -31,13 +31,15 @@ use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::UnixStream,
     sync::oneshot,
-    time::timeout,
+    time::{Instant, timeout, timeout_at},
 };
 
-use super::output::ForegroundOutput;
+use super::{output::ForegroundOutput, writer_thread::write_piece};
 
 /// The time that a shim has for an answer.
 const ANSWER_WITHIN: Duration = Duration::from_millis(ANSWER_MILLIS);
+/// The time that a shim has to end a relay.
+const ENDS_WITHIN: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(crate) struct Relay {
@@ -45,6 +47,8 @@ pub(crate) struct Relay {
     /// The received part of the last message.
     end: [u8; 8],
     filled: usize,
+    /// Present once the shim was asked to end the relay.
+    deadline: Option<Instant>,
     /// Resolve when all bytes are copied to streams that are no pipes.
     copies: Vec<oneshot::Receiver<()>>,
 }
@@ -98,19 +102,25 @@ impl Relay {
             socket,
             end: [0; 8],
             filled: 0,
+            deadline: None,
             copies,
         })
     }
 
     /// Waits for the end of the relay; returns the offset of the first byte that was not relayed, or `None` if the
-    /// shim was killed. Cancel safe.
+    /// shim was killed or does not answer. A terminal that takes nothing for a while delays it. Cancel safe.
     pub(crate) async fn ended(&mut self) -> Option<u64> {
         while let Some(room) = self
             .end
             .get_mut(self.filled..)
             .filter(|room| !room.is_empty())
         {
-            match self.socket.read(room).await {
+            let read = self.socket.read(room);
+            let read = match self.deadline {
+                Some(deadline) => timeout_at(deadline, read).await.ok()?,
+                None => read.await,
+            };
+            match read {
                 Ok(len @ 1..) => self.filled += len,
                 Ok(_) | Err(_) => break,
             }
@@ -127,6 +137,7 @@ impl Relay {
     pub(crate) async fn leave(&mut self) {
         // It may have ended.
         let _ = self.socket.shutdown().await;
+        self.deadline = Some(Instant::now() + ENDS_WITHIN);
     }
 }
 
@@ -193,15 +204,29 @@ fn pipe_or_socket(fd: BorrowedFd<'_>, access: Access) -> Option<OwnedFd> {
 
 /// A pipe whose bytes are copied to this file or terminal.
 fn copied_pipe(to: BorrowedFd<'_>) -> io::Result<(OwnedFd, oneshot::Receiver<()>)> {
-    let mut to = File::from(to.try_clone_to_owned()?);
-    let (mut reader, writer) = io::pipe()?;
+    let to = File::from(to.try_clone_to_owned()?);
+    let (reader, writer) = io::pipe()?;
     let (done, copied) = oneshot::channel();
     thread::Builder::new()
         .name("copy".to_owned())
         .spawn(move || {
             // The shim ends the relay when nobody reads the pipe.
-            let _ = io::copy(&mut reader, &mut to).and_then(|_| to.flush());
+            let _ = copy(reader, &to);
             let _ = done.send(());
         })?;
     Ok((writer.into(), copied))
+}
+
+/// Copies a pipe through a buffer. `io::copy` would splice it, and hold the lock of the pipe for as long as a terminal takes
+/// nothing: the shim could not even close its end.
+fn copy(mut from: io::PipeReader, to: &File) -> io::Result<()> {
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(count) => write_piece(to, &buffer[..count])?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }

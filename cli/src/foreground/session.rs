@@ -1,28 +1,24 @@
 //! The loop of `run` and `attach`: writes the task's output as it comes, reacts to signals and to the
 //! detach key, and ends with the Attach stream.
 
+mod ending;
 mod incoming;
+mod relayed;
 
-use std::{io, time::Duration};
+use std::io;
 
 use heeler_client::{
-    Attach, AttachEnded, AttachItem, AttachOptions, CancelOptions, Client, DetachOptions, Error,
-    InputOptions, StreamExt, Task,
-    v1::{
-        AttachEndReason, BackgroundTask, CancelResult, DetachOutcome, DetachResult,
-        WriteInputRequest, WriteInputResponse,
-    },
+    Attach, AttachEnded, AttachItem, CancelOptions, Client, DetachOptions, Error, StreamExt, Task,
+    v1::{AttachEndReason, BackgroundTask, CancelResult, DetachOutcome, DetachResult},
 };
 use nix::sys::signal::Signal;
-use tokio::{io::AsyncWriteExt, task::JoinSet, time::timeout};
+use tokio::task::JoinSet;
 
 use super::{
-    closing_message::closing_message,
-    input::{Input, InputEvent, PassedInput, watch_caller},
+    input::{self, Input, InputEvent, PassedInput},
     keyboard::Keyboard,
-    late_output::{LateOutput, ReadUntil},
+    late_output::LateOutput,
     output::ForegroundOutput,
-    relay::Relay,
     signals::{Received, Signals},
 };
 use crate::{
@@ -30,16 +26,9 @@ use crate::{
     exit::Exit,
     failure::Failure,
     out,
-    render::{outcome, proof, status},
+    render::{proof, status},
 };
-
-/// An offset beyond any output.
-const NO_OUTPUT: u64 = 1 << 62;
-/// The time that a shim has to end a relay.
-const RELAY_ENDS_WITHIN: Duration = Duration::from_secs(2);
-
-/// The time that the terminal has to take the last output of a command that a signal ends.
-const CLOSES_WITHIN: Duration = Duration::from_millis(200);
+use relayed::Relayed;
 
 /// The command that the session belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,15 +49,16 @@ pub(crate) enum StopSignal {
 }
 
 /// The terminal of the task.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TaskTerminal {
     None,
     /// It has the size of this command's own terminal, unless another client has the input.
-    SameSize(Box<Client>),
+    SameSize,
 }
 
 #[derive(Debug)]
 pub(crate) struct ForegroundSession {
+    client: Client,
     task: Task,
     mode: Mode,
     output: ForegroundOutput,
@@ -85,14 +75,6 @@ pub(crate) struct ForegroundSession {
     late_output: Option<LateOutput>,
 }
 
-/// A relay, and what goes on where it ends.
-#[derive(Debug)]
-struct Relayed {
-    relay: Relay,
-    writer_id: String,
-    options: fn(u64) -> AttachOptions,
-}
-
 #[derive(Debug, Default)]
 struct Progress {
     ended: Option<AttachEnded>,
@@ -106,8 +88,12 @@ struct Progress {
     stopped: Option<Exit>,
     has_survivors: bool,
     output_error: Option<io::Error>,
+    /// The detach key was pressed, and the daemon has not answered.
+    is_detaching: bool,
     /// `heeler attach` leaves a background task.
     left: bool,
+    /// The stream has broken for good.
+    is_lost: bool,
 }
 
 #[derive(Debug)]
@@ -120,6 +106,7 @@ enum Response {
 
 impl ForegroundSession {
     pub(crate) fn new(
+        client: Client,
         task: Task,
         mode: Mode,
         output: ForegroundOutput,
@@ -127,6 +114,7 @@ impl ForegroundSession {
         signals: Signals,
     ) -> Self {
         Self {
+            client,
             task,
             mode,
             output,
@@ -148,52 +136,40 @@ impl ForegroundSession {
         self
     }
 
-    /// Passes stdin on to the task: lets its shim read and write this command's streams, if it can, or passes them on
-    /// itself. Returns the Attach stream for the rest. `options`: those of an Attach from an offset on.
-    pub(crate) async fn pass_stdin(
-        &mut self,
-        uid: &str,
-        options: fn(u64) -> AttachOptions,
-    ) -> io::Result<Attach> {
-        // With a random id, by which the shim knows this client.
-        let mut claim = self.task.input_with(InputOptions::default().take_over());
-        let writer_id = claim.writer_id().to_owned();
-        let relay = match claim.flush().await {
-            Ok(()) => {
-                let (output, at) = (&mut self.output, &mut self.progress.offset);
-                Relay::begin(&self.task, uid, &writer_id, output, at).await
+    /// Runs until the Attach stream has ended, or until a signal or a key ends the command before.
+    pub(crate) async fn run(mut self, attach: Attach) -> Result<Exit, Failure> {
+        match self.follow(attach).await {
+            Ok(None) => self.finish().await,
+            Ok(Some(exit)) => {
+                self.leave().await;
+                Ok(exit)
             }
-            Err(_) => None,
-        };
-        let Some(relay) = relay else {
-            let input = Input::stdin()?.writer_id(&writer_id);
-            self.input = Some(input.pass_to(&self.task));
-            return Ok(self.task.attach_with(options(self.progress.offset)));
-        };
-        self.input = Some(watch_caller(&writer_id)?);
-        self.relay = Some(Relayed {
-            relay,
-            writer_id,
-            options,
-        });
-        Ok(self.task.attach_with(options(NO_OUTPUT)))
+            Err(failure) => {
+                let note = self.lost_connection();
+                self.leave().await;
+                if let Some(note) = note {
+                    out::note(&note);
+                }
+                Err(failure)
+            }
+        }
     }
 
-    /// Runs until the Attach stream has ended, or until a signal or a key ends the command before.
-    pub(crate) async fn run(mut self, mut attach: Attach) -> Result<Exit, Failure> {
+    /// Returns an exit if the command ends before the stream.
+    async fn follow(&mut self, mut attach: Attach) -> Result<Option<Exit>, Failure> {
         while !self.is_done() {
             let has_room = !self.output.is_full();
-            let is_open = self.progress.ended.is_none() && has_room;
+            let is_relay_ending = self.relay.as_ref().is_some_and(Relayed::is_ending);
+            let is_open = self.progress.ended.is_none() && has_room && !is_relay_ending;
             tokio::select! {
                 received = self.signals.next() => {
-                    if let Some(exit) = self.handle_signal(received) {
-                        let close = self.output.close(self.keyboard, None);
-                        // The terminal may be stopped or gone.
-                        let _ = timeout(CLOSES_WITHIN, close).await;
-                        return Ok(exit);
+                    if received == Received::Suspend {
+                        self.suspend().await;
+                    } else if let Some(exit) = self.handle_signal(received) {
+                        return Ok(Some(exit));
                     }
                 }
-                () = self.keyboard.pressed(), if self.calls.is_empty() => self.detach(),
+                () = self.keyboard.pressed() => self.detach()?,
                 event = next_of_input(&mut self.input) => match event {
                     InputEvent::Claimed => self.resize(),
                     InputEvent::CallerGone if self.mode == Mode::Attach => {}
@@ -203,46 +179,19 @@ impl ForegroundSession {
                 },
                 Some(response) = self.calls.join_next() => self.handle_response(response.ok()),
                 written = self.output.advance() => self.handle_written(written)?,
-                end = relay_ended(&mut self.relay), if self.relay.is_some() => {
-                    attach = self.go_on(end)?;
-                }
-                item = attach.next(), if is_open => {
-                    if let Some(Ok(AttachItem::Ended(ended))) = &item {
-                        self.end_relay(ended).await;
+                end = relayed::ended(&mut self.relay), if self.relay.is_some() => {
+                    if let Some(next) = self.after_relay(end)? {
+                        attach = next;
                     }
-                    self.handle_item(item)?;
                 }
+                item = attach.next(), if is_open => match (item, &mut self.relay) {
+                    (Some(Ok(AttachItem::Ended(ended))), Some(relayed)) => relayed.leave(ended).await,
+                    (item, _) => self.handle_item(item)?,
+                },
                 late = incoming::next(&mut self.late_output), if has_room => self.handle_late(late)?,
             }
         }
-        self.finish().await
-    }
-
-    /// Passes the streams on by itself, from where a relay has ended.
-    fn go_on(&mut self, end: Option<u64>) -> io::Result<Attach> {
-        let offset = end.unwrap_or(NO_OUTPUT);
-        self.progress.offset = offset;
-        let Some(relayed) = self.relay.take() else {
-            return Ok(self.task.attach_with(AttachOptions::from_offset(offset)));
-        };
-        let input = Input::stdin()?.writer_id(&relayed.writer_id);
-        self.input = Some(input.pass_to(&self.task));
-        Ok(self.task.attach_with((relayed.options)(offset)))
-    }
-
-    /// Ends a relay with the Attach stream. Output that it has left is read like late output.
-    async fn end_relay(&mut self, ended: &AttachEnded) {
-        let Some(mut relayed) = self.relay.take() else {
-            return;
-        };
-        relayed.relay.leave().await;
-        let end = timeout(RELAY_ENDS_WITHIN, relayed.relay.ended()).await;
-        let Ok(Some(offset)) = end else { return };
-        self.progress.offset = offset;
-        if ended.reason == AttachEndReason::Finished && offset < ended.task.output_bytes {
-            let late = LateOutput::open(&self.task, offset, ReadUntil::TaskEnd);
-            self.late_output = Some(late);
-        }
+        Ok(None)
     }
 
     fn is_done(&self) -> bool {
@@ -289,22 +238,18 @@ impl ForegroundSession {
 
     /// Gives the task's terminal the size of this one, unless it follows that of another client, which has the input.
     fn resize(&mut self) {
-        let TaskTerminal::SameSize(client) = &self.terminal else {
+        if self.terminal == TaskTerminal::None {
             return;
-        };
+        }
         let (Some(input), Some(size)) = (&self.input, terminal_size::own()) else {
             return;
         };
-        let (client, task) = (client.clone(), self.task.clone());
+        let (client, task) = (self.client.clone(), self.task.clone());
         let own = input.writer_id().to_owned();
         self.calls.spawn(async move {
-            let question = WriteInputRequest {
-                task_id: task.id().to_owned(),
-                ..WriteInputRequest::default()
-            };
             // The task may have ended.
-            if let Ok(WriteInputResponse { writer_id, .. }) = client.write_input(question).await
-                && (writer_id.is_empty() || writer_id == own)
+            if let Ok(holder) = input::holder(&client, &task).await
+                && (holder.is_empty() || holder == own)
             {
                 let _ = task.resize_terminal(size.columns, size.rows).await;
             }
@@ -312,14 +257,26 @@ impl ForegroundSession {
         });
     }
 
-    fn detach(&mut self) {
+    /// Detaches the task. If the daemon does not answer, a second press ends the command.
+    fn detach(&mut self) -> Result<(), Failure> {
+        if self.progress.is_detaching {
+            let id = self.task.id();
+            return Err(Failure::Other(format!(
+                "the daemon has not answered: {id} may still be in the foreground, where its --on-disconnect applies"
+            )));
+        }
+        self.progress.is_detaching = true;
         let options = DetachOptions::new().actor("heeler").reason("detach key");
         let task = self.task.clone();
         self.calls
             .spawn(async move { Response::Detached(task.detach(options).await) });
+        Ok(())
     }
 
     fn handle_response(&mut self, response: Option<Response>) {
+        if let Some(Response::Detached(_)) = response {
+            self.progress.is_detaching = false;
+        }
         match response {
             Some(Response::Cancelled(Ok(result))) => self.cancelled(&result),
             Some(Response::Detached(Ok(result))) => self.detached(&result),
@@ -372,42 +329,6 @@ impl ForegroundSession {
             }
         }
     }
-
-    /// Writes the rest of the output and the closing message.
-    async fn finish(mut self) -> Result<Exit, Failure> {
-        let is_finished = |ended: &AttachEnded| ended.reason == AttachEndReason::Finished;
-        let continues = !self.progress.ended.as_ref().is_some_and(is_finished);
-        if let Some(input) = self.input.take().filter(|_| continues) {
-            input.release(&self.task).await;
-        }
-        let ended = self.progress.ended.take();
-        tokio::select! {
-            written = self.output.close(self.keyboard, ended.as_ref()) => written?,
-            _ = self.signals.next() => {}
-        }
-        let Some(ended) = ended else {
-            return Ok(Exit::Success);
-        };
-        if let Some(error) = self.progress.output_error {
-            return Err(Failure::TaskOutput(error));
-        }
-        let message = closing_message(&ended, self.progress.stop_requests);
-        for text in message.iter().chain(&status::missing_output(&ended.task)) {
-            out::note(text);
-        }
-        match self.progress.has_survivors {
-            true => Ok(Exit::Failed),
-            false => Ok(exit(&ended, self.progress.first_signal)),
-        }
-    }
-}
-
-/// The end of a relay, and the offset of the first byte that is left; never returns without one.
-async fn relay_ended(relayed: &mut Option<Relayed>) -> Option<u64> {
-    match relayed {
-        Some(relayed) => relayed.relay.ended().await,
-        None => std::future::pending().await,
-    }
 }
 
 /// The next event of the input; never returns without one.
@@ -415,18 +336,5 @@ async fn next_of_input(input: &mut Option<PassedInput>) -> InputEvent {
     match input {
         Some(input) => input.next().await,
         None => std::future::pending().await,
-    }
-}
-
-fn exit(ended: &AttachEnded, signal: Option<Signal>) -> Exit {
-    match ended.reason {
-        AttachEndReason::Detached => Exit::Success,
-        AttachEndReason::LeaderExited
-        | AttachEndReason::Finished
-        | AttachEndReason::Unspecified => match (outcome::exit_code(&ended.task), signal) {
-            // The task was stopped in its queue, and never had a leader.
-            (None, Some(signal)) => Exit::Signalled(signal),
-            (Some(_), _) | (None, None) => Exit::of_task(&ended.task),
-        },
     }
 }

@@ -1,7 +1,8 @@
 //! The terminal modes that a task's output has changed. A task that is left or killed does not change them back: the
-//! terminal would stay on the alternate screen, or go on to report the mouse.
+//! terminal would stay on the alternate screen, or go on to report the mouse. While the command is suspended they are
+//! changed back as well, and made again when it goes on.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use anstyle_parse::state::{Action, State, state_change};
 
@@ -17,10 +18,11 @@ pub(crate) struct TerminalModes {
     state: State,
     /// The sequence so far, without its introducer.
     sequence: Vec<u8>,
-    /// The settings that are not as they are at rest.
-    changed: BTreeSet<Setting>,
-    /// The keyboard protocols on the terminal's stack.
+    /// The settings that are not as they are at rest, and the sequence that has made each so.
+    changed: BTreeMap<Setting, Vec<u8>>,
+    /// The keyboard protocols on the terminal's stack, and the sequence of the last one.
     keyboards: usize,
+    keyboard: Vec<u8>,
 }
 
 /// In the order in which they are changed back: what the alternate screen keeps for itself comes before it.
@@ -60,17 +62,17 @@ impl TerminalModes {
         } else if action == Action::EscDispatch {
             self.escape(byte);
         } else if action == Action::Execute && matches!(byte, SHIFT_OUT | SHIFT_IN) {
-            self.note(Setting::Characters, byte == SHIFT_OUT);
+            self.note(Setting::Characters, byte == SHIFT_OUT, vec![byte]);
         }
     }
 
     /// The sequences that change everything back.
-    pub(crate) fn restore(self) -> Vec<u8> {
+    pub(crate) fn restore(&self) -> Vec<u8> {
         let mut text = String::new();
         if self.keyboards > 0 {
             text.push_str(&format!("\x1b[<{}u", self.keyboards));
         }
-        for setting in self.changed {
+        for setting in self.changed.keys() {
             text.push_str(&match setting {
                 // To change the margins moves the cursor.
                 Setting::Margins => "\x1b7\x1b[r\x1b8".to_owned(),
@@ -78,7 +80,7 @@ impl TerminalModes {
                 Setting::Keypad => "\x1b>".to_owned(),
                 Setting::ModifiedKeys => "\x1b[>4m".to_owned(),
                 Setting::CursorShape => "\x1b[0 q".to_owned(),
-                Setting::Private(mode) if SET_AT_REST.contains(&mode) => format!("\x1b[?{mode}h"),
+                Setting::Private(mode) if SET_AT_REST.contains(mode) => format!("\x1b[?{mode}h"),
                 Setting::Private(mode) => format!("\x1b[?{mode}l"),
                 Setting::Attributes => "\x1b[m".to_owned(),
             });
@@ -86,9 +88,25 @@ impl TerminalModes {
         text.into_bytes()
     }
 
+    /// The sequences that make the changes again: the alternate screen before what it keeps for itself.
+    pub(crate) fn redo(&self) -> Vec<u8> {
+        let mut bytes = self
+            .changed
+            .values()
+            .rev()
+            .flatten()
+            .copied()
+            .collect::<Vec<u8>>();
+        for _ in 0..self.keyboards {
+            bytes.extend_from_slice(&self.keyboard);
+        }
+        bytes
+    }
+
     /// A control sequence that ends with this byte.
     fn control(&mut self, last: u8) {
         let sequence = std::mem::take(&mut self.sequence);
+        let whole = || [b"\x1b[".as_slice(), &sequence, &[last]].concat();
         match (sequence.as_slice(), last) {
             ([b'?', modes @ ..], b'h' | b'l') => {
                 for mode in modes.split(|byte| *byte == b';').filter_map(number) {
@@ -96,25 +114,38 @@ impl TerminalModes {
                     self.note(
                         Setting::Private(mode),
                         is_set != SET_AT_REST.contains(&mode),
+                        format!("\x1b[?{mode}{}", char::from(last)).into_bytes(),
                     );
                 }
             }
             ([b'>', b'4', level @ ..], b'm') => {
-                self.note(Setting::ModifiedKeys, !matches!(level, b"" | b";0"));
+                self.note(
+                    Setting::ModifiedKeys,
+                    !matches!(level, b"" | b";0"),
+                    whole(),
+                );
             }
-            ([b'>', ..], b'u') => self.keyboards += 1,
+            ([b'>', ..], b'u') => {
+                self.keyboards += 1;
+                self.keyboard = whole();
+            }
             ([b'<', count @ ..], b'u') => {
                 let count = number(count).unwrap_or(1);
                 self.keyboards = self.keyboards.saturating_sub(usize::from(count));
             }
             ([shape @ .., b' '], b'q') => {
-                self.note(Setting::CursorShape, !matches!(shape, b"" | b"0"));
+                self.note(Setting::CursorShape, !matches!(shape, b"" | b"0"), whole());
             }
             (margins, b'r') if is_numbers(margins) => {
-                self.note(Setting::Margins, !margins.is_empty());
+                let redo = [b"\x1b7".as_slice(), &whole(), b"\x1b8"].concat();
+                self.note(Setting::Margins, !margins.is_empty(), redo);
             }
             (attributes, b'm') if is_numbers(attributes) => {
-                self.note(Setting::Attributes, !matches!(attributes, b"" | b"0"));
+                self.note(
+                    Setting::Attributes,
+                    !matches!(attributes, b"" | b"0"),
+                    whole(),
+                );
             }
             _ => {}
         }
@@ -123,18 +154,20 @@ impl TerminalModes {
     /// An escape sequence that ends with this byte.
     fn escape(&mut self, last: u8) {
         match (self.sequence.as_slice(), last) {
-            ([], b'=') => self.note(Setting::Keypad, true),
-            ([], b'>') => self.note(Setting::Keypad, false),
-            ([b'('], set) => self.note(Setting::Characters, set != b'B'),
+            ([], b'=' | b'>') => self.note(Setting::Keypad, last == b'=', b"\x1b=".to_vec()),
+            ([b'('], set) => {
+                self.note(Setting::Characters, set != b'B', vec![b'\x1b', b'(', set]);
+            }
             // A reset of everything.
             ([], b'c') => *self = Self::default(),
             _ => {}
         }
     }
 
-    fn note(&mut self, setting: Setting, is_changed: bool) {
+    /// Notes a setting, and the sequence that has changed it.
+    fn note(&mut self, setting: Setting, is_changed: bool, redo: Vec<u8>) {
         match is_changed {
-            true => self.changed.insert(setting),
+            true => self.changed.insert(setting, redo),
             false => self.changed.remove(&setting),
         };
     }
@@ -172,6 +205,20 @@ mod tests {
         );
         let its_end = "\x1b[r\x1b>\x1b[>4m\x1b[m\x1b[?25h\x1b[?2004l\x1b[?1049l";
         assert_eq!(restored(&[editor, its_end]), "");
+    }
+
+    /// I5
+    #[test]
+    fn what_was_changed_back_can_be_changed_again() {
+        let editor = "\x1b[?1049h\x1b[>4;2m\x1b[?2004h\x1b=\x1b[1;24r\x1b[?25l\x1b[7m\x1b[>1u";
+        let mut modes = TerminalModes::default();
+        modes.read(editor.as_bytes());
+        let redo = modes.redo();
+        assert!(redo.starts_with(b"\x1b[7m\x1b[?2004h\x1b[?1049h\x1b[?25l"));
+        let mut again = TerminalModes::default();
+        again.read(&redo);
+        assert_eq!(again.restore(), modes.restore());
+        assert_eq!(again.redo(), redo);
     }
 
     /// I5

@@ -88,7 +88,7 @@ fn write_all(queue: &mut mpsc::Receiver<Piece>, stdout: &File, stderr: &File) ->
 }
 
 /// Writes all bytes, also if another process has made the file non-blocking.
-fn write_piece(mut file: &File, mut bytes: &[u8]) -> io::Result<()> {
+pub(super) fn write_piece(mut file: &File, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.write(bytes) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),

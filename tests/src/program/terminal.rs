@@ -11,10 +11,14 @@ use std::{
 };
 
 use nix::{
-    pty::{Winsize, openpty},
-    sys::termios::{LocalFlags, tcgetattr},
+    fcntl::{OFlag, open},
+    pty::{Winsize, grantpt, openpty, posix_openpt, ptsname_r, unlockpt},
+    sys::{
+        stat::Mode,
+        termios::{LocalFlags, tcgetattr},
+    },
 };
-use tokio::process::Child;
+use tokio::process::{Child, ChildStdin};
 
 use crate::{Daemon, Process, eventually, within};
 
@@ -39,6 +43,13 @@ pub struct AtTerminal {
     keys: File,
     /// The command's side, kept open so that its modes can be read after the command's exit.
     screen: OwnedFd,
+    shown: Arc<Mutex<Vec<u8>>>,
+}
+
+/// A terminal that takes no output until it is watched.
+#[derive(Debug)]
+pub struct SilentTerminal {
+    screen: File,
     shown: Arc<Mutex<Vec<u8>>>,
 }
 
@@ -76,6 +87,49 @@ impl Daemon {
         self.at_terminal_of(size, args, None)
     }
 
+    /// `heeler ARGS…` with stdin in a pipe, and stdout and stderr at a terminal that takes nothing yet.
+    pub fn at_silent_terminal<T: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = T>,
+    ) -> (Child, ChildStdin, SilentTerminal) {
+        let pty = openpty(&SIZE, None).unwrap();
+        let mut command = self.cli(args);
+        let screen = || Stdio::from(pty.slave.try_clone().unwrap());
+        command.stdin(Stdio::piped());
+        command.stdout(screen()).stderr(screen());
+        let mut child = command.spawn().unwrap();
+        let stdin = child.stdin.take().expect("it is piped");
+        let terminal = SilentTerminal {
+            screen: File::from(pty.master),
+            shown: Arc::default(),
+        };
+        (child, stdin, terminal)
+    }
+
+    /// `heeler ARGS…` at a new terminal, which the test reads itself; to drop it is to close its window.
+    pub fn at_unwatched_terminal<T: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = T>,
+    ) -> (Child, File) {
+        let (terminal, screen) = unshared().unwrap();
+        (self.spawn_at(&screen, args, None), terminal)
+    }
+
+    /// Starts a session whose controlling terminal is this one, then executes the command.
+    fn spawn_at<T: AsRef<OsStr>>(
+        &self,
+        terminal: &OwnedFd,
+        args: impl IntoIterator<Item = T>,
+        stdout: Option<Stdio>,
+    ) -> Child {
+        let mut command = self.wrapper("setsid");
+        command.arg("--ctty").arg(self.program()).args(args);
+        let screen = || Stdio::from(terminal.try_clone().unwrap());
+        command.stdin(screen()).stderr(screen());
+        command.stdout(stdout.unwrap_or_else(screen));
+        command.spawn().expect("there is a setsid")
+    }
+
     fn at_terminal_of<T: AsRef<OsStr>>(
         &self,
         size: Winsize,
@@ -83,14 +137,7 @@ impl Daemon {
         stdout: Option<Stdio>,
     ) -> AtTerminal {
         let pty = openpty(&size, None).unwrap();
-        // Starts a session whose controlling terminal is this one, then executes the command.
-        let mut command = self.wrapper("setsid");
-        command.arg("--ctty").arg(self.program()).args(args);
-        let screen = || Stdio::from(pty.slave.try_clone().unwrap());
-        command.stdin(screen()).stderr(screen());
-        command.stdout(stdout.unwrap_or_else(screen));
-        let child = command.spawn().expect("there is a setsid");
-        drop(command);
+        let child = self.spawn_at(&pty.slave, args, stdout);
         let (keys, shown) = (File::from(pty.master), Arc::default());
         watch(keys.try_clone().unwrap(), Arc::clone(&shown));
         AtTerminal {
@@ -100,6 +147,28 @@ impl Daemon {
             shown,
         }
     }
+}
+
+impl SilentTerminal {
+    /// Takes the output from here on.
+    pub fn watch(&self) {
+        watch(self.screen.try_clone().unwrap(), Arc::clone(&self.shown));
+    }
+
+    /// The text shown so far.
+    pub fn shown(&self) -> String {
+        String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned()
+    }
+}
+
+/// The two sides of a new terminal. No child inherits the first one, which would keep the window open.
+fn unshared() -> nix::Result<(File, OwnedFd)> {
+    let flags = OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
+    let master = posix_openpt(flags)?;
+    grantpt(&master)?;
+    unlockpt(&master)?;
+    let screen = open(ptsname_r(&master)?.as_str(), flags, Mode::empty())?;
+    Ok((File::from(OwnedFd::from(master)), screen))
 }
 
 /// Collects the output until the other side is closed. Queries are answered before they count as shown.

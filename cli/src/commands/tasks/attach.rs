@@ -37,15 +37,16 @@ killed it.
 
 Ctrl-C or another signal ends the command with 128+n, but not the task. If this was the last \
 client attached to a foreground task, the task's --on-disconnect applies: by default it is \
-stopped after 10s.
+stopped after 10s. Others can have the input then.
 
-If the task has a terminal and stdin is one, every key but Ctrl-B is for the task, and its terminal gets \
+If the task has a terminal and stdin is one, every key but Ctrl-B is for the task, Ctrl-C as well, and its terminal gets \
 the size of yours unless another client has its input. The questions that the task has asked its terminal before, such as that for the cursor's position, \
 are not asked again: your terminal's answers would be keys. With -i stdin is passed on to a task with a stdin. If another client has the \
 task's input, --take-over takes it; --read-only leaves it alone.
 
 Ctrl-B, if stdin is a terminal, moves a foreground task to the background, prints its id and \
-exits with 0, for all attached clients. On a background task it ends the command alone.";
+exits with 0, for all attached clients. On a background task it ends the command alone. If the daemon \
+does not answer, a second press ends the command.";
 
 /// Attach to a task and print its output
 #[derive(Debug, Args)]
@@ -108,10 +109,11 @@ impl Attach {
         let attach = task.attach_with(options);
         let (keyboard, input) = self.open(has_terminal).map_err(Failure::setup)?;
         let terminal = match has_terminal {
-            true => TaskTerminal::SameSize(Box::new(client)),
+            true => TaskTerminal::SameSize,
             false => TaskTerminal::None,
         };
-        let session = ForegroundSession::new(task, Mode::Attach, output, keyboard, signals);
+        let mode = Mode::Attach;
+        let session = ForegroundSession::new(client, task, mode, output, keyboard, signals);
         session.pass_input(input, terminal).run(attach).await
     }
 

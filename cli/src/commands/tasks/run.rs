@@ -64,7 +64,8 @@ ends it at once. SIGHUP or SIGKILL ends the command alone; then --on-disconnect 
 
 Ctrl-B, if stdin is a terminal, moves the task to the background: its id is printed as the last \
 line of stdout, and the command exits with 0. The same happens after the foreground timeout, when \
-another client detaches the task, and for a script that ends with an unquoted &.
+another client detaches the task, and for a script that ends with an unquoted &. If the daemon does \
+not answer, a second press ends the command alone.
 
 A task that must wait for its queue or its key says on stderr what it is waiting for. The time until it starts counts for no timeout.
 
@@ -171,12 +172,17 @@ impl Run {
             false => self.open(source).map_err(Failure::setup)?,
         };
         let terminal = match source {
-            Source::Keyboard if self.task.input.size.is_none() => {
-                TaskTerminal::SameSize(Box::new(client.clone()))
-            }
+            Source::Keyboard if self.task.input.size.is_none() => TaskTerminal::SameSize,
             Source::Keyboard | Source::Nothing | Source::Stdin => TaskTerminal::None,
         };
-        let session = ForegroundSession::new(task.clone(), mode, output, keyboard, signals);
+        let session = ForegroundSession::new(
+            client.clone(),
+            task.clone(),
+            mode,
+            output,
+            keyboard,
+            signals,
+        );
         let mut session = session.pass_input(input, terminal);
         let attach = match may_relay {
             true => session.pass_stdin(&uid, attach_from).await,

@@ -12,7 +12,6 @@ use super::{ForegroundSession, Mode, Response};
 use crate::{
     failure::Failure,
     foreground::late_output::{LateItem, LateOutput, ReadUntil},
-    out,
     render::spec,
 };
 
@@ -22,7 +21,7 @@ impl ForegroundSession {
         item: Option<Result<AttachItem, Error>>,
     ) -> Result<(), Failure> {
         let item = item.ok_or(Error::Incomplete { field: "ended" })?;
-        let item = item.inspect_err(|_| self.note_lost_connection())?;
+        let item = item.inspect_err(|_| self.progress.is_lost = true)?;
         self.progress.attached = true;
         match item {
             AttachItem::Ended(ended) => self.handle_ended(ended),
@@ -32,19 +31,6 @@ impl ForegroundSession {
         Ok(())
     }
 
-    /// `run` knows that its task exists; `attach` knows it after the first item.
-    fn note_lost_connection(&self) {
-        match self.mode {
-            Mode::Attach if !self.progress.attached => {}
-            Mode::Run(_) | Mode::Attach => {
-                let id = self.task.id();
-                out::note(&format!(
-                    "lost the connection to {id}, which may still be running; try `heeler attach {id}`"
-                ));
-            }
-        }
-    }
-
     fn put_output(&mut self, chunk: Chunk) -> io::Result<()> {
         self.progress.offset = chunk.end();
         self.output.put(&AttachItem::Output(chunk))
@@ -52,7 +38,7 @@ impl ForegroundSession {
 
     /// When the leader has exited, `run` still writes the output that follows at once. Both wait for the
     /// task's end where it does not depend on the orphans.
-    fn handle_ended(&mut self, ended: AttachEnded) {
+    pub(super) fn handle_ended(&mut self, ended: AttachEnded) {
         if ended.reason == AttachEndReason::LeaderExited {
             let soon = finishes_soon(&ended.task);
             match self.mode {

@@ -4,6 +4,7 @@ mod background;
 mod ending;
 mod ensure;
 mod input;
+mod leaving;
 mod own_terminal;
 mod queue;
 mod relay;

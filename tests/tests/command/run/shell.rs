@@ -5,6 +5,7 @@ use std::{
     io::{Read, Write},
     os::fd::OwnedFd,
     process::Stdio,
+    sync::{Arc, Mutex},
     thread,
 };
 
@@ -30,6 +31,7 @@ pub(crate) struct Shell {
     child: Child,
     keys: File,
     screen: OwnedFd,
+    shown: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Shell {
@@ -44,14 +46,28 @@ impl Shell {
         command.stdin(screen()).stdout(screen()).stderr(screen());
         let child = command.spawn().unwrap();
         let keys = File::from(pty.master);
-        let mut shown = keys.try_clone().unwrap();
-        // Discards the output, so that no writer blocks. Ends with the terminal.
-        thread::spawn(move || while let Ok(1..) = shown.read(&mut [0; 4096]) {});
+        let mut from = keys.try_clone().unwrap();
+        let shown = Arc::<Mutex<Vec<u8>>>::default();
+        let all = Arc::clone(&shown);
+        // Ends with the terminal.
+        thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(count @ 1..) = from.read(&mut piece) {
+                all.lock().unwrap().extend_from_slice(&piece[..count]);
+            }
+        });
         Self {
             child,
             keys,
             screen: pty.slave,
+            shown,
         }
+    }
+
+    /// Waits until the terminal shows this text.
+    pub(crate) async fn shows(&self, text: &str) {
+        let shows = || String::from_utf8_lossy(&self.shown.lock().unwrap()).contains(text);
+        eventually(text, shows).await;
     }
 
     pub(crate) fn press(&mut self, keys: &[u8]) {
