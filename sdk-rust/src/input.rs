@@ -38,6 +38,7 @@ const WAIT: Duration = Duration::from_secs(60);
 pub struct InputOptions {
     writer_id: Option<String>,
     take_over: bool,
+    give_up_after: Option<Duration>,
 }
 
 impl InputOptions {
@@ -52,14 +53,20 @@ impl InputOptions {
         self.take_over = true;
         self
     }
+
+    /// Maximum time for which the daemon may be unavailable; without it there is no limit.
+    pub fn give_up_after(mut self, limit: Duration) -> Self {
+        self.give_up_after = Some(limit);
+        self
+    }
 }
 
 /// A writer to the stdin or the terminal of a task, from [`Task::input`](crate::Task::input).
 ///
 /// A write returns when the bytes are on their way, a flush when the task has them, a shutdown when the input is
-/// closed behind them. Dropping the writer sends what was written, and leaves the input open. A task that does not
-/// read stops the writer; one whose input is closed, or that has ended, breaks it ([`io::ErrorKind::BrokenPipe`]).
-/// The source of every error is an [`Error`].
+/// closed behind them. A daemon that is away is waited for. Dropping the writer sends what was written, and leaves the
+/// input open. A task that does not read stops the writer; one whose input is closed, or that has ended, breaks it
+/// ([`io::ErrorKind::BrokenPipe`]). The source of every error is an [`Error`].
 #[derive(Debug)]
 pub struct InputWriter {
     jobs: PollSender<Job>,
@@ -85,7 +92,8 @@ impl InputWriter {
         let writer_id = options.writer_id;
         let writer_id = writer_id.unwrap_or_else(|| Uuid::now_v7().to_string());
         let mut driver = Driver {
-            client,
+            // What was written is not given up while the task can still take it.
+            client: client.retry_for(options.give_up_after.unwrap_or(Duration::MAX)),
             behind: None,
             closing: None,
             next: WriteInputRequest {

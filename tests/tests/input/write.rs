@@ -1,6 +1,8 @@
 //! Bytes to the stdin of a task.
 
-use heeler_client::{Client, Spawn};
+use std::time::Duration;
+
+use heeler_client::{Client, InputOptions, Spawn};
 use heeler_tests::{
     Daemon, Setting, SpawnRequestExt as _, argv,
     client::input::{at, status},
@@ -127,4 +129,34 @@ async fn the_writer_of_the_sdk_passes_every_byte_and_the_end() {
     late.write_all(b"x").await.unwrap();
     let broken = within("the refusal", late.flush()).await.unwrap_err();
     assert_eq!(broken.kind(), std::io::ErrorKind::BrokenPipe);
+}
+
+/// I2
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_writer_of_the_sdk_waits_for_a_daemon_that_is_away_unless_it_gives_up() {
+    let mut daemon = Daemon::start().await;
+    let client = Client::connect(daemon.address().parse().unwrap());
+    let client = client.await.unwrap().retry_for(Duration::ZERO);
+    let cat = || Spawn::argv(["cat"]).input();
+    let task = client.spawn(cat()).await.unwrap();
+    let other = client.spawn(cat()).await.unwrap();
+    let mut input = task.input();
+    let impatient = InputOptions::default().give_up_after(Duration::from_millis(1));
+    let mut impatient = other.input_with(impatient);
+    for writer in [&mut input, &mut impatient] {
+        writer.write_all(b"a").await.unwrap();
+        within("a flush", writer.flush()).await.unwrap();
+    }
+    daemon.kill9();
+    for writer in [&mut input, &mut impatient] {
+        writer.write_all(b"b").await.unwrap();
+    }
+    let given_up = within("an error", impatient.flush()).await;
+    assert_eq!(given_up.unwrap_err().kind(), std::io::ErrorKind::Other);
+    daemon.restart().await;
+    within("the end", input.shutdown()).await.unwrap();
+    let api = daemon.api().await;
+    api.ended(task.id()).await;
+    assert_eq!(api.output(task.id()).await, b"ab");
+    api.kill(other.id()).await;
 }
