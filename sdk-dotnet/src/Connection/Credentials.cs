@@ -21,8 +21,10 @@ internal static class Credentials
         if (options.Token is { } token) return Checked(token);
         if (Named(options.TokenFile, TokenFile) is { } path)
             return Checked(Read(path, "the token file", () => File.ReadAllText(path)).Trim());
-        // Only the daemon that runs the task knows its token: no other one gets to see it.
-        if (Environment.GetEnvironmentVariable(TaskToken) is { Length: > 0 } ofTask && address.IsFromEnvironment)
+        // Only the daemon that runs the task knows its token, so no other machine gets to see it. On loopback it comes
+        // before the token of the user's own daemon, which would give a task the rights of the user.
+        if (Environment.GetEnvironmentVariable(TaskToken) is { Length: > 0 } ofTask
+            && (address.IsLoopback || address.IsFromEnvironment))
             return Checked(ofTask);
         return address.IsLoopback ? OwnToken() : null;
     }

@@ -12,7 +12,7 @@ public sealed class HeelerClientOptions
     public string? Token { get; set; }
 
     /// <summary>
-    /// The file that has the token. Null: <c>HEELER_TOKEN_FILE</c>; else, at the address in <c>HEELER_ADDR</c>, the token of the task
+    /// The file that has the token. Null: <c>HEELER_TOKEN_FILE</c>; else, on loopback and at the address in <c>HEELER_ADDR</c>, the token of the task
     /// that the program runs in (<c>HEELER_TOKEN</c>); else, on loopback, the token of the user's own daemon.
     /// </summary>
     public string? TokenFile { get; set; }

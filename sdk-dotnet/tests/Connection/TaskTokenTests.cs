@@ -9,30 +9,46 @@ public sealed class TaskTokenTests
 {
     /// <summary>K4</summary>
     [Theory]
-    [InlineData(null, false)]
-    [InlineData("", true)]
-    [InlineData("tcp:127.0.0.1:1", true)]
-    [InlineData("nonsense", true)]
-    public async Task The_token_of_a_task_is_shown_at_the_address_of_its_daemon_alone(string? named, bool isServed)
+    [InlineData(null)]
+    [InlineData("")]
+    [InlineData("unix:/nowhere")]
+    [InlineData("nonsense")]
+    public async Task The_token_of_a_task_comes_before_that_of_the_user_on_loopback(string? own)
     {
         await using var daemon = await Daemon.StartAsync("--listen", "tcp:127.0.0.1:0");
         var address = await daemon.TcpAddressAsync();
-        (string Name, string Value)[] variables =
-        [
-            ("HEELER_TOKEN", "of-a-task"), ("HEELER_STATE_DIR", daemon.Path("state")), ("HEELER_ADDR", named ?? address.ToString()),
-        ];
-        foreach (var (name, value) in variables) Environment.SetEnvironmentVariable(name, value);
-        try
+        using var variables = new Variables(
+            ("HEELER_TOKEN", "of-a-task"), ("HEELER_STATE_DIR", daemon.Path("state")), ("HEELER_ADDR", own ?? address.ToString()));
+        using var heeler = HeelerClient.Connect(address);
+        var refused = await Assert.ThrowsAsync<HeelerRefusedException>(() => heeler.ListPageAsync(new ListRequest(), daemon.Soon));
+        Assert.True(refused.Is(ErrorReason.TokenRefused));
+    }
+
+    /// <summary>K4</summary>
+    [Theory]
+    [InlineData("tls:build.example.com:7117", "of-a-task")]
+    [InlineData("unix:/nowhere", null)]
+    public void The_token_of_a_task_is_shown_to_no_other_machine(string own, string? shown)
+    {
+        using var variables = new Variables(("HEELER_TOKEN", "of-a-task"), ("HEELER_ADDR", own));
+        var remote = HeelerAddress.Parse("tls:build.example.com:7117");
+        Assert.Equal(shown, Credentials.TokenFor(remote, new HeelerClientOptions()));
+    }
+
+    /// <summary>Variables of this process, until they are disposed.</summary>
+    private sealed class Variables : IDisposable
+    {
+        private readonly (string Name, string Value)[] _set;
+
+        internal Variables(params (string Name, string Value)[] set)
         {
-            // Where the token of the task is not shown, that of the user's own daemon is, on loopback.
-            using var heeler = HeelerClient.Connect(address);
-            var listing = heeler.ListPageAsync(new ListRequest(), daemon.Soon);
-            if (isServed) await listing;
-            else Assert.True((await Assert.ThrowsAsync<HeelerRefusedException>(() => listing)).Is(ErrorReason.TokenRefused));
+            _set = set;
+            foreach (var (name, value) in set) Environment.SetEnvironmentVariable(name, value);
         }
-        finally
+
+        public void Dispose()
         {
-            foreach (var (name, _) in variables) Environment.SetEnvironmentVariable(name, null);
+            foreach (var (name, _) in _set) Environment.SetEnvironmentVariable(name, null);
         }
     }
 }

@@ -12,6 +12,8 @@ import pytest
 import heeler
 import heeler.sync
 from harness.daemon import Daemon, eventually
+from heeler._connection.address import Address
+from heeler._connection.credentials import Credentials
 
 MAKE_CERTIFICATES = Path(__file__).resolve().parents[3] / "tests/make-certificates.sh"
 
@@ -110,22 +112,23 @@ async def test_the_token_file_comes_from_the_environment(
                 await client.list_page()
 
 
-async def test_the_token_of_a_task_is_shown_at_the_address_of_its_daemon_alone(
+async def test_the_token_of_a_task_is_shown_to_its_own_daemon_and_to_no_other_machine(
     tcp_daemon: TcpDaemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """K4."""
     address = tcp_daemon.tcp()
     monkeypatch.setenv("HEELER_TOKEN", "of-a-task")
+    # With the rights of the user, a task could get around its own.
     monkeypatch.setenv("HEELER_STATE_DIR", str(tcp_daemon.token_file.parent))
-    monkeypatch.setenv("HEELER_ADDR", address)
-    async with heeler.connect() as client:
-        with pytest.raises(heeler.TokenRefusedError):
-            await client.list_page()
-    # At any other address, the own daemon's token is used on loopback.
-    for other in ("", "tcp:127.0.0.1:1", "unix:/nowhere", "nonsense"):
-        monkeypatch.setenv("HEELER_ADDR", other)
+    for own in (address, "", "unix:/nowhere", "nonsense"):
+        monkeypatch.setenv("HEELER_ADDR", own)
         async with heeler.connect(address) as client:
-            await client.list_page()
+            with pytest.raises(heeler.TokenRefusedError):
+                await client.list_page()
+    remote = Address.parse("tls:build.example.com:7117")
+    assert Credentials().token_for(remote) is None
+    monkeypatch.setenv("HEELER_ADDR", "tls:build.example.com:7117")
+    assert Credentials().token_for(remote) == "of-a-task"
 
 
 def test_the_blocking_client_takes_a_token(tcp_daemon: TcpDaemon) -> None:

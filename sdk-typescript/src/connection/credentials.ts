@@ -20,9 +20,9 @@ export interface Credentials {
   /** The token. */
   readonly token?: string | undefined;
   /**
-   * The file with the token. By default the file that `HEELER_TOKEN_FILE` names; else, for the address in
-   * `HEELER_ADDR`, the token of the task that the program runs in (`HEELER_TOKEN`); else, on loopback, the
-   * file of the calling user's own daemon.
+   * The file with the token. By default the file that `HEELER_TOKEN_FILE` names; else, on loopback and for the
+   * address in `HEELER_ADDR`, the token of the task that the program runs in (`HEELER_TOKEN`); else, on
+   * loopback, the file of the calling user's own daemon.
    */
   readonly tokenFile?: string | undefined;
   /**
@@ -45,8 +45,9 @@ export function tokenFor(address: Address, given: Credentials): string | undefin
     return checked(read(named, "the token file").trim());
   }
   const ofTask = process.env[TASK_TOKEN_ENV] ?? "";
-  // Only the daemon that runs the task knows its token: no other one gets to see it.
-  if (ofTask !== "" && isFromEnvironment(address)) {
+  // Only the daemon that runs the task knows its token, so no other machine gets to see it. On loopback it comes before
+  // the token of the user's own daemon, which would give a task the rights of the user.
+  if (ofTask !== "" && (isLoopback(address) || isFromEnvironment(address))) {
     return checked(ofTask);
   }
   return isLoopback(address) ? ownToken() : undefined;

@@ -91,10 +91,10 @@ def connect(
     repeated while the daemon is away; 0: not at all.
 
     Over TCP the client sends a token: `token`, else the content of `token_file`, else of the file
-    that `HEELER_TOKEN_FILE` names; else, at the address in `HEELER_ADDR`, the token of the task
-    that the program runs in (`HEELER_TOKEN`); else, on loopback, the token of the user's own
-    daemon. Over TLS it trusts the certificate authority in the PEM file `tls_ca`, else in the file
-    that `HEELER_TLS_CA` names, else the authorities of the system.
+    that `HEELER_TOKEN_FILE` names; else, on loopback and at the address in `HEELER_ADDR`, the
+    token of the task that the program runs in (`HEELER_TOKEN`); else, on loopback, the token of
+    the user's own daemon. Over TLS it trusts the certificate authority in the PEM file `tls_ca`,
+    else in the file that `HEELER_TLS_CA` names, else the authorities of the system.
     """
     return Connecting(address, retry_for, Credentials(token, token_file, tls_ca))
 

@@ -44,8 +44,11 @@ class Credentials:
         named = self.token_file or os.environ.get(TOKEN_FILE_ENV)
         if named:
             return _checked(_read(Path(named), "token file").decode(errors="replace").strip())
-        # Only the daemon that runs the task knows its token: no other one gets to see it.
-        if (of_task := os.environ.get(TASK_TOKEN_ENV)) and address.is_from_environment():
+        # Only the daemon that runs the task knows its token, so no other machine gets to see it. On
+        # loopback it comes before the token of the user's own daemon, which would give a task the
+        # rights of the user.
+        is_own = address.is_loopback() or address.is_from_environment()
+        if (of_task := os.environ.get(TASK_TOKEN_ENV)) and is_own:
             return _checked(of_task)
         if not address.is_loopback():
             return None
