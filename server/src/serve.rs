@@ -258,7 +258,7 @@ impl Running {
                 Some(Webhooks::open(webhooks, dir, &service, &webhook_meters)?)
             }
             None => {
-                Webhooks::none(&config.state_dir)?;
+                Webhooks::none(&config.state_dir);
                 None
             }
         };

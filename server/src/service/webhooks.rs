@@ -27,7 +27,7 @@ use ring::hmac;
 use tokio::task::JoinSet;
 
 use self::{
-    cursor::{Cursor, Cursors},
+    cursor::{Cursor, Cursors, retire_all},
     delivery::Delivery,
     receiver::{Address, Roots},
 };
@@ -127,8 +127,8 @@ impl Webhooks {
     }
 
     /// Notes that no receiver is configured.
-    pub(crate) fn none(state_dir: &Path) -> Result<(), WebhookError> {
-        Cursors::open(state_dir, std::iter::empty()).map(drop)
+    pub(crate) fn none(state_dir: &Path) {
+        retire_all(state_dir);
     }
 
     /// Delivers until the server shuts down.

@@ -85,27 +85,38 @@ impl Cursors {
     ) -> Result<Self, WebhookError> {
         let path = state_dir.join(DIRECTORY);
         let names: BTreeSet<String> = urls.map(file_name).collect();
-        let open = || -> io::Result<()> {
-            DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(&path)?;
-            for entry in fs::read_dir(&path)? {
-                let entry = entry?;
-                match entry.file_name().to_str() {
-                    Some(name) if names.contains(name) => {}
-                    Some(name) if is_file_name(name) => retire(&entry.path(), now)?,
-                    // One that was not written to its end.
-                    Some(_) | None => fs::remove_file(entry.path())?,
-                }
-            }
-            Ok(())
-        };
-        match open() {
+        let created = DirBuilder::new().recursive(true).mode(0o700).create(&path);
+        match created.and_then(|()| retire_all_but(&names, &path, now)) {
             Ok(()) => Ok(Self(path)),
             Err(source) => Err(WebhookError::Cursors { path, source }),
         }
     }
+}
+
+/// Notes that no receiver is configured. After a failure the files are only kept for longer.
+pub(super) fn retire_all(state_dir: &Path) {
+    let path = state_dir.join(DIRECTORY);
+    match retire_all_but(&BTreeSet::new(), &path, Timestamp::now()) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => {
+            let path = path.display();
+            tracing::warn!(%path, %error, "cannot note that no webhook is configured");
+        }
+    }
+}
+
+fn retire_all_but(names: &BTreeSet<String>, directory: &Path, now: Timestamp) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        match entry.file_name().to_str() {
+            Some(name) if names.contains(name) => {}
+            Some(name) if is_file_name(name) => retire(&entry.path(), now)?,
+            // One that was not written to its end.
+            Some(_) | None => fs::remove_file(entry.path())?,
+        }
+    }
+    Ok(())
 }
 
 /// Notes that the receiver of a file is not configured, or removes the file if that was noted long ago.
@@ -281,6 +292,13 @@ impl Recorded {
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_start_without_receivers_makes_no_directory() {
+        let state = tempfile::tempdir().unwrap();
+        retire_all(state.path());
+        assert_eq!(fs::read_dir(state.path()).unwrap().count(), 0);
+    }
 
     fn at(epoch: u128, revision: u64) -> Position {
         Position {
