@@ -126,9 +126,12 @@ internal sealed class Daemon : IAsyncDisposable
     }
 
     /// <summary>Waits until the condition is true.</summary>
-    internal async Task UntilAsync(Func<bool> condition)
+    internal Task UntilAsync(Func<bool> condition) => UntilAsync(() => Task.FromResult(condition()));
+
+    /// <inheritdoc cref="UntilAsync(Func{bool})"/>
+    internal async Task UntilAsync(Func<Task<bool>> condition)
     {
-        while (!condition()) await Task.Delay(_step, Soon);
+        while (!await condition()) await Task.Delay(_step, Soon);
     }
 
     public async ValueTask DisposeAsync()

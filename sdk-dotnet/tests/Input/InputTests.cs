@@ -33,9 +33,9 @@ public sealed class InputTests
         await using (var input = task.OpenInput())
         {
             var writing = input.WriteAsync(Pattern(1 << 20), daemon.Soon).AsTask();
-            await daemon.UntilAsync(() => Given(daemon, task) > 64 << 10);
+            await daemon.UntilAsync(async () => await GivenAsync(daemon, task) > 64 << 10);
             Assert.False(writing.IsCompleted);
-            Assert.InRange(Given(daemon, task), 64ul << 10, 512ul << 10);
+            Assert.InRange(await GivenAsync(daemon, task), 64ul << 10, 512ul << 10);
             await File.WriteAllTextAsync(daemon.Path("go"), "", daemon.Soon);
             await writing;
         }
@@ -57,9 +57,9 @@ public sealed class InputTests
             var writing = input.WriteAsync(sent, daemon.Soon).AsTask();
             for (var n = 1; n <= 3; n++)
             {
-                var before = Given(daemon, task);
+                var before = await GivenAsync(daemon, task);
                 await File.WriteAllTextAsync($"{path}.{n}", "", daemon.Soon);
-                await daemon.UntilAsync(() => Given(daemon, task) > before);
+                await daemon.UntilAsync(async () => await GivenAsync(daemon, task) > before);
                 await daemon.KillAsync();
                 await daemon.RestartAsync();
             }
@@ -82,13 +82,13 @@ public sealed class InputTests
         {
             using var impatient = CancellationTokenSource.CreateLinkedTokenSource(daemon.Soon);
             var writing = input.WriteAsync(sent, impatient.Token).AsTask();
-            await daemon.UntilAsync(() => Given(daemon, task) > 64 << 10);
+            await daemon.UntilAsync(async () => await GivenAsync(daemon, task) > 64 << 10);
             await impatient.CancelAsync();
             await Assert.ThrowsAnyAsync<OperationCanceledException>(() => writing);
             var rest = input.WriteAsync("the end"u8.ToArray(), daemon.Soon).AsTask();
             await File.WriteAllTextAsync(daemon.Path("go"), "", daemon.Soon);
             await rest;
-            given = Given(daemon, task);
+            given = await GivenAsync(daemon, task);
         }
         await task.WaitAsync(daemon.Soon);
         var read = await ReadAsync(task, daemon);
@@ -187,8 +187,8 @@ public sealed class InputTests
         daemon.Client().SpawnAsync(new SpawnOptions { Shell = script, Input = new() }, daemon.Soon);
 
     /// <summary>Returns the number of bytes that the task was given.</summary>
-    private static ulong Given(Daemon daemon, HeelerTask task) =>
-        daemon.Client().WriteInputAsync(new WriteInputRequest { TaskId = task.Id }, daemon.Soon).Result.Offset;
+    private static async Task<ulong> GivenAsync(Daemon daemon, HeelerTask task) =>
+        (await daemon.Client().WriteInputAsync(new WriteInputRequest { TaskId = task.Id }, daemon.Soon)).Offset;
 
     private static async Task<byte[]> ReadAsync(HeelerTask task, Daemon daemon)
     {

@@ -28,7 +28,7 @@ public sealed class StdinTests
         using var endless = new TestStream(buffer =>
         {
             buffer.Span.Clear();
-            return buffer.Length;
+            return ValueTask.FromResult(buffer.Length);
         });
         var options = new RunOptions { Stdin = endless };
         var result = await daemon.Client().RunAsync(new SpawnOptions { Argv = ["head", "-c", "3"] }, options, daemon.Soon);
@@ -58,9 +58,9 @@ public sealed class StdinTests
         var (echoed, killed) = (new TaskCompletionSource(), new TaskCompletionSource());
         string[] lines = ["one\n", "two\n"];
         var read = 0;
-        using var stdin = new TestStream(buffer =>
+        using var stdin = new TestStream(async buffer =>
         {
-            if (read == 1) killed.Task.Wait(daemon.Soon);
+            if (read == 1) await killed.Task.WaitAsync(daemon.Soon);
             return read < lines.Length ? Encoding.UTF8.GetBytes(lines[read++], buffer.Span) : 0;
         });
         var output = new StringBuilder();
@@ -83,7 +83,7 @@ public sealed class StdinTests
         Assert.Equal("one\ntwo\n", output.ToString());
     }
 
-    private sealed class TestStream(Func<Memory<byte>, int> read) : Stream
+    private sealed class TestStream(Func<Memory<byte>, ValueTask<int>> read) : Stream
     {
         public override bool CanRead => true;
 
@@ -95,7 +95,9 @@ public sealed class StdinTests
 
         public override long Position { get => throw new NotSupportedException(); set => throw new NotSupportedException(); }
 
-        public override int Read(byte[] buffer, int offset, int count) => read(buffer.AsMemory(offset, count));
+        public override ValueTask<int> ReadAsync(Memory<byte> buffer, CancellationToken cancellationToken = default) => read(buffer);
+
+        public override int Read(byte[] buffer, int offset, int count) => throw new NotSupportedException();
 
         public override void Flush()
         {

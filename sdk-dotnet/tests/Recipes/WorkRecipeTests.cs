@@ -27,7 +27,7 @@ public sealed class WorkRecipeTests : IDisposable
         var heeler = daemon.Client();
         string[] files = ["a.cs", .. Enumerable.Range(1, 100).Select(number => $"{number}.cs")];
         var hosting = WorkRecipe.HostAsync(heeler, files, ReviewAsync, TextWriter.Null, daemon.Soon);
-        await daemon.UntilAsync(() => Blocks() == 1);
+        await daemon.UntilAsync(async () => await BlocksAsync() == 1);
         var id = (await heeler.Session("demo").ListAsync(null, daemon.Soon).SingleAsync(daemon.Soon)).Id;
         await WorkRecipe.ParentAsync(heeler, id, _console, daemon.Soon);
         await hosting;
@@ -35,9 +35,9 @@ public sealed class WorkRecipeTests : IDisposable
         Assert.StartsWith("ToolCall review: a.cs\nCancelled: a.cs is fine. ", _console.ToString());
         Assert.DoesNotContain("100.cs", _console.ToString());
 
-        int Blocks()
+        async Task<int> BlocksAsync()
         {
-            var live = heeler.Session("demo").ListAsync(null, daemon.Soon).ToListAsync(daemon.Soon).AsTask().Result;
+            var live = await heeler.Session("demo").ListAsync(null, daemon.Soon).ToListAsync(daemon.Soon);
             return (int?)live.SingleOrDefault()?.Progress?.BlockCount ?? 0;
         }
 

@@ -214,7 +214,7 @@ public sealed class HostTests
         using var impatient = CancellationTokenSource.CreateLinkedTokenSource(daemon.Soon);
         var dropping = queued with { Name = "third", Reason = "not needed any more" };
         var third = heeler.HostAsync(dropping, (_, _) => throw new InvalidOperationException(), impatient.Token);
-        await daemon.UntilAsync(() => heeler.ListQueuesAsync(daemon.Soon).Result[0].Waiting == 2);
+        await daemon.UntilAsync(async () => (await heeler.ListQueuesAsync(daemon.Soon))[0].Waiting == 2);
         await impatient.CancelAsync();
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => third);
         Assert.False(begun);

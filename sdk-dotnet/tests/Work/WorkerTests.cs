@@ -6,7 +6,7 @@ namespace Heeler.Client.Tests.Work;
 /// <summary>A worker across crashes of the daemon: its lease, its progress, its messages.</summary>
 public sealed class WorkerTests
 {
-    private static readonly TimeSpan _shortLease = TimeSpan.FromSeconds(1);
+    private static readonly TimeSpan _shortLease = TimeSpan.FromSeconds(2);
 
     /// <summary>P3, P8, R1</summary>
     [Fact]
@@ -114,11 +114,11 @@ public sealed class WorkerTests
         await using var daemon = await Daemon.StartAsync();
         var heeler = daemon.Client();
         var work = await heeler.RegisterAsync(new HostOptions { Lease = _shortLease }, daemon.Soon);
-        Assert.Null(await work.Handle.WaitAsync(3 * _shortLease, daemon.Soon));
+        Assert.Null(await work.Handle.WaitAsync(2 * _shortLease, daemon.Soon));
         await daemon.KillAsync();
         await Task.Delay(2 * _shortLease, daemon.Soon);
         await daemon.RestartAsync();
-        Assert.Null(await work.Handle.WaitAsync(3 * _shortLease, daemon.Soon));
+        Assert.Null(await work.Handle.WaitAsync(2 * _shortLease, daemon.Soon));
         await work.DisposeAsync();
         await work.DisposeAsync();
         var ended = await heeler.GetTask(work.Handle.Id).GetAsync(daemon.Soon);
@@ -155,7 +155,7 @@ public sealed class WorkerTests
     {
         await using var daemon = await Daemon.StartAsync();
         var heeler = daemon.Client();
-        var options = new HostOptions { Lease = _shortLease, Silence = new() { StaleAfter = TimeSpan.FromSeconds(2) } };
+        var options = new HostOptions { Lease = _shortLease, Silence = new() { StaleAfter = 2 * _shortLease } };
         await using var work = await heeler.RegisterAsync(options, daemon.Soon);
         await using var events = work.Handle.EventsAsync(daemon.Soon).GetAsyncEnumerator(daemon.Soon);
         await UntilAsync(TaskEventType.Stale);
