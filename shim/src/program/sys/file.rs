@@ -26,6 +26,9 @@ const SPLICE_F_NONBLOCK: usize = 2;
 
 /// The capacity of a pipe once it was full.
 const GROWN_PIPE: usize = 1024 * 1024;
+/// Up to so many bytes are better copied: a write, unlike splice and tee, tells the kernel that the writer is about
+/// to wait, so that it lets the reader run on the same CPU and wakes up no other one.
+const FEW: usize = 4096;
 
 /// The mode of an open; the descriptor always closes at exec.
 #[derive(Clone, Copy)]
@@ -326,6 +329,11 @@ pub(crate) fn waiting(fd: &Fd) -> usize {
         Ok(_) => count as usize,
         Err(_) => 0,
     }
+}
+
+/// Returns whether the bytes in a pipe are so few that they are better copied than moved.
+pub(crate) fn has_few(fd: &Fd) -> bool {
+    waiting(fd) <= FEW
 }
 
 /// Moves up to so many bytes from a pipe to another without a copy, and without blocking; 0 at end-of-file.

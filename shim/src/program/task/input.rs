@@ -153,18 +153,26 @@ impl Input {
         self.write();
     }
 
-    /// Moves bytes from a client's pipe to the task's, without a copy, while nothing else waits for room; returns
-    /// their number, and 0 at the end of the client's.
+    /// Moves bytes from a client's pipe to the task's, without a copy unless they are few, while nothing else waits
+    /// for room; returns their number, and 0 at the end of the client's.
     pub(super) fn draw(&mut self, from: &Fd) -> Result<usize> {
         let Some(Sink::Pipe(pipe)) = &self.sink else {
             return Err(Errno::EAGAIN);
         };
+        if self.is_empty() && file::has_few(from) {
+            let read = file::read(from, self.space());
+            if let Ok(len) = read {
+                self.take(len);
+                self.grow_if_full();
+            }
+            return read;
+        }
         let drawn = file::splice(from, pipe, MOST_DRAWN);
         match drawn {
             Ok(len) => self.taken += len as u64,
             Err(Errno::EAGAIN) if file::waiting(from) > 0 => {
                 self.is_full = true;
-                file::grow_pipe(pipe);
+                self.grow_if_full();
             }
             Err(Errno::EPIPE) => {
                 self.lose_readers();
@@ -173,6 +181,15 @@ impl Input {
             Err(_) => {}
         }
         drawn
+    }
+
+    /// Grows a pipe that had no room for all bytes.
+    fn grow_if_full(&self) {
+        if let Some(Sink::Pipe(pipe)) = &self.sink
+            && !self.is_empty()
+        {
+            file::grow_pipe(pipe);
+        }
     }
 
     /// Called when all bytes of an order have arrived.

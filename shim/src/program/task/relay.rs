@@ -244,6 +244,9 @@ impl Relay {
         let End::Pipe(to) = ends.output(stream) else {
             return None;
         };
+        if file::has_few(from) {
+            return None;
+        }
         let len = file::tee(from, to, most).ok().filter(|len| *len > 0)?;
         ends.at = at + len as u64;
         Some(len)
