@@ -93,7 +93,7 @@ enum Wake {
     ClientsChanged,
     /// Clients and workers can connect from now on.
     ClientsAccepted,
-    Message(Message),
+    Message(Box<Message>),
     /// The shim does not report a start or an end.
     ShimSilent,
     ChildrenStopped,
@@ -189,11 +189,11 @@ impl TaskActor {
 
     /// The process of the shim, if there may be one.
     fn shim_process(&self) -> Option<ShimProcess> {
-        *self.channels.shim_process.borrow()
+        self.channels.signs.shim_process()
     }
 
     fn set_shim_process(&self, process: Option<ShimProcess>) {
-        self.channels.shim_process.send_replace(process);
+        self.channels.signs.set_shim_process(process);
     }
 
     /// True if no event waits to be recorded.
@@ -222,7 +222,7 @@ impl TaskActor {
             Wake::TimerDue(timer) => self.handle_timer(timer).await,
             Wake::ClientsChanged => self.update_clients().await,
             Wake::ClientsAccepted => self.accept_clients().await,
-            Wake::Message(message) => self.handle_message(message).await,
+            Wake::Message(message) => self.handle_message(*message).await,
             Wake::ShimSilent => self.work_around_shim().await,
             // A forced stop may have started a second round.
             Wake::ChildrenStopped if self.child_stops.is_empty() => {
@@ -261,15 +261,19 @@ impl TaskActor {
         self.drop_unneeded();
         let timer = self.life.timer().filter(|_| self.is_of_this_boot);
         let awaits_shim = self.awaits_shim();
+        // On the heap when they are waited for, which most tasks do not do for long.
+        let clients_accepted = async { Box::pin(self.shared.clients_accepted()).await };
+        let silent_until = self.silence.next_step;
+        let shim_silent = async move { Box::pin(tokio::time::sleep_until(silent_until)).await };
         tokio::select! {
             biased;
             () = self.shared.shutdown_begun() => Wake::Shutdown,
             event = self.shim.next_event() => Wake::Shim(event),
             timer = due(timer) => Wake::TimerDue(timer),
-            Ok(()) = self.channels.attached_clients.changed() => Wake::ClientsChanged,
-            () = self.shared.clients_accepted(), if !self.accepts_clients => Wake::ClientsAccepted,
+            () = self.channels.signs.clients_changed.notified() => Wake::ClientsChanged,
+            () = clients_accepted, if !self.accepts_clients => Wake::ClientsAccepted,
             Some(message) = self.channels.inbox.recv() => Wake::Message(message),
-            () = tokio::time::sleep_until(self.silence.next_step), if awaits_shim => Wake::ShimSilent,
+            () = shim_silent, if awaits_shim => Wake::ShimSilent,
             Some(_) = self.child_stops.join_next() => Wake::ChildrenStopped,
             () = admitted(&mut self.channels.admitted) => Wake::Admitted,
             looked = self.looks.next() => Wake::Looked(looked),
@@ -319,8 +323,8 @@ impl TaskActor {
             ShimReport::Storm => self.shared.make_haste(),
             // It has broken the silence of the shim, and there is nothing to read.
             ShimReport::RecordRefused => {}
-            ShimReport::Output { end } => {
-                self.channels.output_end.send_replace(end);
+            ShimReport::Output { .. } => {
+                self.channels.signs.output.notify_waiters();
                 self.search_output();
                 self.apply(Input::OutputWritten).await;
             }
@@ -391,7 +395,7 @@ impl TaskActor {
     }
 
     async fn update_clients(&mut self) {
-        let clients = match *self.channels.attached_clients.borrow_and_update() {
+        let clients = match self.channels.signs.attached_clients() {
             0 => Clients::None(Monotonic::now()),
             _ => Clients::Attached,
         };

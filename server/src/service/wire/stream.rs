@@ -56,6 +56,8 @@ impl<S: Source> Stream for Messages<S> {
         if let Some(message) = self.ahead.next() {
             return Poll::Ready(Some(Ok(message)));
         }
+        // Frees the place of those that were sent: a stream waits most of its life for the next message.
+        self.ahead = vec::IntoIter::default();
         let Some(reading) = &mut self.next else {
             return Poll::Ready(None);
         };

@@ -164,7 +164,7 @@ impl Handle {
     /// The state of the task's input, as far as it is known.
     pub(crate) async fn input_standing(&self, id: &TaskId) -> Result<InputStanding, InputError> {
         let message = |reply| Message::WriteInput {
-            write: Box::default(),
+            write: InputWrite::default(),
             reply,
         };
         self.ask_input(id, message).await
@@ -179,9 +179,9 @@ impl Handle {
         let deadline = Instant::now() + wait;
         let mut taken = 0;
         loop {
-            let mut changes = self.input_changes();
+            let change = self.input_change();
             let message = |reply| Message::WriteInput {
-                write: write.clone().into(),
+                write: write.clone(),
                 reply,
             };
             let mut standing = self.ask_input(id, message).await?;
@@ -198,7 +198,7 @@ impl Handle {
             // Taken over, or refused, by the first turn.
             write.hold = InputHold::IfFree;
             tokio::select! {
-                _ = changes.changed() => {}
+                () = change => {}
                 _ = self.finished() => {}
                 () = tokio::time::sleep_until(deadline) => {}
             }

@@ -90,7 +90,7 @@ impl Supervisor {
         request: CancelRequest,
     ) -> Result<Option<Cancelled>, Arc<JournalError>> {
         let message = |reply| Message::Cancel {
-            request: request.clone().into(),
+            request: request.clone(),
             reply,
         };
         self.ask(id, message, CancelOutcome::AlreadyFinished).await
@@ -104,7 +104,7 @@ impl Supervisor {
         request: DetachRequest,
     ) -> Result<Option<Detached>, Arc<JournalError>> {
         let message = |reply| Message::Detach {
-            request: request.clone().into(),
+            request: request.clone(),
             reply,
         };
         self.ask(id, message, DetachOutcome::AlreadyFinished).await

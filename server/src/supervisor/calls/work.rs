@@ -152,9 +152,7 @@ impl Handle {
         &self,
         message: impl Fn(WorkReply<T>) -> WorkMessage,
     ) -> Result<T, WorkError> {
-        let answer = self
-            .ask_for(|reply| Message::Work(message(reply).into()))
-            .await;
+        let answer = self.ask_for(|reply| Message::Work(message(reply))).await;
         answer.unwrap_or_else(|| {
             let task = self.task();
             Err(match task.is_live() {
@@ -197,9 +195,7 @@ impl WorkerSession {
         self.handle.worker.note(sign);
         if sign == Sign::Activity && self.handle.task().stale.is_some() {
             let handle = self.handle.clone();
-            tokio::spawn(
-                async move { handle.send(Message::Work(WorkMessage::Active.into())).await },
-            );
+            tokio::spawn(async move { handle.send(Message::Work(WorkMessage::Active)).await });
         }
     }
 

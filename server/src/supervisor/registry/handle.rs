@@ -1,9 +1,17 @@
 //! A live task as the rest of the server sees it: its state, waits on it, and messages to its actor.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use tokio::{
     sync::{
+        Notify,
+        futures::Notified,
         mpsc::{self, error::TrySendError},
         oneshot, watch,
     },
@@ -30,14 +38,45 @@ const ASK_AGAIN: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Clone)]
 pub(crate) struct Handle {
-    inbox: mpsc::Sender<Message>,
+    inbox: mpsc::Sender<Box<Message>>,
     state: watch::Receiver<Arc<Task>>,
     unrecorded: watch::Receiver<Option<Unrecorded>>,
-    output_end: watch::Receiver<u64>,
-    input_changes: watch::Receiver<()>,
-    shim_process: watch::Receiver<Option<ShimProcess>>,
-    attached_clients: watch::Sender<usize>,
+    signs: Arc<Signs>,
     pub(in crate::supervisor) worker: Arc<WorkerLink>,
+}
+
+/// The signs that an actor and the holders of its handle give each other, besides messages and the state.
+#[derive(Debug, Default)]
+pub(in crate::supervisor) struct Signs {
+    /// There is more output.
+    pub(in crate::supervisor) output: Notify,
+    /// There may be room for input.
+    pub(in crate::supervisor) input: Notify,
+    /// The number of attached clients has changed, for the actor.
+    pub(in crate::supervisor) clients_changed: Notify,
+    attached_clients: AtomicUsize,
+    shim_process: Mutex<Option<ShimProcess>>,
+}
+
+impl Signs {
+    /// The process of the shim, if there may be one.
+    pub(in crate::supervisor) fn shim_process(&self) -> Option<ShimProcess> {
+        *self.process()
+    }
+
+    pub(in crate::supervisor) fn set_shim_process(&self, process: Option<ShimProcess>) {
+        *self.process() = process;
+    }
+
+    pub(in crate::supervisor) fn attached_clients(&self) -> usize {
+        self.attached_clients.load(Ordering::SeqCst)
+    }
+
+    fn process(&self) -> MutexGuard<'_, Option<ShimProcess>> {
+        self.shim_process
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The state of a task whose latest events the journal has refused.
@@ -76,15 +115,10 @@ impl From<Unrecorded> for Standing {
 /// The actor's ends of the channels of a [`Handle`].
 #[derive(Debug)]
 pub(in crate::supervisor) struct ActorChannels {
-    pub(in crate::supervisor) inbox: mpsc::Receiver<Message>,
+    pub(in crate::supervisor) inbox: mpsc::Receiver<Box<Message>>,
     pub(in crate::supervisor) state: watch::Sender<Arc<Task>>,
     pub(in crate::supervisor) unrecorded: watch::Sender<Option<Unrecorded>>,
-    pub(in crate::supervisor) output_end: watch::Sender<u64>,
-    /// Marks that there may be room for input.
-    pub(in crate::supervisor) input_changes: watch::Sender<()>,
-    /// The process of the shim, if there may be one.
-    pub(in crate::supervisor) shim_process: watch::Sender<Option<ShimProcess>>,
-    pub(in crate::supervisor) attached_clients: watch::Receiver<usize>,
+    pub(in crate::supervisor) signs: Arc<Signs>,
     pub(in crate::supervisor) worker: Arc<WorkerLink>,
     /// Fires when the task is admitted; `None` unless it is queued.
     pub(in crate::supervisor) admitted: Option<oneshot::Receiver<()>>,
@@ -93,21 +127,22 @@ pub(in crate::supervisor) struct ActorChannels {
 /// One attached client, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct AttachedClient {
-    counter: Option<watch::Sender<usize>>,
+    counted: Option<Arc<Signs>>,
 }
 
 impl AttachedClient {
     /// Keeps the client counted: the server shuts down, and the client has not left the task. The
     /// next server decides whether it comes back.
     pub(crate) fn leave_to_next_server(mut self) {
-        self.counter = None;
+        self.counted = None;
     }
 }
 
 impl Drop for AttachedClient {
     fn drop(&mut self) {
-        if let Some(counter) = &self.counter {
-            counter.send_modify(|clients| *clients -= 1);
+        if let Some(signs) = &self.counted {
+            signs.attached_clients.fetch_sub(1, Ordering::SeqCst);
+            signs.clients_changed.notify_one();
         }
     }
 }
@@ -120,29 +155,20 @@ impl Handle {
         let (inbox, inbox_end) = mpsc::channel(INBOX);
         let (state_end, state) = watch::channel(Arc::clone(task));
         let (unrecorded_end, unrecorded) = watch::channel(None);
-        let (output_end_sender, output_end) = watch::channel(0);
-        let (input_changes_end, input_changes) = watch::channel(());
-        let (shim_process_end, shim_process) = watch::channel(None);
-        let (attached_clients, attached_clients_end) = watch::channel(0);
+        let signs = Arc::<Signs>::default();
         let worker = Arc::<WorkerLink>::default();
         let handle = Self {
             inbox,
             state,
             unrecorded,
-            output_end,
-            input_changes,
-            shim_process,
-            attached_clients,
+            signs: Arc::clone(&signs),
             worker: Arc::clone(&worker),
         };
         let channels = ActorChannels {
             inbox: inbox_end,
             state: state_end,
             unrecorded: unrecorded_end,
-            output_end: output_end_sender,
-            input_changes: input_changes_end,
-            shim_process: shim_process_end,
-            attached_clients: attached_clients_end,
+            signs,
             worker,
             admitted,
         };
@@ -156,7 +182,7 @@ impl Handle {
 
     /// The process of the task's shim, if there may be one.
     pub(in crate::supervisor) fn shim_process(&self) -> Option<ShimProcess> {
-        *self.shim_process.borrow()
+        self.signs.shim_process()
     }
 
     /// Waits until the task is finished; `None` if the server shuts down first, or the task was never
@@ -244,9 +270,8 @@ impl Handle {
 
     /// Waits until there may be output beyond `offset`, or the task is finished.
     pub(crate) async fn output_beyond(&self, offset: u64) {
-        let mut output_end = self.output_end.clone();
-        output_end.mark_unchanged();
-        let follow = Message::FollowOutput { beyond: offset };
+        let more = self.signs.output.notified();
+        let follow = Box::new(Message::FollowOutput { beyond: offset });
         let mut sending = JoinSet::new();
         match self.inbox.try_send(follow) {
             Ok(()) => {}
@@ -259,29 +284,30 @@ impl Handle {
             }
         }
         tokio::select! {
-            _ = output_end.changed() => {}
+            () = more => {}
             _ = self.finished() => {}
         }
     }
 
-    /// The marks from now on that there may be room for input.
-    pub(in crate::supervisor) fn input_changes(&self) -> watch::Receiver<()> {
-        let mut changes = self.input_changes.clone();
-        changes.mark_unchanged();
-        changes
+    /// The next sign from now on that there may be room for input.
+    pub(in crate::supervisor) fn input_change(&self) -> Notified<'_> {
+        self.signs.input.notified()
     }
 
     /// Asks the actor to keep the output within so many bytes. It is asked again if its inbox is full now
     /// and the output goes on growing.
     pub(in crate::supervisor) fn limit_output(&self, bytes: u64) {
-        let _ = self.inbox.try_send(Message::LimitOutput { bytes });
+        let _ = self
+            .inbox
+            .try_send(Box::new(Message::LimitOutput { bytes }));
     }
 
     /// Counts a client as attached until the guard is dropped.
     pub(crate) fn attach(&self) -> AttachedClient {
-        self.attached_clients.send_modify(|clients| *clients += 1);
+        self.signs.attached_clients.fetch_add(1, Ordering::SeqCst);
+        self.signs.clients_changed.notify_one();
         AttachedClient {
-            counter: Some(self.attached_clients.clone()),
+            counted: Some(Arc::clone(&self.signs)),
         }
     }
 
@@ -291,7 +317,7 @@ impl Handle {
         request: CancelRequest,
     ) -> Option<Result<Cancelled, Arc<JournalError>>> {
         let message = |reply: Reply<CancelOutcome>| Message::Cancel {
-            request: request.clone().into(),
+            request: request.clone(),
             reply,
         };
         self.ask(message).await
@@ -325,7 +351,7 @@ impl Handle {
     /// Sends a message to the actor, if there still is one.
     pub(in crate::supervisor) async fn send(&self, message: Message) {
         // A dropped message drops its reply, which the receiver sees.
-        let _ = self.inbox.send(message).await;
+        let _ = self.inbox.send(Box::new(message)).await;
     }
 }
 

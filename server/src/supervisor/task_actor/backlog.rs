@@ -103,7 +103,8 @@ impl Backlog {
     /// Waits for the time of the next attempt; for ever where there is nothing to attempt.
     pub(super) async fn retry_due(&self) {
         match &self.refusal {
-            Some(refusal) => tokio::time::sleep_until(refusal.retry_at).await,
+            // On the heap: few actors wait for it.
+            Some(refusal) => Box::pin(tokio::time::sleep_until(refusal.retry_at)).await,
             None => std::future::pending().await,
         }
     }

@@ -20,15 +20,15 @@ use crate::{
     task::{MOST_PATTERNS, Placement, Survivor, TerminalSize},
 };
 
-/// A message. Its parts are on the heap: every actor has room for 32 of these.
+/// A message. Inboxes hold it in a box: every one has room for 32.
 #[derive(Debug)]
 pub(in crate::supervisor) enum Message {
     Cancel {
-        request: Box<CancelRequest>,
+        request: CancelRequest,
         reply: Reply<CancelOutcome>,
     },
     Detach {
-        request: Box<DetachRequest>,
+        request: DetachRequest,
         reply: Reply<DetachOutcome>,
     },
     ChangePatterns {
@@ -45,7 +45,7 @@ pub(in crate::supervisor) enum Message {
     ChildUnrecorded(Arc<JournalError>),
     /// Write to the input.
     WriteInput {
-        write: Box<InputWrite>,
+        write: InputWrite,
         reply: InputReply<InputStanding>,
     },
     /// Change the size of the terminal.
@@ -54,19 +54,19 @@ pub(in crate::supervisor) enum Message {
         reply: InputReply<()>,
     },
     /// A request of a worker, or a message to it.
-    Work(Box<WorkMessage>),
+    Work(WorkMessage),
 }
 
 impl TaskActor {
     pub(super) async fn handle_message(&mut self, message: Message) {
         match message {
             Message::Cancel { request, reply } => {
-                let answer = self.cancel(*request).await;
+                let answer = self.cancel(request).await;
                 // The caller may have left; the cancel stands.
                 let _ = reply.send(Ok(answer));
             }
             Message::Detach { request, reply } => {
-                let answer = self.detach(*request).await;
+                let answer = self.detach(request).await;
                 let _ = reply.send(answer);
             }
             Message::ChangePatterns { change, reply } => {
@@ -79,9 +79,9 @@ impl TaskActor {
                 self.apply(Input::ChildKillOverdue(survivors)).await;
             }
             Message::ChildUnrecorded(error) => self.backlog.refused(error),
-            Message::WriteInput { write, reply } => self.write_input(*write, reply).await,
+            Message::WriteInput { write, reply } => self.write_input(write, reply).await,
             Message::ResizeTerminal { size, reply } => self.resize_terminal(size, reply).await,
-            Message::Work(message) => self.handle_work(*message).await,
+            Message::Work(message) => self.handle_work(message).await,
         }
     }
 

@@ -159,7 +159,7 @@ impl TaskActor {
         let Some(port) = &mut self.input else { return };
         port.renew();
         self.prompt_shim().await;
-        self.channels.input_changes.send_modify(|_| {});
+        self.channels.signs.input.notify_waiters();
     }
 
     /// Returns whether a shim has the task or had it.
@@ -316,7 +316,7 @@ impl TaskActor {
         port.report(given);
         self.carry_out_writes().await;
         self.prompt_shim().await;
-        self.channels.input_changes.send_modify(|_| {});
+        self.channels.signs.input.notify_waiters();
     }
 
     /// Asks for a report of the next bytes that the task is given, by a server or by a relay.

@@ -86,7 +86,8 @@ impl Matching {
 /// Waits for the next event of a search; for ever where there is none.
 pub(super) async fn next_event(matching: &mut Option<Matching>, life: &Life) -> MatchingEvent {
     match matching {
-        Some(matching) => matching.next_event(life).await,
+        // On the heap: few tasks have patterns.
+        Some(matching) => Box::pin(matching.next_event(life)).await,
         None => std::future::pending().await,
     }
 }

@@ -74,7 +74,7 @@ impl TaskActor {
     /// Takes a new connection. Readers look at the output again, and repeat their waits.
     pub(super) async fn use_link(&mut self, link: ShimLink) {
         self.shim = ShimConnection::Connected(link);
-        self.channels.output_end.send_modify(|_| {});
+        self.channels.signs.output.notify_waiters();
         self.search_output();
         self.renew_input().await;
     }

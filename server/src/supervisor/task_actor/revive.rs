@@ -48,7 +48,12 @@ type Panic = Box<dyn Any + Send>;
 impl TaskActor {
     /// Runs a new task from its Spawn to its end.
     pub(in crate::supervisor) async fn run_new(mut self: Box<Self>, new: Box<NewTask>) {
-        let done = match caught(Box::pin(self.begin(*new))).await {
+        let begun = {
+            // Its place is freed with this block, before the actor runs.
+            let new = new;
+            caught(Box::pin(self.begin(*new))).await
+        };
+        let done = match begun {
             Ok(Begun::Recorded) => caught(Box::pin(self.run())).await,
             Ok(Begun::Refused) => Ok(()),
             Err(panic) => Err(panic),

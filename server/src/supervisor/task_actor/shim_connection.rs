@@ -53,7 +53,8 @@ impl ShimConnection {
                 None => ShimEvent::Disconnected,
             },
             Self::Unreachable { retry_at, .. } => {
-                tokio::time::sleep_until(*retry_at).await;
+                // On the heap: few actors wait for it.
+                Box::pin(tokio::time::sleep_until(*retry_at)).await;
                 ShimEvent::RetryDue
             }
             Self::NotLaunched | Self::Gone => std::future::pending().await,
