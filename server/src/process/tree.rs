@@ -13,7 +13,10 @@ mod root;
 
 use std::{io, time::Duration};
 
-use super::host::pidfd::{pidfd_open, pidfd_signal};
+use super::{
+    host::pidfd::{pidfd_open, pidfd_signal},
+    shim::ShimProcess,
+};
 use crate::task::{Survivor, Timestamp};
 pub(super) use below::{kill_below, survivors_below};
 pub(super) use procfs::process_of_thread;
@@ -35,6 +38,8 @@ pub(crate) struct Process {
     /// The kernel's state letter.
     pub(crate) state: char,
     pub(crate) started: Timestamp,
+    /// The start time in clock ticks since boot.
+    start_ticks: u64,
     /// CPU time of the process itself.
     pub(crate) cpu: Duration,
     /// CPU time of the children that it reaped.
@@ -54,22 +59,28 @@ pub(crate) struct Tree {
     pub(crate) memory: u64,
 }
 
-/// Reads all descendants of a shim. A process that hangs in the kernel may block the call.
-pub(crate) fn below(shim_pid: i32) -> Tree {
+/// Reads all descendants of a shim; none once its pid is another process's. A process that hangs in the
+/// kernel may block the call.
+pub(crate) fn below(shim: ShimProcess) -> Tree {
     let clock = Clock::read();
     let mut tree = Tree::default();
-    let Ok(shim) = stat(shim_pid) else {
+    let Some(stat) = shim_stat(shim) else {
         return tree;
     };
     // The shim has reaped the orphans of this tree and of earlier tasks.
-    tree.cpu = clock.span(shim.children_cpu_ticks);
-    visit_below(shim_pid, &shim, |pid, stat| {
+    tree.cpu = clock.span(stat.children_cpu_ticks);
+    visit_below(shim.pid, &stat, |pid, stat| {
         let process = process(pid, stat, &clock);
         tree.cpu += process.cpu + process.children_cpu;
         tree.memory += process.memory;
         tree.processes.push(process);
     });
     tree
+}
+
+fn shim_stat(shim: ShimProcess) -> Option<Stat> {
+    let stat = stat(shim.pid).ok()?;
+    (stat.start_ticks == shim.start_ticks).then_some(stat)
 }
 
 /// Visits the descendants of a shim, each after its parent.
@@ -139,6 +150,7 @@ fn process(pid: i32, stat: Stat, clock: &Clock) -> Process {
         command: command_line(line.unwrap_or_default(), &stat.name),
         state: stat.state,
         started: clock.time_of(stat.start_ticks),
+        start_ticks: stat.start_ticks,
         cpu: clock.span(stat.cpu_ticks),
         children_cpu: clock.span(stat.children_cpu_ticks),
         memory: stat.resident_pages * clock.page_size,
@@ -161,7 +173,29 @@ fn command_line(line: &[u8], name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::{process::Command, time::Instant};
+
     use super::*;
+
+    /// L3
+    #[test]
+    fn nothing_is_below_another_process_with_the_pid_of_the_shim() {
+        let pid = std::process::id() as i32;
+        let start_ticks = start_ticks(pid).expect("it is running");
+        let mut child = Command::new("sleep").arg("600").spawn().expect("a child");
+        let below = |start_ticks| below(ShimProcess { pid, start_ticks }).processes;
+        let is_child = |process: &Process| process.pid == child.id() as i32;
+        let deadline = Instant::now() + Duration::from_secs(30);
+        // The kernel may leave a child out while threads of other tests start and end.
+        let mut is_found = false;
+        while !is_found && Instant::now() < deadline {
+            is_found = below(start_ticks).iter().any(is_child);
+        }
+        let others = below(start_ticks + 1);
+        child.kill().expect("it is ours");
+        child.wait().expect("it is ours");
+        assert_eq!((is_found, others), (true, Vec::new()));
+    }
 
     #[test]
     fn this_process_is_alive_and_uses_memory() {

@@ -8,7 +8,7 @@ mod table;
 
 use std::{collections::HashMap, fs, net::IpAddr};
 
-use super::{Clock, TreeRoot, owner::PinnedProcess, process, procfs::all_pids, stat};
+use super::{Clock, Tree, TreeRoot, owner::PinnedProcess, process, procfs::all_pids, stat};
 use table::Socket;
 
 /// A port on which a task listens.
@@ -25,18 +25,26 @@ pub(crate) struct ListeningPort {
 /// listed once, however many processes share it.
 pub(crate) fn of_trees(roots: &[TreeRoot]) -> Vec<Vec<ListeningPort>> {
     let (mut tables, clock) = (Tables::default(), Clock::read());
-    let read = |root| read(root, &mut tables, &clock);
+    let read = |root: &TreeRoot| read(&root.processes(), &mut tables, &clock);
     roots.iter().map(read).collect()
 }
 
 /// Reads the ports on which one tree listens.
 pub(crate) fn of_tree(root: &TreeRoot) -> Vec<ListeningPort> {
-    read(root, &mut Tables::default(), &Clock::read())
+    read(&root.processes(), &mut Tables::default(), &Clock::read())
 }
 
-fn read(root: &TreeRoot, tables: &mut Tables, clock: &Clock) -> Vec<ListeningPort> {
+/// The same for a tree whose processes below the shim have just been read.
+pub(crate) fn of_read_tree(root: &TreeRoot, tree: &Tree) -> Vec<ListeningPort> {
+    let below = tree.processes.iter();
+    let below = below.map(|process| (process.pid, process.start_ticks));
+    let processes = root.with_members(below.collect());
+    read(&processes, &mut Tables::default(), &Clock::read())
+}
+
+fn read(processes: &[(i32, u64)], tables: &mut Tables, clock: &Clock) -> Vec<ListeningPort> {
     let mut ports: Vec<ListeningPort> = Vec::new();
-    for (pid, start_ticks) in root.processes() {
+    for &(pid, start_ticks) in processes {
         for socket in tables.sockets_of(pid) {
             let is_listed =
                 |port: &ListeningPort| (port.address, port.port) == (socket.address, socket.port);

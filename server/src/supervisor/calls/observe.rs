@@ -48,7 +48,7 @@ impl Supervisor {
         // A process that hangs can block the read of its /proc files.
         let observed = spawn_blocking(move || {
             let observed = observe(&task_dir, &task, tail_bytes)?;
-            let ports = ports::of_tree(&root);
+            let ports = ports::of_read_tree(&root, &observed.tree);
             Ok(Observed { ports, ..observed })
         });
         observed.await.map_err(io::Error::other)?
@@ -83,7 +83,7 @@ fn tree_of(file: &TaskFile) -> io::Result<Tree> {
         return Ok(Tree::default());
     };
     let cpu_before = Duration::from_micros(shim.cpu_before_micros);
-    let mut tree = tree::below(shim.shim_pid as i32);
+    let mut tree = tree::below(shim.into());
     tree.cpu = tree.cpu.saturating_sub(cpu_before);
     Ok(match file.records()?.tree_end.whole() {
         Some(_) => Tree::default(),
