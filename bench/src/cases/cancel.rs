@@ -64,7 +64,7 @@ async fn in_one_cpu_group(bench: &Bench) -> Result {
     let best = bench.daemon(Containment::Best).await?;
     let lower = bench.daemon(Containment::Subreaper).await?;
     let what = format!("cancel of {COUNT} lineages, one CPU group, p50");
-    let goal = Goal::at_most(5.0, 3.0);
+    let goal = Goal::at_most(5.0, 2.0);
     measure(&what, Kind::Lineages, goal, &best, &lower)?;
     best.end().await?;
     lower.end().await?;

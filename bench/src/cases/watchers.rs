@@ -63,7 +63,7 @@ pub(super) async fn run(bench: &Bench) -> Result {
         figure: rate(median(&figures)),
         floor: rate(median(&floors)),
         value: median_ratio(&figures, &floors),
-        goal: Some(Goal::at_least(0.4, 0.8)),
+        goal: Some(Goal::at_least(0.8, 1.1)),
     });
     Ok(())
 }
