@@ -66,15 +66,18 @@ fn program(chosen: Option<&Path>) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::PermissionsExt};
+    use std::process;
 
     use super::*;
 
-    /// A program that does this in place of `heeler`.
+    /// A program that does this in place of `heeler`. A child writes it: if this process had it open, a child of
+    /// another test could hold it between fork and exec, and executing it would fail with ETXTBSY.
     fn program_that(dir: &Path, does: &str) -> PathBuf {
         let path = dir.join("heeler");
-        fs::write(&path, format!("#!/bin/sh\n{does}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let write = r#"printf '#!/bin/sh\n%s\n' "$2" > "$1" && chmod 755 "$1""#;
+        let mut writer = process::Command::new("sh");
+        writer.args(["-c", write, "sh"]).arg(&path).arg(does);
+        assert!(writer.status().unwrap().success());
         path
     }
 

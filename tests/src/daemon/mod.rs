@@ -12,7 +12,6 @@ pub mod crash;
 
 use std::{
     fs::{self, OpenOptions},
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::{OnceLock, atomic::AtomicU32},
@@ -297,8 +296,7 @@ impl Daemon {
     /// A program that the kernel refuses to execute: its interpreter does not exist.
     pub fn broken_program(&self) -> String {
         let path = self.file("broken");
-        fs::write(&path, "#!/no/such/interpreter\n").unwrap();
-        fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        binary::make(Path::new(&path), "#!/no/such/interpreter\n");
         path
     }
 

@@ -8,6 +8,8 @@
 use std::{
     env,
     ffi::{OsStr, OsString},
+    fs,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Command,
     sync::OnceLock,
@@ -63,6 +65,15 @@ pub fn copy(program: &Path, to: &Path) -> PathBuf {
         .expect("there is a cp");
     assert!(status.success(), "cp: {status}");
     to.to_owned()
+}
+
+/// Makes a program of these bytes, with `cp` for the same reason as [`copy`].
+pub fn make(path: &Path, bytes: impl AsRef<[u8]>) {
+    let source = path.with_extension("source");
+    fs::write(&source, bytes).unwrap();
+    copy(&source, path);
+    fs::remove_file(source).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// Cargo's target directory, for files that are kept between runs.

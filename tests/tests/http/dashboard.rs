@@ -2,7 +2,6 @@
 
 use std::{
     env, fs,
-    os::unix::fs::PermissionsExt,
     path::PathBuf,
     process::{Child, Command, Stdio},
 };
@@ -148,8 +147,7 @@ async fn the_browser_gets_the_token_by_a_file_of_this_user_alone() {
         seen = seen.display(),
     );
     let browser = programs.join("xdg-open");
-    fs::write(&browser, script).unwrap();
-    fs::set_permissions(&browser, fs::Permissions::from_mode(0o755)).unwrap();
+    binary::make(&browser, script);
     let path = format!("{}:{}", programs.display(), env::var("PATH").unwrap());
     let child = with_default_signals(binary::heeler())
         .args(["dashboard", "--addr", &daemon.address()])

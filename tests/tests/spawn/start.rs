@@ -1,9 +1,9 @@
 //! The start of a task: the answer, refusals, and what the child inherits.
 
-use std::{collections::HashSet, fs, os::unix::fs::PermissionsExt};
+use std::{collections::HashSet, fs};
 
 use heeler_tests::{
-    Daemon, Refusal, SpawnRequestExt as _, TaskSpecExt as _, argv,
+    Daemon, Refusal, SpawnRequestExt as _, TaskSpecExt as _, argv, binary,
     outcome::{exit_code, outcome},
     process::Stat,
     shell,
@@ -115,8 +115,7 @@ async fn a_program_that_the_kernel_refuses_is_a_spawn_error_and_not_exit_code_12
     let api = daemon.api().await;
     let broken = daemon.broken_program();
     let garbage = daemon.file("garbage");
-    fs::write(&garbage, [0x7f, b'E', b'L', b'F', 0, 0, 0, 0]).unwrap();
-    fs::set_permissions(&garbage, PermissionsExt::from_mode(0o755)).unwrap();
+    binary::make(garbage.as_ref(), [0x7f, b'E', b'L', b'F', 0, 0, 0, 0]);
     for (path, errno) in [(broken, nix::libc::ENOENT), (garbage, nix::libc::ENOEXEC)] {
         let refusal = Refusal::expect(
             api.spawn(argv([&path])).await,

@@ -45,9 +45,7 @@ fn examples(help: &str) -> Vec<String> {
 pub(super) fn programs() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     for name in PROGRAMS {
-        let path = dir.path().join(name);
-        fs::write(&path, "#!/bin/sh\nexit 0\n").unwrap();
-        fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        binary::make(&dir.path().join(name), "#!/bin/sh\nexit 0\n");
     }
     std::os::unix::fs::symlink(binary::heeler(), dir.path().join("heeler")).unwrap();
     dir
@@ -63,7 +61,7 @@ pub(super) fn builder(programs: &TempDir) -> Builder {
 pub(super) fn prepare_home(daemon: &Daemon, programs: &TempDir) {
     let home = daemon.home();
     for name in PROGRAMS {
-        fs::copy(programs.path().join(name), home.join(name)).unwrap();
+        binary::copy(&programs.path().join(name), &home.join(name));
     }
     for dir in [
         ".local/share/bash-completion/completions",
