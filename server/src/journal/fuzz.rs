@@ -65,7 +65,7 @@ struct Listed {
 }
 
 static LISTED: LazyLock<Listed> = LazyLock::new(|| {
-    let (dir, runtime) = (in_memory(), runtime());
+    let (dir, runtime) = (scratch(), runtime());
     let journal = runtime.block_on(async {
         let journal = open(dir.path()).expect("a new journal");
         for number in 0..TASKS {
@@ -194,7 +194,7 @@ struct Killed {
 const WAL: &str = "journal.db-wal";
 
 static KILLED: LazyLock<Killed> = LazyLock::new(|| {
-    let dir = in_memory();
+    let dir = scratch();
     runtime().block_on(async {
         let journal = open(dir.path()).expect("a new journal");
         for number in 0..5 {
@@ -213,7 +213,7 @@ static KILLED: LazyLock<Killed> = LazyLock::new(|| {
 /// A WAL with changed bytes, a hole or a missing end: the journal is refused, or has the facts from before
 /// the damage and no other, and says by a new epoch that some are lost.
 pub fn damaged_wal(bytes: &[u8]) {
-    let dir = in_memory();
+    let dir = scratch();
     let mut input = Input(bytes);
     for (name, content) in &KILLED.files {
         let mut content = content.clone();
@@ -318,10 +318,10 @@ fn open(dir: &Path) -> Result<Journal, JournalError> {
     Journal::open(dir, Durability::Process, BOOT)
 }
 
-fn in_memory() -> TempDir {
-    let mut builder = tempfile::Builder::new();
-    let dir = builder.prefix("heeler-fuzz-").tempdir_in("/dev/shm");
-    dir.expect("a file system in memory")
+/// A directory where `tests/fuzz/run` wants it: in memory, and deleted by it, as libFuzzer ends the process without
+/// dropping anything.
+fn scratch() -> TempDir {
+    tempfile::tempdir().expect("a directory for temporary files")
 }
 
 fn runtime() -> Runtime {
